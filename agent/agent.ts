@@ -11,6 +11,7 @@ import { openCodingAgents } from './coding-agents.ts'
 import type { AgentConfig } from './config.ts'
 import { createCoordinatorConnections } from './coordinator-connections.ts'
 import { Desktop } from './desktop/desktop.ts'
+import { createViewers } from './desktop/viewers.ts'
 import { openCommands } from './exec/commands.ts'
 import { baseEnvironment } from './exec/environment.ts'
 import { openMachine } from './machine/machine.ts'
@@ -95,6 +96,7 @@ export async function startAgent(
   const baseEnv = baseEnvironment(home, env)
   const sessions = use(createTerminalSessions({ ...common, baseEnv, recorder }))
   const desktop = await Desktop.open({ ...common, baseEnv, dir: join(realDir, 'desktop') })
+  const viewers = use(createViewers({ desktop, portDialer, activity, log }))
   const isInUse = () => sessions.list().length > 0 || attachments.hasOpenStdin()
   const openStreams = createOpenStreams()
   const reports = {
@@ -115,7 +117,7 @@ export async function startAgent(
       exec: { ...common, startTimer, processes, streamDialer, recorder, stopping },
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
-      desktop: { desktop, stopping },
+      desktop: { desktop, viewers, stopping },
       files: { home, stateDir: realDir, log, clock, transferDialer, activity },
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },

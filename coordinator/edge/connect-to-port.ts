@@ -1,4 +1,4 @@
-// Opens TCP connections to listening ports of boxes.
+// Opens connections to boxes that carry bytes, such as TCP connections to listening ports.
 import type { Duplex } from 'node:stream'
 import { systemClock } from '../../shared/clock.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
@@ -17,10 +17,21 @@ export type ConnectToPort = (acquired: AcquiredBox, port: number) => Promise<Dup
 /** Messages on all connections of a box, and of the clients of a key. A peer sends what it reads at once, up to 64 KiB. */
 export const CONNECTION_MESSAGES = { capacity: 100_000, perSecond: 50_000 }
 
-export function createConnectToPort({ sockets }: { sockets: Sockets }): ConnectToPort {
+export function createConnectToPort(dependencies: { sockets: Sockets }): ConnectToPort {
+  const openConnection = createOpenConnection(dependencies)
+  return (acquired, port) => openConnection(acquired, `/ports/${port}/connect`)
+}
+
+/**
+ * Requests a dial-back connection with this path of the agent.
+ * @throws ApiError the agent's error response, or box_unreachable
+ */
+export type OpenConnection = (acquired: AcquiredBox, path: string) => Promise<Duplex>
+
+export function createOpenConnection(dependencies: { sockets: Sockets }): OpenConnection {
   const messages = createTokenBuckets(systemClock, CONNECTION_MESSAGES)
-  return async (acquired, port) => {
-    const ws = await openDialBack(sockets, acquired, { path: `/ports/${port}/connect` })
+  return async (acquired, path) => {
+    const ws = await openDialBack(dependencies.sockets, acquired, { path })
     const connection = new TcpOverWebSocket(ws, {
       respondsToPings: true,
       countMessage: () => messages.spend(acquired.box.id, 1),

@@ -18,7 +18,9 @@ import type { Actor } from '../http/actor.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
 import { isAgentErrorCode } from './agent-response.ts'
+import { createOpenConnection } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
+import type { ConnectionRelay } from './relay-connection.ts'
 import { requestAgent } from './request-agent.ts'
 
 /** Chromium may need half a minute on a busy machine. */
@@ -36,7 +38,11 @@ const STOP_CODES = {
   not_allowed: 'unauthorized',
 } as const
 
-export function desktopRoutes(context: EdgeContext): Route[] {
+/** The session of the event box.connect. */
+const DESKTOP_SESSION = 'desktop'
+
+export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Route[] {
+  const openConnection = createOpenConnection(context)
   return [
     route({
       method: 'GET',
@@ -86,6 +92,31 @@ export function desktopRoutes(context: EdgeContext): Route[] {
         if (!started.alreadyRunning)
           await context.recordDesktop('box.desktop_start', input.actor, acquired.box.id, started.mode)
         return started
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/desktop/stream',
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
+      summary: 'View and control the desktop of a box with VNC over a WebSocket',
+      description:
+        'The binary messages are the bytes of a VNC connection (RFB 3.8, without a password), as noVNC uses them. Each viewer ' +
+        'counts as a forwarded connection. Does not wake a suspended box. A viewer of an unchanged screen does not keep the ' +
+        'box from being paused for idleness.',
+      request: { params: boxParams },
+      isWebSocket: true,
+      responses: { 101: null },
+      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'desktop_not_installed'],
+      errorDescriptions: {
+        not_found: 'There is no such box, this credential may not access it, or no desktop is running.',
+      },
+      async handler(input) {
+        if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
+        const acquired = await acquireBox(context, input, { isForward: true })
+        const agent = await openConnection(acquired, '/desktop/stream')
+        const record = () => context.recordConnect(input.actor, acquired.box.id, DESKTOP_SESSION)
+        await relay(input, agent, acquired, record)
+        return input.reply
       },
     }),
     route({

@@ -2,7 +2,11 @@
 
 import type { AgentConnections } from '../agents/tunnel/agent-connections.ts'
 import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
-import { createConnectRecorder, createDesktopRecorder, createForwardRecorder } from '../audit/record-connect.ts'
+import {
+  createConnectRecorder,
+  createDesktopRecorder,
+  createForwardRecorder,
+} from '../audit/record-connect.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'

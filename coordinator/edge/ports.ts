@@ -1,24 +1,20 @@
 // GET /ports/{port}: one TCP connection to a port of the box over a WebSocket. `box forward` uses it.
 import { portParamSchema } from '../../shared/api/ports.ts'
-import { systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { joinConnections } from '../../shared/join-connections.ts'
-import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
-import { createTokenBuckets } from '../base/token-buckets.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import { acceptWebSocket } from '../http/websocket.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
-import { CLOSE_CODES, getCloseCode } from './close-codes.ts'
-import { CONNECTION_MESSAGES, type ConnectToPort } from './connect-to-port.ts'
+import type { ConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
+import type { ConnectionRelay } from './relay-connection.ts'
 
 const portParams = boxParams.extend({ port: portParamSchema })
 
-export function portRoutes(context: EdgeContext, connectToPort: ConnectToPort): Route[] {
-  const { closing } = context
-  const messages = createTokenBuckets(systemClock, CONNECTION_MESSAGES)
-
+export function portRoutes(
+  context: EdgeContext,
+  connectToPort: ConnectToPort,
+  relay: ConnectionRelay,
+): Route[] {
   return [
     route({
       method: 'GET',
@@ -40,41 +36,14 @@ export function portRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
         exec_failed: 'The server on the port does not accept connections.',
       },
       async handler(input) {
-        const { params, request, reply, actor } = input
-        if (closing.aborted) throw new ApiError('control_plane_unavailable')
+        const { params, reply, actor } = input
+        if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
         const acquired = await acquireBox(context, input, { isForward: true })
         const agent = await connectToPort(acquired, params.port)
-        const accept = async () => {
-          await context.recordForward(actor, acquired.box.id, params.port)
-          return acceptWebSocket(request, reply)
-        }
-        const ws = await accept().catch((error: unknown) => {
-          agent.destroy()
-          throw error
-        })
-        const client = new TcpOverWebSocket(ws, {
-          respondsToPings: true,
-          countMessage: () => messages.spend(actor.credential.id, 1),
-        })
-        abortWith(client, closing, () => [CLOSE_CODES.stopping, ''])
-        abortWith(client, acquired.signal, (reason) =>
-          reason instanceof ApiError ? [getCloseCode(reason), reason.code] : [CLOSE_CODES.failed, ''],
-        )
-        joinConnections(client, agent)
+        const record = () => context.recordForward(actor, acquired.box.id, params.port)
+        await relay(input, agent, acquired, record)
         return reply
       },
     }),
   ]
-}
-
-/** @param toClose returns the code and the reason of the close message */
-function abortWith(
-  connection: TcpOverWebSocket,
-  signal: AbortSignal,
-  toClose: (reason: unknown) => [code: number, reason: string],
-): void {
-  const onAbort = () => connection.abort(...toClose(signal.reason))
-  signal.addEventListener('abort', onAbort, { once: true })
-  connection.once('close', () => signal.removeEventListener('abort', onAbort))
-  if (signal.aborted) onAbort()
 }

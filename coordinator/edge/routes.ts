@@ -11,11 +11,13 @@ import { portRoutes } from './ports.ts'
 import { processRoutes } from './processes.ts'
 import { promptStreamRoutes } from './prompt-streams.ts'
 import { promptRoutes } from './prompts.ts'
+import { createConnectionRelay } from './relay-connection.ts'
 import { streamRoutes } from './stream.ts'
 import { terminalRoutes } from './terminal.ts'
 
 export function edgeRoutes(context: EdgeContext, connectToPort: ConnectToPort): Route[] {
   const relay = createAttachmentRelay(context)
+  const connectionRelay = createConnectionRelay(context)
   return [
     ...withTag('Commands', [
       ...execRoutes(context),
@@ -25,8 +27,8 @@ export function edgeRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
     ]),
     ...withTag('Processes', liveProcessRoutes(context)),
     ...withTag('Terminals', terminalRoutes(context, relay)),
-    ...withTag('Ports', portRoutes(context, connectToPort)),
-    ...withTag('Desktop', desktopRoutes(context)),
+    ...withTag('Ports', portRoutes(context, connectToPort, connectionRelay)),
+    ...withTag('Desktop', desktopRoutes(context, connectionRelay)),
     ...withTag('Files', fileRoutes(context)),
     ...withTag('Prompts', [...promptRoutes(context), ...promptStreamRoutes(context)]),
   ]

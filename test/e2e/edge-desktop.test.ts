@@ -1,6 +1,11 @@
 // The routes of the desktop, with an agent in memory: what POST /desktop/stop responds (spec §4.17, §7.2), and the routes that
 // the spec does not have.
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
 import { ApiError } from '../../shared/errors.ts'
 import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import type { RequestOptions } from '../support/coordinator.ts'
@@ -223,4 +228,98 @@ t.test('a ticket reads, starts and stops the desktop of its box', async (t) => {
   t.match(stopped, { status: 200, json: { type: 'desktop.stopped', mode: 'browser', wasRunning: false } })
   t.match((await send('DELETE', '/desktop', undefined, options)).json, { mode: 'desktop', wasRunning: true })
   t.equal((await send('GET', '/desktop', undefined, options)).json.session, null)
+})
+
+/** Two ends of a WebSocket: `agent` is that of the agent, and `coordinator` that of the coordinator, as a dial-back connection. */
+async function createDialBack(t: Test) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const accepted = once(server, 'connection')
+  const agent = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  t.teardown(() => agent.terminate())
+  const [coordinator] = (await accepted) as [WebSocket]
+  coordinator.pause()
+  if (agent.readyState !== agent.OPEN) await once(agent, 'open')
+  return { agent, coordinator }
+}
+
+async function setUpStream(t: Test) {
+  const fake = await setUp(t)
+  const { api, box, url, instance } = fake
+  const session = await createTestSession(fake)
+  const { json } = await api('POST', `/boxes/${box.id}/tickets`, {}, session)
+  const { agent, coordinator } = await createDialBack(t)
+  const { edge } = instance.context
+  edge.sockets = {
+    expect: () => ({
+      id: 'id',
+      connection: Promise.resolve(coordinator),
+      discard: () => coordinator.terminate(),
+    }),
+  }
+  const view = () => {
+    const protocols = ['boxwood', `boxwood.ticket.${json.secret}`]
+    const client = new WebSocket(
+      `${url.replace('http', 'ws')}/v1/box/${box.hostname}/desktop/stream`,
+      protocols,
+    )
+    t.teardown(() => client.terminate())
+    client.on('error', () => undefined)
+    return client
+  }
+  return { ...fake, session, agent, view, fakeAgent: fake.agent }
+}
+
+t.test('the stream relays the bytes of a viewer with a ticket, and is recorded', async (t) => {
+  const { agent, view, instance, box } = await setUpStream(t)
+  const client = view()
+  const greeting = once(client, 'message')
+  agent.send(Buffer.from('RFB 003.008\n'))
+  t.equal(String((await greeting)[0]), 'RFB 003.008\n')
+  t.equal(client.protocol, 'boxwood', 'the ticket is not repeated')
+  const answer = once(agent, 'message')
+  client.send(Buffer.from('RFB 003.008\n'))
+  t.equal(String((await answer)[0]), 'RFB 003.008\n')
+  const events = await instance.context.db
+    .selectFrom('audit_log')
+    .select(['detail', 'box_id', 'actor_kind'])
+    .where('kind', '=', 'box.connect')
+    .execute()
+  t.match(events, [{ detail: '{"session":"desktop"}', box_id: box.id, actor_kind: 'ticket' }])
+
+  const closed = once(agent, 'close')
+  client.close()
+  await closed
+})
+
+t.test('the stream ends with the x11vnc of the box', async (t) => {
+  const { agent, view } = await setUpStream(t)
+  const client = view()
+  await once(client, 'open')
+  const closed = once(client, 'close')
+  agent.terminate()
+  await closed
+})
+
+t.test('the stream is cut when the session of the ticket ends', async (t) => {
+  const { agent, view, api, session } = await setUpStream(t)
+  const client = view()
+  await once(client, 'open')
+  const closed = Promise.all([once(client, 'close'), once(agent, 'close')])
+  t.equal((await api('DELETE', '/session', undefined, session)).status, 204)
+  const [[code, reason]] = await closed
+  t.same([code, String(reason)], [3000, 'unauthorized'])
+})
+
+t.test('the stream is refused when no desktop is running, and does not wake a box', async (t) => {
+  const { fakeAgent, view, suspend } = await setUpStream(t)
+  const refusal = async () => {
+    const [, response] = (await once(view(), 'unexpected-response')) as [unknown, IncomingMessage]
+    return { status: response.statusCode, ...JSON.parse(await text(response)).error }
+  }
+  fakeAgent.state.failure = new ApiError('not_found', 'The box has no running desktop.')
+  t.match(await refusal(), { status: 404, code: 'not_found', message: 'The box has no running desktop.' })
+  await suspend()
+  t.match(await refusal(), { status: 409, code: 'box_not_running' })
 })

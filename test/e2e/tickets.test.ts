@@ -85,6 +85,8 @@ t.test('a ticket is accepted on its routes, and on no other one', async (t) => {
     ...['stream', 'attach'].map((name) => `GET /v1/box/{box}/exec/{processId}/${name}`),
     ...['GET', 'PUT'].map((method) => `${method} /v1/box/{box}/files`),
     ...['GET /v1/box/{box}/download', 'PUT /v1/box/{box}/upload', 'GET /v1/box/{box}/terminal'],
+    ...['GET', 'DELETE'].map((method) => `${method} /v1/box/{box}/desktop`),
+    ...['GET /v1/box/{box}/desktop/stream', 'POST /v1/box/{box}/desktop/start'],
     ...['GET', 'POST'].map((method) => `${method} /v1/box/{box}/prompts`),
     ...['conversations', 'events', '{runId}', '{runId}/events'].map(
       (name) => `GET /v1/box/{box}/prompts/${name}`,

@@ -1,4 +1,5 @@
 // An agent in memory with a desktop, for tests of its routes on the edge.
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TunnelRequest } from '../../coordinator/agents/tunnel/types.ts'
 import type { DesktopMode, DesktopSession } from '../../shared/api/desktop.ts'
@@ -40,6 +41,11 @@ export function createFakeDesktopAgent() {
 
   const handler: AgentHandler = async (request) => {
     const { method, path, body } = request
+    if (path === '/desktop/stream') {
+      const { failure } = state
+      if (failure instanceof ApiError) return respondError(failure)
+      return { status: 200, headers: {}, body: Readable.from([]) }
+    }
     if (!path.startsWith('/desktop')) return respondError(new ApiError('not_found'))
     const parsed =
       body === undefined ? {} : JSON.parse(Buffer.isBuffer(body) ? String(body) : await text(body))

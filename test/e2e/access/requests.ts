@@ -121,6 +121,7 @@ const edgeRequests: Record<string, Request> = {
   'GET /ports/{port}': () => ['/ports/5432'],
   'GET /desktop': () => ['/desktop'],
   'POST /desktop/start': () => ['/desktop/start', {}],
+  'GET /desktop/stream': () => ['/desktop/stream'],
   'DELETE /desktop': () => ['/desktop'],
   'POST /desktop/stop': () => ['/desktop/stop', {}],
   'POST /prompts': () => ['/prompts', { provider: 'claude', prompt: 'hello' }],
@@ -134,7 +135,12 @@ const edgeRequests: Record<string, Request> = {
 }
 
 /** The routes that are WebSockets. */
-export const WEBSOCKETS = ['GET /terminal', 'GET /exec/{processId}/attach', 'GET /ports/{port}']
+export const WEBSOCKETS = [
+  'GET /terminal',
+  'GET /exec/{processId}/attach',
+  'GET /ports/{port}',
+  'GET /desktop/stream',
+]
 
 /** The path with its prefix, and the body. Throws for a route without a request. */
 export function createRequest(
