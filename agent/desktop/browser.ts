@@ -41,13 +41,23 @@ export async function startBrowser(options: BrowserOptions): Promise<Leader> {
     ...((await hasSandbox(env)) ? [] : ['--no-sandbox', '--test-type']),
     url,
   ]
-  const { child, pid, startTime } = await startProgram(file, args, { cwd: home, env })
+  const { child, pid, startTime } = await startProgram(await findBinary(file), args, { cwd: home, env })
   for (const startedAt = performance.now(); !(await exists(lock)); await delay(POLL_MS)) {
     if (hasExited(child)) throw createStartError(`it exited with ${child.exitCode ?? child.signalCode}`)
     if (performance.now() - startedAt > START_TIMEOUT_MS) throw createStartError('it did not become ready')
   }
   return { pid, startTime }
 }
+
+/** The launcher of Debian needs its configuration, which is not in the /etc of a local box. */
+const DEBIAN_LAUNCHER = '/usr/bin/chromium'
+const DEBIAN_CONFIGURATION = '/etc/chromium.d'
+const DEBIAN_BINARY = '/usr/lib/chromium/chromium'
+
+const findBinary = async (file: string): Promise<string> =>
+  file === DEBIAN_LAUNCHER && !(await exists(DEBIAN_CONFIGURATION)) && (await exists(DEBIAN_BINARY))
+    ? DEBIAN_BINARY
+    : file
 
 const createStartError = (reason: string): ApiError =>
   new ApiError(

@@ -1,5 +1,5 @@
 // The pages for browsers: GET / describes this coordinator and lists the boxes of a signed-in user, GET /docs is the API
-// reference, GET /docs/guides/ has the guides, GET /sign-in signs in.
+// reference, GET /docs/guides/ has the guides, GET /sign-in signs in, GET /desktop shows the desktop of a box.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
@@ -9,6 +9,7 @@ import { API_VERSION, COORDINATOR_VERSION } from '../../base/version.ts'
 import { readSessionCookie } from '../auth.ts'
 import { createContentHandler } from '../fixed-content.ts'
 import type { PublicRoute } from '../public-routes.ts'
+import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { guideRoute, listGuides } from './guides.ts'
 import { createHomePage } from './home-page.ts'
@@ -25,6 +26,8 @@ const FILES = {
   'page.css': ASSETS,
   'docs.css': ASSETS,
   'docs.js': ASSETS,
+  'desktop.css': ASSETS,
+  'desktop.js': ASSETS,
   'home.js': ASSETS,
   'session.js': ASSETS,
   'next-path.js': ASSETS,
@@ -66,12 +69,13 @@ const FILE_TYPES: Record<string, string> = {
   '.js': 'application/javascript; charset=utf-8',
 }
 
-function fileRoute(name: string, directory: string): PublicRoute {
-  const type = FILE_TYPES[extname(name)]
-  if (type === undefined) throw new Error(`The type of ${name} is not known.`)
-  const send = createContentHandler(type, () => readFile(join(directory, name)))
+/** @param url below docs/ */
+function fileRoute(url: string, directory: string, file = url): PublicRoute {
+  const type = FILE_TYPES[extname(file)]
+  if (type === undefined) throw new Error(`The type of ${file} is not known.`)
+  const send = createContentHandler(type, () => readFile(join(directory, file)))
   return {
-    path: `/docs/${name}`,
+    path: `/docs/${url}`,
     isCompressed: true,
     handler: (request, reply) => send(request, reply.header('x-content-type-options', 'nosniff')),
   }
@@ -102,8 +106,10 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
     },
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
     { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
+    { path: '/desktop', handler: async (_request, reply) => sendPage(reply, DESKTOP_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
     ...guides.map(guideRoute),
     ...Object.entries(FILES).map(([name, directory]) => fileRoute(name, directory)),
+    ...listNovncFiles().map(({ url, directory, file }) => fileRoute(url, directory, file)),
   ]
 }
