@@ -107,10 +107,7 @@ export const ERRORS = {
     409,
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
   ],
-  desktop_not_installed: [
-    409,
-    'The box lacks programs of the desktop. The message names them, and the packages that have them.',
-  ],
+  desktop_not_installed: [409, 'The box lacks programs of the desktop. `GET /desktop` names them.'],
   payload_too_large: [413, 'The body is too large.'],
   range_not_satisfiable: [416, 'The range is outside the file. Content-Range has the size of the file.'],
   idempotency_key_reused: [422, 'This Idempotency-Key was used for a different request. Use a new key.'],

@@ -7,10 +7,10 @@ import type { FastifyBaseLogger } from 'fastify'
 import pLimit from 'p-limit'
 import type {
   AgentDesktopStart,
+  AgentDesktopStatus,
   DesktopMode,
   DesktopSession,
   DesktopStarted,
-  DesktopStatus,
 } from '../../shared/api/desktop.ts'
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -18,12 +18,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { PROCESS_ID_VARIABLE } from '../exec/environment.ts'
 import { startBrowser } from './browser.ts'
 import { endTree, isAlive } from './processes.ts'
-import {
-  assertInstalled,
-  type DesktopPrograms,
-  findDesktopPrograms,
-  formatInstallCommand,
-} from './programs.ts'
+import { assertInstalled, type DesktopPrograms, findDesktopPrograms } from './programs.ts'
 import { openSessionFile, type SessionFile, type SessionRecord } from './session-record.ts'
 import { startProgram } from './start-program.ts'
 import { startXServer } from './x-server.ts'
@@ -65,17 +60,13 @@ export class Desktop {
     return new Desktop(options)
   }
 
-  async status(): Promise<DesktopStatus> {
+  async status(): Promise<AgentDesktopStatus> {
     const { programs } = await this.#findPrograms()
     const running = this.#findRunning()
     return {
       ok: true,
       type: 'desktop.status',
       programs,
-      install: {
-        desktop: formatInstallCommand(programs, 'desktop'),
-        browser: formatInstallCommand(programs, 'browser'),
-      },
       session: running === null ? null : this.#describe(running),
     }
   }

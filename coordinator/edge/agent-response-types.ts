@@ -1,5 +1,9 @@
 // The responses of agents by their `type`: the schema, and bounds that no response of a correct agent exceeds.
-import { desktopStartedSchema, desktopStatusSchema, desktopStoppedSchema } from '../../shared/api/desktop.ts'
+import {
+  agentDesktopStatusSchema,
+  desktopStartedSchema,
+  desktopStoppedSchema,
+} from '../../shared/api/desktop.ts'
 import { execResultSchema } from '../../shared/api/exec.ts'
 import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
 import {
@@ -60,7 +64,7 @@ export const AGENT_RESPONSES = {
     maxTokens: LIMITS.terminalSessions * 32,
   },
   'terminal.killed': { schema: terminalKilledSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
-  'desktop.status': { schema: desktopStatusSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'desktop.status': { schema: agentDesktopStatusSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   'desktop.started': { schema: desktopStartedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   'desktop.stopped': { schema: desktopStoppedSchema, maxBytes: 4 * KiB, maxTokens: FIELDS_TOKENS },
   'file.read': {

@@ -1,5 +1,6 @@
 // The desktop of a box. POST /desktop/stop is that of spec §4.17; its errors have a form of their own (§7.2).
 import {
+  type AgentDesktopStatus,
   type DesktopMode,
   type DesktopStarted,
   type DesktopStatus,
@@ -11,8 +12,10 @@ import {
   desktopStopResponseSchema,
   desktopStopSchema,
 } from '../../shared/api/desktop.ts'
+import { DESKTOP_REQUIREMENTS, formatInstallCommand } from '../../shared/desktop-programs.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { parseEnvVars } from '../boxes/present.ts'
+import type { BoxRow } from '../db/schema.ts'
 import { byKey } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Route, route } from '../http/route.ts'
@@ -62,9 +65,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
           path: '/desktop',
           type: 'desktop.status',
         })
-        const { installOn: _, ...status } = JSON.parse(json.toString()) as DesktopStatus
-        const installOn = acquired.box.kind === 'machine' ? 'box' : 'coordinator'
-        return { ...status, installOn } satisfies DesktopStatus
+        return describeStatus(JSON.parse(json.toString()) as AgentDesktopStatus, acquired.box)
       },
     }),
     route({
@@ -87,7 +88,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
           body: JSON.stringify({ ...input.body, boxEnv }),
           type: 'desktop.started',
           timeoutMs: START_TIMEOUT_MS,
-        })
+        }).catch(replaceInstallMessage(acquired.box.hostname))
         const started = JSON.parse(json.toString()) as DesktopStarted
         if (!started.alreadyRunning)
           await context.recordDesktop('box.desktop_start', input.actor, acquired.box.id, started.mode)
@@ -113,7 +114,9 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       async handler(input) {
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
         const acquired = await acquireBox(context, input, { isForward: true })
-        const agent = await openConnection(acquired, '/desktop/stream')
+        const agent = await openConnection(acquired, '/desktop/stream').catch(
+          replaceInstallMessage(acquired.box.hostname),
+        )
         const record = () => context.recordConnect(input.actor, acquired.box.id, DESKTOP_SESSION)
         await relay(input, agent, acquired, record)
         return input.reply
@@ -165,6 +168,33 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
     }),
   ]
+}
+
+/** Adds what the coordinator knows: a user runs the command as root. */
+function describeStatus({ programs, ...status }: AgentDesktopStatus, box: BoxRow): DesktopStatus {
+  return {
+    ...status,
+    programs: programs.map(({ role, program }) => {
+      const { package: packageName, requiredFor } = DESKTOP_REQUIREMENTS[role]
+      return { role, program, package: packageName, requiredFor: [...requiredFor] }
+    }),
+    install: {
+      desktop: formatInstallCommand(programs, 'desktop'),
+      browser: formatInstallCommand(programs, 'browser'),
+    },
+    installOn: box.kind === 'machine' ? 'box' : 'coordinator',
+  }
+}
+
+/** The message of the agent could name a command for root. */
+function replaceInstallMessage(name: string) {
+  return (error: unknown): never => {
+    if (!(error instanceof ApiError) || error.code !== 'desktop_not_installed') throw error
+    throw new ApiError(
+      error.code,
+      `Box ${name} lacks programs of the desktop. \`box desktop install ${name}\` shows which, or installs them.`,
+    )
+  }
 }
 
 async function stopDesktop(

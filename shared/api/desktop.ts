@@ -54,17 +54,17 @@ export const desktopStopSchema = z
   .meta({ id: 'DesktopStop' })
 export const agentDesktopStopSchema = z.object({ mode: desktopModeSchema })
 
-const installCommandSchema = reportedTextSchema(512).nullable()
-const packageSchema = z.string().regex(/^[a-z0-9][a-z0-9+.-]{0,63}$/)
+const installedProgramSchema = z.object({
+  role: z.enum(DESKTOP_PROGRAMS),
+  program: reportedTextSchema(64)
+    .nullable()
+    .meta({ description: 'name of the installed program; null: none is installed' }),
+})
 
-export const desktopProgramSchema = z
-  .object({
-    role: z.enum(DESKTOP_PROGRAMS),
-    program: reportedTextSchema(64)
-      .nullable()
-      .meta({ description: 'name of the installed program; null: none is installed' }),
-    package: packageSchema.meta({ description: 'the Debian package that provides one' }),
-    requiredFor: boundedArray(z.enum(DESKTOP_MODES), DESKTOP_MODES.length).meta({
+export const desktopProgramSchema = installedProgramSchema
+  .extend({
+    package: z.string().meta({ description: 'the Debian package that has one' }),
+    requiredFor: z.array(z.enum(DESKTOP_MODES)).meta({
       description: 'modes that do not start without it; empty: optional',
     }),
   })
@@ -88,20 +88,26 @@ export const desktopSessionSchema = z
   .meta({ id: 'DesktopSession' })
 export type DesktopSession = z.infer<typeof desktopSessionSchema>
 
-export const desktopStatusSchema = z
-  .object({
-    ok: z.literal(true),
-    type: z.literal('desktop.status'),
-    programs: boundedArray(desktopProgramSchema, DESKTOP_PROGRAMS.length),
-    install: z.object({ desktop: installCommandSchema, browser: installCommandSchema }).meta({
+/** The response of the agent. */
+export const agentDesktopStatusSchema = z.object({
+  ok: z.literal(true),
+  type: z.literal('desktop.status'),
+  programs: boundedArray(installedProgramSchema, DESKTOP_PROGRAMS.length),
+  session: desktopSessionSchema.nullable().meta({ description: 'null: no desktop is running' }),
+})
+export type AgentDesktopStatus = z.infer<typeof agentDesktopStatusSchema>
+
+export const desktopStatusSchema = agentDesktopStatusSchema
+  .extend({
+    programs: z.array(desktopProgramSchema),
+    install: z.object({ desktop: z.string().nullable(), browser: z.string().nullable() }).meta({
       description:
         'per mode, the command for root that installs what is missing on Debian and Ubuntu; null: nothing',
     }),
-    installOn: z.enum(['coordinator', 'box']).optional().meta({
+    installOn: z.enum(['coordinator', 'box']).meta({
       description:
         'where the command is to be run: coordinator, its machine, whose programs the box uses; box, in the box',
     }),
-    session: desktopSessionSchema.nullable().meta({ description: 'null: no desktop is running' }),
   })
   .meta({ id: 'DesktopStatus' })
 export type DesktopStatus = z.infer<typeof desktopStatusSchema>

