@@ -86,6 +86,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('attach', async () => (await import('./commands/attach.ts')).addAttachCommand),
     remote('sessions', async () => (await import('./commands/sessions.ts')).addSessionsCommand),
     remote('forward', async () => (await import('./commands/forward.ts')).addForwardCommand),
+    remote('desktop', async () => (await import('./commands/desktop.ts')).addDesktopCommand),
     remote('cp', async () => (await import('./commands/cp.ts')).addCpCommand),
     remote('ssh-config', async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand),
     remote('ssh-proxy', async () => (await import('./commands/ssh-proxy.ts')).addSshProxyCommand),

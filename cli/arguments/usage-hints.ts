@@ -76,7 +76,10 @@ const COMMAND_HINTS = new Map([
     'code vscode cursor ide editor',
     'Editors connect with OpenSSH: run `box ssh-config >~/.ssh/boxwood.config`, add `Include boxwood.config` at the top of ~/.ssh/config, and open the host box-NAME.',
   ),
-  ...forWords('desktop vnc rdp browser', `Boxes have no desktop yet. ${TERMINAL}`),
+  ...forWords(
+    'vnc rdp browser novnc gui x11 screen kiosk',
+    '`box desktop start NAME` starts the desktop of a box, `box desktop start NAME --mode browser` Chromium, and `box desktop open NAME` shows it in a browser.',
+  ),
   ...forWords(
     'restore-backup',
     '`boxwood restore FILE` restores a backup of the coordinator, which `box backup FILE` has written, into an empty data directory.',
