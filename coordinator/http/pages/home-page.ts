@@ -15,7 +15,7 @@ const BOXES = `<section id="session" hidden>
 <p>You are signed in as <strong class="user"></strong> in the workspace <strong class="workspace"></strong>. <button type="button" id="sign-out">Sign out</button></p>
 <h2>Boxes</h2>
 <table id="boxes" hidden>
-<thead><tr><th>Name</th><th>State</th><th>Tier</th><th>Command</th></tr></thead>
+<thead><tr><th>Name</th><th>State</th><th>Tier</th><th>Command</th><th>Desktop</th></tr></thead>
 <tbody></tbody>
 </table>
 <p id="no-boxes" hidden>No boxes. This command creates one: <code>box create</code></p>

@@ -89,7 +89,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
   { glob: 'test/e2e/machine-bad-build.test.ts', reason: 'bwrap' },
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
-  { glob: 'test/e2e/{pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
+  { glob: 'test/e2e/{desktop-page,pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'Postgres' },
   { glob: 'test/e2e/readme.test.ts', reason: 'tmux, curl' },
   { glob: 'test/faults/life-of-a-box.test.ts', reason: 'bwrap' },

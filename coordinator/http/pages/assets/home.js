@@ -14,6 +14,15 @@ function createCell(text, tag) {
   return cell
 }
 
+function createDesktopCell(name) {
+  const cell = document.createElement('td')
+  const link = cell.appendChild(document.createElement('a'))
+  link.href = `desktop?box=${encodeURIComponent(name)}`
+  link.textContent = 'open'
+  link.setAttribute('aria-label', `Open the desktop of ${name}`)
+  return cell
+}
+
 function createRow({ hostname, observedState, tier }) {
   const row = document.createElement('tr')
   const getCommand = COMMANDS[observedState] ?? ((name) => `box ssh ${name}`)
@@ -23,6 +32,7 @@ function createRow({ hostname, observedState, tier }) {
     createCell(observedState.replaceAll('_', ' ')),
     createCell(tier),
     command === '' ? createCell('') : createCell(command, 'code'),
+    observedState in COMMANDS ? createCell('') : createDesktopCell(hostname),
   )
   return row
 }

@@ -1,0 +1,116 @@
+// The page /desktop in a real browser, with an agent in memory: what it shows without a running desktop. desktop.test.ts has a
+// real one.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { ApiError } from '../../shared/errors.ts'
+import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
+import { NO_BROWSER, startBrowser } from '../support/browser.ts'
+import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
+
+t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
+  const agent = createFakeDesktopAgent()
+  const coordinator = await startBoxWithFakeAgent(t, agent.handler, { env: { BOXWOOD_EDGE_RATE: '1000' } })
+  const { url, api, box, dataDir } = coordinator
+  const browser = await startBrowser(t)
+  const problems: string[] = []
+
+  const viewport = { width: 390, height: 700 }
+  const signedIn = await browser.newContext({ viewport })
+
+  async function open(path: string, context = signedIn): Promise<Page> {
+    const page = await context.newPage()
+    page.on('pageerror', (error) => problems.push(error.message))
+    page.on('console', (message) => {
+      if (/Content.Security.Policy/i.test(message.text())) problems.push(message.text())
+    })
+    await page.goto(url + path)
+    return page
+  }
+
+  await t.test('signs the owner in', async () => {
+    const page = await open('/sign-in')
+    const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
+    await page.getByText('Sign in as the owner of this coordinator').click()
+    await page.getByLabel('Content of the file sign-in.key in the data directory').fill(secret)
+    await page.getByRole('button', { name: 'Sign in as the owner' }).click()
+    await page.getByRole('heading', { name: 'Boxes' }).waitFor()
+  })
+
+  const path = `/desktop?box=${box.hostname}`
+  const listButtons = (page: Page) => page.locator('#controls button:visible').allTextContents()
+
+  await t.test('without a session, the sign-in page continues at the desktop', async (t) => {
+    const page = await open(path, await browser.newContext({ viewport }))
+    await page.getByLabel('Email address').waitFor()
+    t.equal(page.url(), `${url}/sign-in?next=${encodeURIComponent(path)}`)
+  })
+
+  await t.test('an unknown box, and no box', async () => {
+    await (await open('/desktop?box=none')).getByText('There is no box none in this workspace.').waitFor()
+    await (await open('/desktop')).getByText('Add ?box= and its name.').waitFor()
+  })
+
+  await t.test('a name is inserted as text', async (t) => {
+    const page = await open(`/desktop?box=${encodeURIComponent('<img src=x onerror=alert(1)>')}`)
+    await page.getByText('There is no box <img').waitFor()
+    t.equal(await page.locator('img').count(), 0)
+  })
+
+  await t.test('names the missing programs, and the line that installs them', async (t) => {
+    const installed = agent.state.programs
+    agent.state.programs = installed.map((entry) =>
+      entry.role === 'display' || entry.role === 'browser' ? { ...entry, program: null } : entry,
+    )
+    const page = await open(path)
+    await page.getByText('The box lacks programs of the desktop: xvfb, chromium.').waitFor()
+    t.match(await page.locator('#missing').textContent(), /as root on the machine of the coordinator/)
+    t.equal(
+      await page.locator('#missing pre').textContent(),
+      'apt-get install -y --no-install-recommends xvfb\n' +
+        'apt-get install -y --no-install-recommends xvfb chromium fonts-dejavu-core',
+    )
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+    t.ok(width <= 390, `${width} pixels`)
+    agent.state.programs = installed
+  })
+
+  await t.test('a start that fails shows the message, and the buttons work again', async (t) => {
+    const page = await open(path)
+    await page.getByText('No desktop is running.').waitFor()
+    t.same(await listButtons(page), ['Start desktop', 'Start browser'])
+    agent.state.failure = new ApiError('exec_failed', 'Xvfb did not start: no memory')
+    await page.getByRole('button', { name: 'Start desktop' }).click()
+    await page.getByRole('alert').filter({ hasText: 'Xvfb did not start: no memory' }).waitFor()
+    agent.state.failure = null
+    t.equal(await page.getByRole('button', { name: 'Start desktop' }).isEnabled(), true)
+  })
+
+  await t.test('a suspended box is woken only by a start', async (t) => {
+    await api('POST', `/boxes/${box.id}/suspend`)
+    await coordinator.waitForState(box.id, 'suspended')
+    const page = await open(path)
+    await page.getByText('The box is suspended. A start wakes it.').waitFor()
+    t.equal((await coordinator.waitForState(box.id, 'suspended')).desiredState, 'suspended')
+    t.same(await listButtons(page), ['Start desktop', 'Start browser'])
+    await page.getByRole('button', { name: 'Start browser' }).click()
+    await coordinator.waitForState(box.id, 'running')
+    // The agent in memory opens no dial-back connection.
+    await page.getByRole('button', { name: 'Stop', exact: true }).waitFor()
+    t.match(
+      agent.requests.find((request) => request.path === '/desktop/start' && request.body.mode === 'browser'),
+      {
+        method: 'POST',
+      },
+    )
+  })
+
+  await t.test('the list of the boxes leads to the page', async (t) => {
+    const page = await open('/')
+    await page.getByRole('link', { name: `Open the desktop of ${box.hostname}` }).click()
+    await page.getByRole('heading', { name: `Desktop ${box.hostname}` }).waitFor()
+    t.equal(page.url(), url + path)
+  })
+  t.same(problems, [])
+})
