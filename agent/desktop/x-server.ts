@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, lstat, mkdir } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import type { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
 import { replaceFile } from '../durable-file.ts'
@@ -76,7 +75,7 @@ async function prepareSocketsDirectory(): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
   }
   const stats = await lstat(SOCKETS_DIRECTORY).catch(() => null)
-  const isOwn = stats !== null && [0, userInfo().uid].includes(stats.uid)
+  const isOwn = stats !== null && [0, process.getuid?.()].includes(stats.uid)
   return isOwn && stats.isDirectory() && (stats.mode & STICKY_FOR_ALL) === STICKY_FOR_ALL
 }
 

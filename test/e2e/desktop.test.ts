@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { LiveProcess } from '../../shared/api/live-processes.ts'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -12,6 +14,9 @@ import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-bo
 const PROGRAMS = ['Xvfb', 'openbox', 'x11vnc', 'xterm', 'chromium']
 const missing = PROGRAMS.filter((program) => !isInstalled(program))
 const skip = NO_BROWSER || (missing.length > 0 && `not installed: ${missing.join(', ')}`)
+
+/** Lists the processes that a desktop has started. Those of the agent's other commands have another marker. */
+const LIST_MARKED = 'grep -lz ^BOXWOOD_PROCESS_ID=desktop- /proc/[0-9]*/environ 2>/dev/null || true'
 
 /** Of the background of a window. */
 const COLOR = [0x12, 0xab, 0x34] as const
@@ -99,7 +104,7 @@ t.test('the desktop of a box in a browser', { skip, timeout: 240_000 }, async (t
     t.ok(width <= 390, `${width} pixels`)
     for (const name of ['Stop', 'Start browser', 'Full screen'])
       t.equal(await page.getByRole('button', { name, exact: true }).isVisible(), true, name)
-    t.ok((await readScreen()).width <= 390, 'the screen is scaled to the window')
+    await waitUntil('the screen is scaled to the window', async () => (await readScreen()).width <= 390)
     await page.setViewportSize({ width: 1000, height: 800 })
   })
 
@@ -125,10 +130,36 @@ t.test('the desktop of a box in a browser', { skip, timeout: 240_000 }, async (t
     t.strictSame([status, json], [200, { ok: true, box: box.hostname, mode: 'desktop' }])
     await page.getByText('No desktop is running.').waitFor()
     await waitUntil('no process is left', async () => (await listNames()).length === 0)
-    const { stdout } = await exec(
-      'grep -lz ^BOXWOOD_PROCESS_ID=desktop- /proc/[0-9]*/environ 2>/dev/null || true',
-    )
+    const { stdout } = await exec(LIST_MARKED)
     t.equal(stdout, '')
   })
   t.same(problems, [])
 })
+
+for (const level of ISOLATION_LEVELS)
+  t.test(`at level ${level}, the desktop outlives its agent`, { skip, timeout: 120_000 }, async (t) => {
+    const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level }
+    const started = await startCoordinatorWithBox(t, { env }).catch((error: Error) => error)
+    if (started instanceof Error)
+      return void t.pass('', { skip: `the level is not available: ${started.message}` })
+    const { box, boxRequest, exec, instance } = started
+    for (const mode of ['desktop', 'browser']) {
+      const { status, json } = await boxRequest('POST', '/desktop/start', { mode })
+      t.match([status, json], [200, { mode, alreadyRunning: false }])
+    }
+    const { session } = (await boxRequest('GET', '/desktop')).json
+    const before = instance.context.tunnels.current(box.id)?.instanceId
+    const agentPid = findAgentPid(box.id)
+    if (agentPid === undefined) throw new Error('the box has no agent')
+    process.kill(agentPid, 'SIGKILL')
+    await waitUntil('the next agent has connected', () => {
+      const { instanceId } = instance.context.tunnels.current(box.id) ?? {}
+      return instanceId !== undefined && instanceId !== before
+    })
+    t.same((await boxRequest('GET', '/desktop')).json.session, session)
+    const { DISPLAY, XAUTHORITY } = { DISPLAY: session.display, XAUTHORITY: session.authority }
+    t.match(await exec('xterm -e true', { env: { DISPLAY, XAUTHORITY } }), { exitCode: 0 })
+    t.equal((await boxRequest('POST', '/desktop/stop', {})).status, 200)
+    const { stdout } = await exec(LIST_MARKED)
+    t.equal(stdout, '', 'no process is left')
+  })
