@@ -61,7 +61,7 @@ const GROUPS = [
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const
 const OCTET_STREAM = 'application/octet-stream'
 const WEBSOCKET =
-  'The connection is a WebSocket. Its messages are AttachServerMessage and AttachClientMessage.'
+  'The connection is a WebSocket. Its messages are AttachServerMessage and AttachClientMessage, unless the route describes others.'
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({
   'Idempotency-Key': z
