@@ -79,7 +79,12 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('top', async () => (await import('./commands/top.ts')).addTopCommand),
     remote('metrics', async () => (await import('./commands/metrics.ts')).addMetricsCommand),
     remote('ps-at', async () => (await import('./commands/ps-at.ts')).addPsAtCommand),
+  ],
+  'Ports:': [
     remote('ports', async () => (await import('./commands/ports.ts')).addPortsCommand),
+    remote('share', async () => (await import('./commands/share.ts')).addShareCommand),
+    remote('shares', async () => (await import('./commands/shares.ts')).addSharesCommand),
+    remote('unshare', async () => (await import('./commands/unshare.ts')).addUnshareCommand),
   ],
   'Terminals and files:': [
     remote(['ssh', 'shell'], async () => (await import('./commands/ssh.ts')).addSshCommand),

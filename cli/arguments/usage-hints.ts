@@ -13,8 +13,9 @@ const SNAPSHOT = '`box snapshot NAME` takes a snapshot, `box template NAME TEMPL
 const FORK = '`box fork NAME [NEWNAME]` copies a box.'
 const DELETE_SNAPSHOT = '`box snapshots rm SNAPSHOT` deletes a snapshot.'
 const LISTENING = '`box ports NAME` lists the listening ports of a box.'
-const NO_PORTS = `Boxwood cannot forward ports by itself yet. With an OpenSSH server on the machine of the box, run \`box ssh-config >~/.ssh/boxwood.config\`, then \`ssh -F ~/.ssh/boxwood.config -N -L 8080:localhost:PORT box-NAME\`, and open http://localhost:8080. A box with the network of its host (NETWORK in \`box ls -o wide\`) has its ports on the host. ${LISTENING}`
-const NO_PREVIEW = `\`box open\` opens the page of the coordinator. ${NO_PORTS}`
+const OPEN_PORT =
+  '`box share NAME PORT` prints the address of a port of a box for a browser. `box forward NAME PORT` opens any port of a box on this machine.'
+const UNSHARE = '`box shares` lists the links to ports, `box unshare NAME PORT` ends one.'
 const SERVER = '`box up` starts the coordinator, `box status` shows it.'
 const ACCESS =
   '`box login URL` signs in to a coordinator, `box use` selects one, and `box me` shows the user and the key in use.'
@@ -61,7 +62,8 @@ const COMMAND_HINTS = new Map([
     'schedule edit autostop auto-pause ttl',
     '`box set NAME` sets when a box is suspended and when snapshots are taken.',
   ),
-  ...forWords('forward port-forward portforward proxy tunnel share expose url urls preview', NO_PORTS),
+  ...forWords('port-forward portforward fwd proxy tunnel expose publish preview url link', OPEN_PORT),
+  ...forWords('urls links unexpose unpublish', UNSHARE),
   ...forWords('server serve daemon coordinator', SERVER),
   ...forWords('alias aliases', 'Boxwood has no aliases. Use those of your shell: `alias f="box exec fig"`.'),
   ...forWords(
@@ -111,7 +113,7 @@ const OPTION_HINTS = new Map([
   ...forWords('--image', NO_IMAGES),
   ...forWords('--template --snapshot --from-template --from-snapshot', 'Use --from.'),
   ...forWords('--cpu --cpus --memory --mem --disk --size --vm-size', TIER),
-  ...forWords('-p --port --ports --publish', NO_PORTS),
+  ...forWords('-p --port --ports --publish -L', OPEN_PORT),
   ['metrics --since', 'Use --last 24h or --from.'],
   ['metrics --until', 'Use --to.'],
   ['prompts -p', 'Use --filter provider=PROVIDER.'],
@@ -129,7 +131,6 @@ const OPTION_HINTS = new Map([
   ['exec -u', 'Commands run as the user of the box.'],
   ['exec --user', 'Commands run as the user of the box.'],
   ['ssh -p', 'box ssh needs no port. For OpenSSH, see `box ssh-config --help`.'],
-  ['ssh -L', NO_PORTS],
   ['create -t', 'Use --tier.'],
   ['resize --tier', 'Use `box resize NAME TIER`.'],
   ['move --region', 'Use `box move NAME REGION`.'],
@@ -151,7 +152,6 @@ const OPTION_HINTS = new Map([
 /** The hints for missing or excess arguments, by the command. */
 const ARGUMENT_HINTS = new Map([
   ['exec', 'For a command: `box exec NAME COMMAND`. For a terminal: `box ssh NAME`.'],
-  ['open', NO_PREVIEW],
   ['up', 'box up starts the coordinator. To start a box: `box start NAME`.'],
   ['down', 'box down stops the coordinator. To stop a box: `box stop NAME`.'],
   ['kill', 'box kill terminates a process of a box: `box kill NAME ID`. To stop a box: `box stop NAME`.'],

@@ -1,26 +1,43 @@
-// box open: opens the page of the coordinator in a browser.
+// box open: opens the page of the coordinator, or a port of a box, in a browser.
 import type { Command } from 'commander'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { findCoordinator } from '../connection/find-coordinator.ts'
-import type { RunLocalAction } from '../connection/session.ts'
+import { openSession, type RunLocalAction } from '../connection/session.ts'
 import { openUrl } from '../output/open-url.ts'
 import { printJson } from '../output/print.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
+import { parsePort } from '../shares/ports.ts'
 
 export function addOpenCommand(program: Command, runLocalAction: RunLocalAction): void {
   program
     .command('open')
-    .summary('open the page of the coordinator in a browser')
+    .summary('open the page of the coordinator, or a port of a box, in a browser')
     .description(
       'Opens the page of the coordinator in a browser with xdg-open, and prints its URL. Without a display, and without ' +
-        'xdg-open, only prints the URL.',
+        'xdg-open, only prints the URL. With the name of a box, opens a port of the box; a port that is not shared is shared ' +
+        'with the members of the workspace first.',
     )
+    .argument('[name]', "the box's name or id")
+    .argument('[port]', 'default: the only port on which the box listens', parsePort)
     .addOption(createJsonOption('print the URL as JSON, and open nothing'))
-    .addHelpText('after', '\nExamples:\n  box open\n  curl $(box open --json | jq -r .url)openapi.json')
-    .action((options: JsonOption) => runLocalAction(() => open(options)))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box open
+  box open fig 3000
+  curl $(box open --json | jq -r .url)openapi.json`,
+    )
+    .action((name: string | undefined, port: number | undefined, options: JsonOption) =>
+      runLocalAction(async (signal) => {
+        if (name === undefined) return openCoordinator(options)
+        const { openPort } = await import('../shares/share-port.ts')
+        return openPort(openSession(signal), name, port, options)
+      }),
+    )
 }
 
-async function open({ json }: JsonOption): Promise<undefined> {
+async function openCoordinator({ json }: JsonOption): Promise<undefined> {
   const { baseUrl } = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
   const url = `${new URL(baseUrl).origin}/`
   if (json) printJson({ url })

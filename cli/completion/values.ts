@@ -17,6 +17,7 @@ import { sanitize } from '../output/print.ts'
 import { POLICY_NAMES } from '../policies/policy-values.ts'
 import { loadConversations, loadPrompts } from '../prompts/find-run.ts'
 import { toLoadedRuns } from '../prompts/run-list.ts'
+import { loadBoxShares } from '../shares/requests.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { listSessions } from '../terminal/create-session.ts'
 
@@ -83,6 +84,10 @@ const SOURCES: Record<string, Source> = {
   region: choices(REGIONS),
   last: choices(['1h', '6h', '24h', '7d', '30d']),
   dir: files,
+  port: async ([box = '']) => ({ candidates: await listListening(box), includesFiles: false }),
+  'share expires': choices(['2h', '1d', '7d', '30d']),
+  'unshare share': async () => ({ candidates: await listBoxes(), includesFiles: false }),
+  'unshare port': async ([box = '']) => ({ candidates: await listShared(box), includesFiles: false }),
   'add name': none,
   token: async (words) => ({ candidates: await listEnrollments(words), includesFiles: false }),
   'rename name': none,
@@ -264,6 +269,22 @@ const listTerminals = (box: string): Promise<Candidate[]> =>
       value: session,
       description: describe(command ?? 'login shell'),
     }))
+  })
+
+const listListening = (box: string): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { listening } = await loadBoxShares(client, (await client.findBox(box)).id)
+    const ports = new Map((listening?.ports ?? []).map(({ port, process }) => [port, process]))
+    return [...ports].map(([port, process]) => ({
+      value: String(port),
+      description: describe(process ?? ''),
+    }))
+  })
+
+const listShared = (box: string): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { shares } = await loadBoxShares(client, (await client.findBox(box)).id)
+    return shares.map(({ port, access }) => ({ value: String(port), description: describe(access) }))
   })
 
 const describe = (text: string): string => sanitize(text.slice(0, MAX_DESCRIPTION_LENGTH))

@@ -9,13 +9,20 @@ export type Hint = string | null | ((message: string) => string | null)
 /** The same promise; an error with one of the codes gets the hint before its code. */
 export function addHints<T>(response: Promise<T>, hints: Record<string, Hint>): Promise<T> {
   return response.catch((error) => {
-    const found = error instanceof CliError ? hints[error.code ?? ''] : undefined
-    const hint = typeof found === 'function' ? found(error.message) : found
-    if (!hint) throw error
-    const suffix = ` (${error.code})`
-    const message = error.message.endsWith(suffix) ? error.message.slice(0, -suffix.length) : error.message
-    throw new CliError(error.exitCode, `${message} ${hint}${suffix}`, { code: error.code, cause: error })
+    throw error instanceof CliError ? addHint(error, hints) : error
   })
+}
+
+/** The same error, or one with the hint for its code. */
+export function addHint(error: CliError, hints: Record<string, Hint>): CliError {
+  const { code, message, exitCode } = error
+  if (code === null) return error
+  const found = hints[code]
+  const hint = typeof found === 'function' ? found(message) : found
+  if (!hint) return error
+  const suffix = ` (${code})`
+  const text = message.endsWith(suffix) ? message.slice(0, -suffix.length) : message
+  return new CliError(exitCode, `${text} ${hint}${suffix}`, { code, cause: error })
 }
 
 export const TIER_TOO_SMALL_HINTS = {

@@ -7,6 +7,7 @@ import { isCommandName } from '../../cli/register-commands.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
+import { addFakeShares } from './fake-shares.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
 
@@ -16,6 +17,7 @@ await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended' })
 const { add } = addFakeProcesses(fake)
 const snapshots = addFakeSnapshots(fake)
+const shares = addFakeShares(fake)
 
 process.env.BOXWOOD_URL = `${fake.url}/api/v1`
 process.env.BOXWOOD_API_KEY = KEY
@@ -143,4 +145,21 @@ t.test('an unknown shell is refused with the names of the known ones', async (t)
     code: 2,
     stderr: /^box: shell must be one of bash, zsh, fish/,
   })
+})
+
+t.test('ports: those that listen, and the shared ones', async (t) => {
+  const at = new Date().toISOString()
+  shares.listening = {
+    at,
+    ports: [
+      { port: 3000, process: 'node', pid: 7 },
+      { port: 5432, process: null, pid: null },
+    ],
+  }
+  t.same(await complete('box share fig '), ['3000\tnode', '5432'])
+  t.same(await complete('box open fig 5'), ['5432'])
+  await runBox(fake.url, ['share', 'fig', '3000', '-q'])
+  t.same(await complete('box unshare fig '), ['3000\tmembers'])
+  t.same(await getValues('box unshare f'), ['fig'])
+  t.same(await getValues('box share fig 3000 --access a'), ['anyone'])
 })
