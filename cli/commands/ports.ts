@@ -1,18 +1,21 @@
 // box ports: lists the listening ports of a box.
 import type { Command } from 'commander'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
-import type { PortShares } from '../../shared/api/port-shares.ts'
+import type { PortShare, PortShares } from '../../shared/api/port-shares.ts'
 import type { ListeningPort } from '../../shared/api/process-snapshots.ts'
 import { isSuspended } from '../boxes/box-state.ts'
 import { isLive, noSuchBoxError } from '../boxes/find-box.ts'
+import { boxCommand } from '../command-name.ts'
 import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { formatAge } from '../output/format.ts'
+import { getAddress } from '../shares/describe-share.ts'
+import { loadBoxShares } from '../shares/requests.ts'
 
-/** `closed`: for --watch. */
-type Row = ListeningPort & { closed?: true }
+/** `open`: the address of the port, or the command that opens it. `closed`: for --watch. */
+type Row = ListeningPort & { open: string; closed?: true }
 
 const FILTERS: List<Row>['filters'] = {
   port: { get: ({ port }) => String(port) },
@@ -27,6 +30,7 @@ const createPortList = (boxName: string): List<Row> => ({
       header: 'PROCESS',
       cell: ({ process, closed }) => (closed ? { text: 'closed', color: 'gray' } : (process ?? '-')),
     },
+    { header: 'OPEN WITH', cell: ({ open, closed }) => (closed ? '-' : open) },
   ],
   getId: ({ port, pid }) => `${port} ${pid}`,
   getName: ({ port }) => String(port),
@@ -58,7 +62,9 @@ Examples:
   box ports fig --filter process=node
   box ports fig --json | jq '.listening.ports[].port'
 
-\`box forward fig 3000\` makes port 3000 available at http://localhost:3000.
+OPEN WITH is the address of a shared port, else the command that shares it. Any port, such as that of a database, opens on
+this machine with \`box forward fig PORT\`. A box with the network of its host (NETWORK in \`box ls -o wide\`) has its
+ports on the host, too.
 
 --filter port=TEXT and process=TEXT match a part of the text; with * or ? they match the whole text.`,
     )
@@ -68,15 +74,22 @@ Examples:
         const load = async () => {
           const [{ state }, response] = await Promise.all([
             client.getBoxDetail(id),
-            client.request<PortShares>('GET', `/boxes/${encodeURIComponent(id)}/port-shares`),
+            loadBoxShares(client, id),
           ])
           if (!isLive({ observedState: state.observed })) throw noSuchBoxError(name)
           const { listening } = response
+          const shares = new Map(response.shares.map((share) => [share.port, share]))
+          const rows = (listening?.ports ?? []).map(
+            (port): Row => ({
+              ...port,
+              open: formatOpen(hostname, port.port, shares.get(port.port), response),
+            }),
+          )
           return {
-            rows: (listening?.ports ?? []) as Row[],
+            rows,
             toJson: (ports: readonly Row[]) => ({
               ...response,
-              listening: listening && { ...listening, ports },
+              listening: listening && { ...listening, ports: ports.map(({ open: _, ...port }) => port) },
             }),
             note: getNote(hostname, state, listening?.at ?? null),
           }
@@ -84,6 +97,16 @@ Examples:
         return printList(createPortList(hostname), load, options, signal)
       }),
     )
+}
+
+function formatOpen(
+  boxName: string,
+  port: number,
+  share: PortShare | undefined,
+  { modes }: Pick<PortShares, 'modes'>,
+): string {
+  if (share !== undefined) return getAddress(share)
+  return `${boxCommand()} ${modes.members.allowed ? 'share' : 'forward'} ${boxName} ${port}`
 }
 
 /** Why the list is old or unknown; null: it is current. */

@@ -1,4 +1,4 @@
-// Metrics, process snapshots, listening ports and live processes of the boxes of a fake coordinator.
+// Metrics, process snapshots and live processes of the boxes of a fake coordinator.
 import { liveProcessesSchema } from '../../shared/api/live-processes.ts'
 import {
   BOX_SERIES,
@@ -7,7 +7,6 @@ import {
   type Metrics,
   metricsSchema,
 } from '../../shared/api/metrics.ts'
-import { type PortShares, portSharesSchema } from '../../shared/api/port-shares.ts'
 import { procsAtSchema } from '../../shared/api/process-snapshots.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type FakeCoordinator, sendJson } from './fake-coordinator.ts'
@@ -20,11 +19,10 @@ export type FakeMonitoring = {
   metrics: unknown
   snapshot: unknown
   live: unknown
-  listening: PortShares['listening']
 }
 
 export function addFakeMonitoring(fake: FakeCoordinator): FakeMonitoring {
-  const state: FakeMonitoring = { metrics: null, snapshot: null, live: null, listening: null }
+  const state: FakeMonitoring = { metrics: null, snapshot: null, live: null }
   const require = (value: unknown) => {
     if (value === null) throw new ApiError('not_found')
     return value
@@ -37,16 +35,6 @@ export function addFakeMonitoring(fake: FakeCoordinator): FakeMonitoring {
     [
       /^GET \/api\/v1\/boxes\/[^/]+\/procs-at\?t=.+$/,
       async (_, response) => sendJson(response, procsAtSchema.parse(require(state.snapshot))),
-    ],
-    [
-      /^GET \/api\/v1\/boxes\/[^/]+\/port-shares$/,
-      async (_, response) => {
-        const refused = { allowed: false, error: 'port_share_disabled', message: 'Disabled.' }
-        const modes = { members: refused, anyone: refused, public: refused }
-        const { listening } = state
-        const shares = { enabled: false, linksEnabled: false, modes, shares: [], listening }
-        sendJson(response, portSharesSchema.parse(shares))
-      },
     ],
     [
       /^GET \/v1\/box\/[^/]+\/processes(\?.*)?$/,

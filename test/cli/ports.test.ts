@@ -2,27 +2,28 @@
 import t from 'tap'
 import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeMonitoring } from './fake-monitoring.ts'
+import { addFakeShares } from './fake-shares.ts'
 import { runBox } from './run-box.ts'
 
 t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
-const monitoring = addFakeMonitoring(fake)
+const fakeShares = addFakeShares(fake)
 const box = (...args: string[]) => runBox(fake.url, ['ports', 'fig', ...args])
 const PORTS = [
   { port: 22, process: null, pid: null },
   { port: 8080, process: 'node\u001b[2J', pid: 7 },
 ]
 const listen = (ports: typeof PORTS) => {
-  monitoring.listening = { at: '2026-01-31T03:14:00.000Z', ports }
+  fakeShares.listening = { at: '2026-01-31T03:14:00.000Z', ports }
 }
 
 t.test('lists the ports with process and pid', async (t) => {
   listen(PORTS)
   t.same(await box(), {
     code: 0,
-    stdout: 'PORT  PID  PROCESS\n22    -    -\n8080  7    node�[2J\n',
+    stdout:
+      'PORT  PID  PROCESS   OPEN WITH\n22    -    -         box share fig 22\n8080  7    node�[2J  box share fig 8080\n',
     stderr: '',
   })
   t.match(await box('-q', '--filter', 'process=node*'), { stdout: '8080\n' })
@@ -35,9 +36,19 @@ t.test('lists the ports with process and pid', async (t) => {
   t.same(await box(), { code: 0, stdout: '', stderr: 'No known listening ports on fig.\n' })
 })
 
+t.test('each port has the address of its link, or the command that opens it', async (t) => {
+  listen(PORTS)
+  const { stdout } = await runBox(fake.url, ['share', 'fig', '8080', '-q'])
+  t.match((await box()).stdout, `node�[2J  ${stdout}`)
+  fakeShares.modes.members = { allowed: false, error: 'port_share_disabled', message: 'Off.' }
+  t.match((await box()).stdout, /^22 .* box forward fig 22$/m)
+  fakeShares.modes.members = { allowed: true }
+  fakeShares.shares = []
+})
+
 t.test('a note says when the list is old or unknown', async (t) => {
   Object.assign(fig, { observedState: 'suspended', desiredState: 'suspended' })
-  monitoring.listening = null
+  fakeShares.listening = null
   t.match(await box(), {
     code: 0,
     stderr: /^box: fig is suspended: no process listens\. Start it with `box wake fig`\.\n/,
@@ -47,7 +58,7 @@ t.test('a note says when the list is old or unknown', async (t) => {
     const state = { desired: 'running', observed: 'degraded', connected: false, since: fig.createdAt }
     response.end(JSON.stringify({ box: fig, state }))
   })
-  monitoring.listening = { at: new Date(Date.now() - 125_000).toISOString(), ports: PORTS }
+  fakeShares.listening = { at: new Date(Date.now() - 125_000).toISOString(), ports: PORTS }
   t.match(await box(), {
     stdout: /^8080/m,
     stderr: 'box: fig is not connected. These ports are from 2m ago.\n',
@@ -58,7 +69,7 @@ t.test('a note says when the list is old or unknown', async (t) => {
 t.test('--watch replaces the list on a terminal, and prints changes without one', async (t) => {
   listen(PORTS.slice(0, 1))
   const pty = runBoxInPty(t, fake.url, 'exec $BOX ports fig --watch', { env: { NO_COLOR: '1' } })
-  await pty.waitFor(/22 +- +-\r\n/)
+  await pty.waitFor(/22 +- +- +box share fig 22\r\n/)
   listen(PORTS)
   await pty.waitFor(/8080 +7 +node/)
   pty.type('\u0003')
