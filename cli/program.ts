@@ -18,6 +18,7 @@ Getting started:
   box exec -d fig make world     runs in the background; prints the id
   box ssh fig                    opens a terminal, which survives disconnects
   box logs -f fig ID             follows the output and reconnects when needed
+  box share fig 3000             prints the address of a web server of the box
   box cp src fig:                copies a directory to the box's home directory
   box cp fig:src/out.log .
   box stop fig                   keeps the files; box start fig starts the box again
