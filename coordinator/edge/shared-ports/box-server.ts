@@ -66,10 +66,12 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
     const origin = base.getOrigin(share.slug)
     const upgrade = getUpgrade(request)
     try {
-      const { agent, release } = boxConnections.acquire(box, port)
+      const disconnected = new AbortController()
+      response.once('close', () => disconnected.abort())
+      const { agent, release } = await boxConnections.acquire(box, port, disconnected.signal)
       response.once('close', release)
       if (response.destroyed) release()
-      const { isStream } = await forward({
+      const forwarded = await forward({
         request,
         response,
         upgrade,
@@ -97,7 +99,8 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
             rewritesHost,
           }),
       })
-      if (isStream) open.addStream(response)
+      if (forwarded !== 'response') open.addStream(response)
+      if (forwarded === 'upgrade') release()
     } catch (error) {
       if (response.destroyed) return
       log.debug(

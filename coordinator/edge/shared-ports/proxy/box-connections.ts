@@ -5,7 +5,7 @@ import type { BoxRow } from '../../../db/schema.ts'
 import { PortAgent } from './port-agent.ts'
 
 export type BoxConnectionLimits = {
-  /** Connections to a port that are used for HTTP at the same time. Upgraded ones do not count. */
+  /** Requests to a port that have a connection at the same time. Upgraded ones do not count. Further requests wait. */
   portConnections: number
   /** Connections to all ports of a box, including the upgraded ones. */
   boxConnections: number
@@ -27,7 +27,10 @@ type Port = {
   agent: PortAgent
   /** As of the newest request. */
   box: BoxRow
-  requests: number
+  /** Requests that have a connection. */
+  active: number
+  /** Let the next request continue, in the order of arrival. */
+  waiting: Set<() => void>
   connections: number
 }
 
@@ -47,23 +50,32 @@ export class BoxConnections {
   }
 
   /**
-   * Adds a request to a port until `release` is called.
+   * Waits until a request may use a connection to the port. It counts until `release` is called.
+   * @param signal rejects with its reason
    * @throws TooManyConnectionsError
    */
-  acquire(box: BoxRow, portNumber: number): { agent: Agent; release(): void } {
+  async acquire(
+    box: BoxRow,
+    portNumber: number,
+    signal: AbortSignal,
+  ): Promise<{ agent: Agent; release(): void }> {
+    signal.throwIfAborted()
     const key = `${box.id} ${portNumber}`
     const port = this.#ports.get(key) ?? this.#addPort(key, box, portNumber)
-    if (port.requests >= this.#options.limits.portRequests)
-      throw new TooManyConnectionsError(`Port ${portNumber} has ${port.requests} requests`)
+    const { portConnections, portRequests } = this.#options.limits
     port.box = box
-    port.requests += 1
+    if (port.active < portConnections) port.active += 1
+    else if (port.active + port.waiting.size < portRequests) await waitForTurn(port, signal)
+    else throw new TooManyConnectionsError(`Port ${portNumber} has ${portRequests} requests`)
     let isReleased = false
     return {
       agent: port.agent,
       release: () => {
         if (isReleased) return
         isReleased = true
-        port.requests -= 1
+        const [next] = port.waiting
+        if (next !== undefined) next()
+        else port.active -= 1
         this.#deleteUnused(key, port)
       },
     }
@@ -75,13 +87,11 @@ export class BoxConnections {
   }
 
   #addPort(key: string, box: BoxRow, portNumber: number): Port {
-    const { portConnections, idleMs } = this.#options.limits
     const agent = new PortAgent({
-      maxConnections: portConnections,
-      idleMs,
+      idleMs: this.#options.limits.idleMs,
       connect: () => this.#connect(key, port, portNumber),
     })
-    const port: Port = { agent, box, requests: 0, connections: 0 }
+    const port: Port = { agent, box, active: 0, waiting: new Set(), connections: 0 }
     this.#ports.set(key, port)
     return port
   }
@@ -112,6 +122,23 @@ export class BoxConnections {
   }
 
   #deleteUnused(key: string, port: Port): void {
-    if (port.requests === 0 && port.connections === 0) this.#ports.delete(key)
+    if (port.active === 0 && port.connections === 0) this.#ports.delete(key)
   }
+}
+
+/** Node's agent would keep waiting requests whose client has disconnected. */
+async function waitForTurn({ waiting }: Port, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const onTurn = () => {
+    waiting.delete(onTurn)
+    signal.removeEventListener('abort', onAbort)
+    resolve()
+  }
+  const onAbort = () => {
+    waiting.delete(onTurn)
+    reject(signal.reason)
+  }
+  waiting.add(onTurn)
+  signal.addEventListener('abort', onAbort, { once: true })
+  await promise
 }

@@ -32,8 +32,8 @@ export type Forwarding = {
 const MAX_HEADER_BYTES = 64 * 1024
 const REPEATABLE = /^(?:GET|HEAD|OPTIONS)$/
 
-/** isStream: the response ends only when one of the sides ends it: an event stream or an upgraded connection. */
-export type Forwarded = { isStream: boolean }
+/** An event stream and an upgraded connection end only when one of the sides ends them. */
+export type Forwarded = 'response' | 'event-stream' | 'upgrade'
 
 /**
  * Resolves when the headers of the response have been sent. Rejects when there is no response, with the error of the
@@ -111,7 +111,7 @@ function send(forwarding: Forwarding): Promise<Forwarded> {
         ['Upgrade', incoming.headers.upgrade ?? ''],
       ],
     })
-    resolve({ isStream: true })
+    resolve('upgrade')
   })
   if (response.destroyed) destroy()
   sendBody(request, outgoing)
@@ -155,7 +155,9 @@ async function startResponse(incoming: IncomingMessage, forwarding: Forwarding):
   setImmediate(() => {
     if (!hasData && !response.writableEnded && !response.destroyed) response.flushHeaders()
   })
-  return { isStream: /^\s*text\/event-stream\b/i.test(incoming.headers['content-type'] ?? '') }
+  return /^\s*text\/event-stream\b/i.test(incoming.headers['content-type'] ?? '')
+    ? 'event-stream'
+    : 'response'
 }
 
 function addTrailers(target: ClientRequest | ServerResponse, { rawTrailers }: IncomingMessage): void {

@@ -6,8 +6,6 @@ type CreateCallback = (error: Error | null, stream: Duplex) => void
 
 export type PortAgentOptions = {
   connect(): Promise<Duplex>
-  /** Further requests wait. */
-  maxConnections: number
   /** An unused connection is closed after this time. */
   idleMs: number
 }
@@ -17,8 +15,8 @@ export class PortAgent extends Agent {
   readonly #idleMs: number
   readonly #idleTimers = new WeakMap<Duplex, NodeJS.Timeout>()
 
-  constructor({ connect, maxConnections, idleMs }: PortAgentOptions) {
-    super({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxConnections })
+  constructor({ connect, idleMs }: PortAgentOptions) {
+    super({ keepAlive: true })
     this.#connect = connect
     this.#idleMs = idleMs
   }

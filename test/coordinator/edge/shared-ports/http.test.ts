@@ -461,3 +461,45 @@ t.test('limits: connections of a box, and requests to a port', async (t) => {
   await waitUntil('the first is closed', () => share.boxConnections.size.connections === 0)
   t.equal((await send(share)).body, 'ok')
 })
+
+t.test('requests wait for a connection, until their viewer disconnects', async (t) => {
+  const share = await startShare(t, {
+    app: (request, response) => {
+      if (request.url === '/wait') response.writeHead(200).flushHeaders()
+      else response.end('ok')
+    },
+    limits: { portConnections: 1, portRequests: 2 },
+  })
+  const first = start(share, { path: '/wait' })
+  first.end()
+  await once(first, 'response')
+  for (let i = 0; i < 3; i++) {
+    const waiting = start(share)
+    waiting.end()
+    await waitUntil('it waits', () => share.open.size === 2)
+    t.equal((await send(share)).response.statusCode, 503)
+    waiting.destroy()
+    await waitUntil('it is removed', () => share.open.size === 1)
+  }
+  const last = send(share)
+  await waitUntil('it waits', () => share.open.size === 2)
+  t.equal(share.appSockets.size, 1)
+  first.destroy()
+  t.equal((await last).body, 'ok')
+})
+
+t.test('a complete response arrives although the app resets the connection after it', async (t) => {
+  const body = 'x'.repeat(100_000)
+  const share = await startShare(t, {
+    app: (request, response) => {
+      response
+        .writeHead(413, { 'content-length': body.length })
+        .end(body, () => request.socket.resetAndDestroy())
+    },
+  })
+  const request = start(share, { method: 'POST', headers: { 'content-length': 1e9 } })
+  request.write('part')
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(await text(response), body)
+  request.destroy()
+})
