@@ -138,6 +138,14 @@ t.test('a member opens a link with a viewer session, which ends at once with the
   const cookie = redirect.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
   const headers = { cookie, 'sec-fetch-site': 'same-origin' }
   t.equal((await send(origin, { headers })).status, 200)
+  await api('POST', `/boxes/${box.id}/suspend`)
+  await waitForState(box.id, 'suspended')
+  const page = await send(origin, { path: '/a?b', headers: { ...headers, accept: 'text/html' } })
+  const action = /action="([^"]+)"/.exec(page.body)?.[1] ?? ''
+  const woken = await send(origin, { method: 'POST', path: action, headers })
+  t.match(woken, { status: 303, headers: { location: `${origin}/a?b` } })
+  await waitForState(box.id, 'running')
+  t.equal((await send(origin, { path: '/a?b', headers })).status, 200)
   const endless = await open(origin, { path: '/endless', headers })
   await once(endless, 'data')
   await api('DELETE', '/session', undefined, session)
