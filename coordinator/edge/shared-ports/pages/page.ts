@@ -51,7 +51,7 @@ ${reloads ? `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">\n` : ''}<ti
 </head>
 <body>
 <h1>${escapeHtml(title)}</h1>
-<p>${escapeHtml(message)}</p>
+<p>${escapeHtml(message)}${reloads ? ' This page reloads itself.' : ''}</p>
 ${button ? formatButton(button) : ''}<footer>Boxwood</footer>
 </body>
 </html>

@@ -85,7 +85,7 @@ export const createNothingListensPage = ({ hostname }: BoxRow, port: number): Pa
   status: 502,
   code: 'box_unreachable',
   title: `Nothing listens on port ${port} yet`,
-  message: `No program on box ${hostname} listens on port ${port}. Start it; this page reloads itself.`,
+  message: `No program on box ${hostname} listens on port ${port}. Start it.`,
   reloads: true,
 })
 
@@ -93,7 +93,7 @@ export const createUnreachablePage = ({ hostname }: BoxRow): Page => ({
   status: 502,
   code: 'box_unreachable',
   title: `Box ${hostname} cannot be reached`,
-  message: `Box ${hostname} is not connected. This page reloads itself.`,
+  message: `Box ${hostname} is not connected.`,
   reloads: true,
 })
 
@@ -130,7 +130,7 @@ const createStartingPage = ({ hostname }: BoxRow): Page => ({
   status: 503,
   code: 'box_not_running',
   title: `Box ${hostname} is starting`,
-  message: `Box ${hostname} is starting. This page reloads itself.`,
+  message: `Box ${hostname} is starting. Try again.`,
   reloads: true,
 })
 

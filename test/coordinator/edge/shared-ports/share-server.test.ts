@@ -165,7 +165,8 @@ t.test('a port on which nothing listens has a page that reloads itself', async (
   t.match(body, 'Nothing listens on port 3000 yet')
   t.match(body, '<meta http-equiv="refresh" content="2">')
   t.equal(headers['clear-site-data'], undefined)
-  t.match(JSON.parse((await send(share)).body), { error: 'box_unreachable' })
+  t.match(body, 'Start it. This page reloads itself.')
+  t.match(JSON.parse((await send(share)).body), { error: 'box_unreachable', message: /Start it\.$/ })
   t.same(share.boxConnections.size, { ports: 0, connections: 0 })
 })
 
