@@ -70,9 +70,18 @@ t.test('connections are kept and used again on both sides', async (t) => {
   }
   t.equal(ports.size, 1)
   t.equal(share.appSockets.size, 1)
-  await waitUntil('unused connections are closed', () => share.boxConnections.size.connections === 0)
-  t.same(share.boxConnections.size, { ports: 0, connections: 0 })
+  t.same(share.boxConnections.size, { ports: 1, connections: 1 })
   t.equal(share.held.count, 0)
+})
+
+t.test('unused connections to a box are closed', async (t) => {
+  const share = await startShare(t, {
+    app: (_request, response) => response.end('ok'),
+    limits: { idleMs: 1 },
+  })
+  t.equal((await send(share)).body, 'ok')
+  await waitUntil('it is closed', () => share.boxConnections.size.connections === 0)
+  t.equal(share.boxConnections.size.ports, 0)
 })
 
 t.test('a request on a connection that the app has closed meanwhile is repeated', async (t) => {

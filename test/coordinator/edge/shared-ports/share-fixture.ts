@@ -50,7 +50,7 @@ export type ShareOptions = {
   control?: Route[]
 }
 
-const LIMITS = { portConnections: 50, boxConnections: 100, portRequests: 100, idleMs: 1_000 }
+const LIMITS = { portConnections: 50, boxConnections: 100, portRequests: 100, idleMs: 600_000 }
 
 export async function startShare(t: Test, options: ShareOptions = {}) {
   const share: ServedShare = {
