@@ -424,7 +424,7 @@ t.test('what has expired is deleted every hour, also across restarts', async (t)
         'metrics',
         'operations',
       ],
-      ...['process_snapshots', 'sessions', 'snapshots', 'tickets'],
+      ...['port_shares', 'process_snapshots', 'sessions', 'share_viewers', 'snapshots', 'tickets'],
     ],
   )
 })

@@ -107,6 +107,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
       hostname,
       observedState,
       tier,
+      'open',
       `box ssh ${hostname}`,
     ])
     t.ok(expected.length > 0)
