@@ -14,6 +14,8 @@ let box = null
 let ticket = null
 /** The connection; null: there is none. */
 let rfb = null
+/** When it was established, in milliseconds of performance.now(); null: it is not. */
+let connectedAt = null
 
 const setStatus = (text) => {
   find('#status').textContent = text
@@ -98,7 +100,7 @@ async function connect() {
   setStatus('Connecting…')
   const opened = new RFB(find('#screen'), url.href, { wsProtocols: protocols })
   rfb = opened
-  let connectedAt = null
+  connectedAt = null
   opened.scaleViewport = true
   opened.addEventListener('connect', () => {
     connectedAt = performance.now()
@@ -111,6 +113,7 @@ async function connect() {
   opened.addEventListener('disconnect', () => {
     if (rfb !== opened) return
     rfb = null
+    clearTimeout(clipboardTimer)
     showConnected(false)
     // Such as at the end of the ticket, or of the coordinator.
     const reconnects = connectedAt !== null && performance.now() - connectedAt > STABLE_MS
@@ -121,6 +124,24 @@ async function connect() {
       if (reconnects) await connect()
     })
   })
+}
+
+/** x11vnc ignores the text of viewers in its first 15 seconds. */
+const CLIPBOARD_READY_MS = 18_000
+let clipboardTimer
+
+/** Sends the text when x11vnc accepts it. */
+function copyToBox(target, text) {
+  clearTimeout(clipboardTimer)
+  if (target === null || connectedAt === null) return
+  const waitMs = connectedAt + CLIPBOARD_READY_MS - performance.now()
+  if (waitMs <= 0) return target.clipboardPasteFrom(text)
+  setStatus('The box gets the text in a few seconds.')
+  clipboardTimer = setTimeout(() => {
+    if (rfb !== target) return
+    target.clipboardPasteFrom(text)
+    setStatus('Connected.')
+  }, waitMs)
 }
 
 async function start(mode) {
@@ -166,7 +187,7 @@ onClick('stop-desktop', () => stop('desktop'))
 onClick('connect', connect)
 onClick('focus', async () => rfb?.focus())
 onClick('full-screen', () => find('#screen').requestFullscreen())
-onClick('copy-to-box', async () => rfb?.clipboardPasteFrom(find('#clipboard-text').value))
+onClick('copy-to-box', async () => copyToBox(rfb, find('#clipboard-text').value))
 
 addEventListener(
   'keydown',
