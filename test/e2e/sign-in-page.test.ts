@@ -107,8 +107,8 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
       hostname,
       observedState,
       tier,
-      'open',
       `box ssh ${hostname}`,
+      'open',
     ])
     t.ok(expected.length > 0)
     const readRows = async () => {
@@ -132,7 +132,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.reload()
     await page.getByText('in the workspace <b id="injected">x</b>.').waitFor()
     t.equal(await page.locator('#injected').count(), 0)
-    t.match(await readRows(), [[String, 'provision failed', String, `box rm ${expected[0][0]}`]])
+    t.match(await readRows(), [[String, 'provision failed', String, `box rm ${expected[0][0]}`, '']])
     await db.updateTable('workspaces').set({ name: 'Boxwood' }).execute()
     await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
 
