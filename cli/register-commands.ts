@@ -85,12 +85,12 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('share', async () => (await import('./commands/share.ts')).addShareCommand),
     remote('shares', async () => (await import('./commands/shares.ts')).addSharesCommand),
     remote('unshare', async () => (await import('./commands/unshare.ts')).addUnshareCommand),
+    remote('forward', async () => (await import('./commands/forward.ts')).addForwardCommand),
   ],
   'Terminals and files:': [
     remote(['ssh', 'shell'], async () => (await import('./commands/ssh.ts')).addSshCommand),
     remote('attach', async () => (await import('./commands/attach.ts')).addAttachCommand),
     remote('sessions', async () => (await import('./commands/sessions.ts')).addSessionsCommand),
-    remote('forward', async () => (await import('./commands/forward.ts')).addForwardCommand),
     remote('desktop', async () => (await import('./commands/desktop.ts')).addDesktopCommand),
     remote('cp', async () => (await import('./commands/cp.ts')).addCpCommand),
     remote('ssh-config', async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand),
