@@ -1,5 +1,5 @@
 // A real box on which a real coding agent can be installed, and a fake model server.
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -9,6 +9,7 @@ import { CODING_AGENTS_DIR, installCodingAgents } from '../../support/coding-age
 import { startPackageRegistry } from '../../support/coding-agents/package-registry.ts'
 import { listBoxPids } from '../../support/find-agent-process.ts'
 import { startModelServer } from '../../support/model-server/model-server.ts'
+import { findPrivateDirectory } from '../../support/private-directory.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from '../coordinator-with-box.ts'
 
@@ -33,14 +34,6 @@ export function findSkipReason(): string | false {
     if (dir !== undefined) return `other users cannot read ${dir}`
   }
   return false
-}
-
-/** Under root, the box runs as a user of its own. */
-function findPrivateDirectory(path: string): string | undefined {
-  if (process.getuid?.() !== 0) return undefined
-  for (let dir = dirname(path); dir !== '/'; dir = dirname(dir))
-    if ((statSync(dir).mode & 0o001) === 0) return dir
-  return undefined
 }
 
 export type RealPromptBox = Awaited<ReturnType<typeof startRealPromptBox>>
