@@ -124,6 +124,17 @@ async function authenticateAgain(
   return actor
 }
 
+/**
+ * A page of another origin can send a GET with the session cookie, but must not show or use the response. Shared caches store
+ * responses to requests with a cookie, unlike those with Authorization.
+ */
+const SESSION_RESPONSE_HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+}
+
 /** Registers the routes, and the host's 401, 404 and 405 responses under the prefix. */
 export function registerRoutes(app: FastifyInstance, registration: RouteRegistration): void {
   const { prefix, base = '', host, routes, context } = registration
@@ -149,8 +160,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         const { route } = request.routeOptions.config
         const { changeCount: changesBefore } = context.openRequests
         await authenticateRequest(request, host, context, route)
-        // Shared caches store responses to requests with a cookie, unlike those with Authorization.
-        if (request.actor?.credential.type === 'session') reply.header('cache-control', 'no-store')
+        if (request.actor?.credential.type === 'session') reply.headers(SESSION_RESPONSE_HEADERS)
         if (request.is404) throw createUnknownRouteError(request, getMethods)
         assertQueryIsUtf8(request.url, host)
         const { actor } = request

@@ -28,7 +28,12 @@ t.test('the session of a member', async (t) => {
   await t.test('is shown and ended by sign-out', async (t) => {
     const session = bySessionOf(await signIn('ann@example.com'))
     const shown = await get('/session', session)
-    t.equal(shown.headers.get('cache-control'), 'no-store')
+    t.match(Object.fromEntries(shown.headers), {
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cross-origin-resource-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+    })
     t.match(shown, {
       status: 200,
       json: {
