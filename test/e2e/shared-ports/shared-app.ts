@@ -28,6 +28,7 @@ export type OpenShare = PortShare & { url: string }
 export async function startSharingBox(t: Test, { env, ...options }: CoordinatorOptions = {}) {
   const coordinator = await startCoordinatorWithBox(t, { ...options, env: { ...HIGH_EDGE_LIMITS, ...env } })
   const { box, api, exec, boxRequest } = coordinator
+  const publicUrl = env?.BOXWOOD_PUBLIC_URL ?? coordinator.url
 
   async function run(command: string): Promise<string> {
     const { exitCode, stdout, stderr } = await exec(command, { timeoutSeconds: 60 })
@@ -94,7 +95,7 @@ export async function startSharingBox(t: Test, { env, ...options }: CoordinatorO
       { navigate = (page) => page.goto(share.url), ...options }: OpenPageOptions = {},
     ): Promise<Page> {
       const context = await browser.newContext(options)
-      if (share.access === 'members') await addSession(context, coordinator)
+      if (share.access === 'members') await addSession(context, coordinator, publicUrl)
       await context.addInitScript({ path: PAGE_FUNCTIONS })
       const page = await context.newPage()
       await navigate(page)
@@ -106,11 +107,7 @@ export async function startSharingBox(t: Test, { env, ...options }: CoordinatorO
 type OpenPageOptions = BrowserContextOptions & { navigate?: (page: Page) => Promise<unknown> }
 
 /** Signs the owner in. @param url the origin of the coordinator */
-export async function addSession(
-  context: BrowserContext,
-  coordinator: TestCoordinator,
-  url = coordinator.url,
-): Promise<void> {
+async function addSession(context: BrowserContext, coordinator: TestCoordinator, url: string): Promise<void> {
   const { cookie = '' } = (await createTestSession(coordinator)).headers ?? {}
   const value = cookie.slice(SESSION_COOKIE.length + 1)
   const flags = { httpOnly: true, secure: true, sameSite: 'Lax' } as const
