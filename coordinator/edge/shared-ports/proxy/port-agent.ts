@@ -23,7 +23,10 @@ export class PortAgent extends Agent {
 
   override createConnection(_options: object, callback?: CreateCallback): undefined {
     this.#connect().then(
-      (stream) => callback?.(null, addSocketMethods(stream)),
+      (stream) => {
+        stream.once('close', () => clearTimeout(this.#idleTimers.get(stream)))
+        callback?.(null, addSocketMethods(stream))
+      },
       // The callback gets no stream with an error.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     )
@@ -33,9 +36,7 @@ export class PortAgent extends Agent {
     // Node's types do not have the result, which is false when the server closes the connection too soon.
     const isKept: unknown = super.keepSocketAlive(stream)
     if (isKept === false) return false
-    const timer = setTimeout(() => stream.destroy(), this.#idleMs).unref()
-    this.#idleTimers.set(stream, timer)
-    stream.once('close', () => clearTimeout(timer))
+    this.#idleTimers.set(stream, setTimeout(() => stream.destroy(), this.#idleMs).unref())
     return true
   }
 

@@ -74,6 +74,18 @@ t.test('connections are kept and used again on both sides', async (t) => {
   t.equal(share.held.count, 0)
 })
 
+t.test('a connection that many requests use keeps its number of listeners', async (t) => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const share = await startShare(t, { app: (_request, response) => response.end('ok') })
+  // Node warns above 10 listeners.
+  for (let i = 0; i < 30; i++) await send(share)
+  await new Promise(setImmediate)
+  t.same(warnings, [])
+})
+
 t.test('unused connections to a box are closed', async (t) => {
   const share = await startShare(t, {
     app: (_request, response) => response.end('ok'),
