@@ -35,6 +35,10 @@ export type Config = {
   agentUrl: string | null
   /** The address of the second listener, which serves the metrics. */
   metricsListen: { host: string; port: number } | null
+  /** A second port for HTTPS, and the files of its certificate. Either all are set or none. */
+  tlsListen: { host: string; port: number } | null
+  tlsCert: string | null
+  tlsKey: string | null
   /** The token that reads the metrics, on both listeners. */
   metricsToken: string | null
   /** smtp: or smtps:, with user and password; null: codes are printed on stdout. */
@@ -182,6 +186,9 @@ const regions = z.string().transform((text, context) => {
   return z.NEVER
 })
 
+/** Relative to the working directory. */
+const file = z.string().transform((path) => resolve(path))
+
 const positiveInteger = z
   .string()
   .regex(/^[1-9]\d{0,11}$/, 'must be an integer between 1 and 999999999999')
@@ -225,7 +232,7 @@ export const VARIABLES = {
     default: '.boxwood',
     description:
       "the directory of the database, the owner's key and the local boxes; used by one coordinator at a time",
-    schema: z.string().transform((path) => resolve(path)),
+    schema: file,
   },
   BOXWOOD_DATABASE_URL: {
     default: null,
@@ -245,6 +252,24 @@ export const VARIABLES = {
     shownDefault: '`http://` and where it listens',
     description: 'the URL at which agents reach the coordinator. Local boxes then use it instead of a socket',
     schema: origin,
+  },
+  BOXWOOD_TLS_LISTEN: {
+    default: null,
+    shownDefault: 'off',
+    description: 'host and port of a second listener, which serves HTTPS; needs the next two variables',
+    schema: listen,
+  },
+  BOXWOOD_TLS_CERT: {
+    default: null,
+    shownDefault: 'none',
+    description: 'the file of the certificate with its chain, in the PEM format; read again when it changes',
+    schema: file,
+  },
+  BOXWOOD_TLS_KEY: {
+    default: null,
+    shownDefault: 'none',
+    description: 'the file of the private key of the certificate, in the PEM format',
+    schema: file,
   },
   BOXWOOD_METRICS_LISTEN: {
     default: null,
@@ -506,6 +531,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseUrl: read('BOXWOOD_DATABASE_URL'),
     publicUrl: read('BOXWOOD_PUBLIC_URL'),
     agentUrl: read('BOXWOOD_AGENT_URL'),
+    tlsListen: read('BOXWOOD_TLS_LISTEN'),
+    tlsCert: read('BOXWOOD_TLS_CERT'),
+    tlsKey: read('BOXWOOD_TLS_KEY'),
     metricsListen: read('BOXWOOD_METRICS_LISTEN'),
     metricsToken: read('BOXWOOD_METRICS_TOKEN'),
     smtpUrl: read('BOXWOOD_SMTP_URL'),
@@ -549,6 +577,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     promptQueue: read('BOXWOOD_PROMPT_QUEUE'),
     promptMinutes: read('BOXWOOD_PROMPT_MINUTES'),
   }
+  const tls = [config.tlsListen, config.tlsCert, config.tlsKey]
+  if (problems.length === 0 && tls.includes(null) && tls.some((value) => value !== null))
+    problems.push('BOXWOOD_TLS_LISTEN, BOXWOOD_TLS_CERT and BOXWOOD_TLS_KEY must be set together.')
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config
 }

@@ -133,7 +133,7 @@ const LISTEN_PROBLEMS: Record<string, string> = {
   EACCES: 'this user may not use this port. Set a port of 1024 or above',
 }
 
-function createListenError(
+export function createListenError(
   error: NodeJS.ErrnoException,
   { host, port }: Address,
   variable: string,

@@ -23,6 +23,7 @@ import { listenOnAgentSocket } from '../http/agent-socket.ts'
 import type { Health } from '../http/health.ts'
 import type { Listening } from '../http/listen.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
+import { listenWithTls } from '../http/tls-listener.ts'
 import { readIdentity } from '../providers/local/proc.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type Providers, serveAllRegions } from '../providers/regions.ts'
@@ -48,6 +49,8 @@ export type Coordinator = {
   readonly url: string
   /** The origin of the listener for metrics; null: there is none. */
   readonly metricsUrl: string | null
+  /** The port of BOXWOOD_TLS_LISTEN; null: there is none. */
+  readonly tlsPort: number | null
   readonly dataDirectory: DataDirectory
   readonly context: Context
   /** The actor of the key in the data directory; null: that key is revoked or expired. */
@@ -134,6 +137,7 @@ async function start(
   await modules.prepare()
   const { http, health } = await startHttpServer(context, listening, telemetry)
   cleanup.add('close the HTTP server', () => http.close())
+  const tlsPort = await openTlsListener(config, { server: listening.server, log, cleanup })
   await modules.start()
   // The first start creates a box. The lifecycle has started before, because its start releases all leases.
   const owner = await ensureOwnerKey(context, dataDirectory)
@@ -203,6 +207,7 @@ async function start(
   const coordinator: Coordinator = {
     url: listening.url,
     metricsUrl: telemetry.metricsUrl,
+    tlsPort,
     dataDirectory,
     context,
     owner,
@@ -226,6 +231,18 @@ function createRecord(url: string): CoordinatorRecord {
   const identity = readIdentity(process.pid)
   if (identity === null) throw new StartError('This process is not in /proc. Mount /proc.')
   return { url, ...identity, version: COORDINATOR_VERSION }
+}
+
+/** Returns the port of the HTTPS listener; null: there is none. */
+async function openTlsListener(
+  config: Config,
+  { server, log, cleanup }: Pick<Listening, 'server'> & { log: Logger; cleanup: CleanupStack },
+): Promise<number | null> {
+  const { tlsListen: address, tlsCert: certFile, tlsKey: keyFile } = config
+  if (address === null || certFile === null || keyFile === null) return null
+  const listener = await listenWithTls({ address, certFile, keyFile, server, limits: config, log })
+  cleanup.add('close the HTTPS listener', () => listener.close())
+  return listener.port
 }
 
 async function startHttpServer(

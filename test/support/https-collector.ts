@@ -1,12 +1,10 @@
 // An HTTPS server with a certificate of its own authority, which receives deliveries and responds as a test requests.
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import type { Test } from 'tap'
+import { createCertificate } from './certificate.ts'
 import { createTempDir } from './temp-dir.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -16,34 +14,11 @@ type Respond = (response: ServerResponse, request: Received) => void
 const HOST = 'collector.test'
 const respondWithSuccess: Respond = (response) => void response.writeHead(204).end()
 
-/** Undefined where openssl is not installed. */
-function createCertificate(dir: string): { key: string; cert: string; ca: string } | undefined {
-  const file = (name: string) => join(dir, name)
-  const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  const ca = ['-x509', '-keyout', file('ca.key'), '-out', file('ca.pem'), '-subj', '/CN=Test CA']
-  const names = `subjectAltName=DNS:${HOST},IP:127.0.0.1`
-  try {
-    run('req', ...newKey, ...ca)
-    run('req', ...newKey, '-keyout', file('key'), '-out', file('csr'), '-subj', `/CN=${HOST}`)
-    writeFileSync(file('ext'), names)
-    run(
-      ...['x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key')],
-      ...['-set_serial', '1', '-extfile', file('ext'), '-out', file('cert')],
-    )
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  const read = (name: string) => readFileSync(file(name), 'utf8')
-  return { key: read('key'), cert: read('cert'), ca: read('ca.pem') }
-}
-
 export type Collector = Extract<Awaited<ReturnType<typeof startCollector>>, { url: string }>
 
 /** Responds with 204, unless `respondWith` is called. */
 export async function startCollector(t: Test) {
-  const certificate = createCertificate(createTempDir(t, 'collector'))
+  const certificate = createCertificate(createTempDir(t, 'collector'), HOST)
   if (certificate === undefined) return { skipReason: 'openssl is not installed' }
   const received: Received[] = []
   let connections = 0
