@@ -45,7 +45,7 @@ export function portsModule(context: PortsModuleContext) {
   const openings = createOpenings({ db, clock, log })
   const portShares: PortShares & Pick<ServedShares, 'onBoxDelete'> = {
     ...served,
-    base: config.shares ? base : null,
+    base,
     recordOpening: openings.record,
   }
   return {

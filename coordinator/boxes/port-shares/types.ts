@@ -35,8 +35,7 @@ export type ShareBase = {
 }
 
 export type PortShares = {
-  /** null: this deployment does not share ports. */
-  readonly base: ShareBase | null
+  readonly base: ShareBase
   /** Runs for every request. undefined: unknown, revoked, expired, or not allowed any more. */
   find(slug: string): Promise<{ share: ServedShare; box: BoxRow } | undefined>
   /**

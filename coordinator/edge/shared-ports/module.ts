@@ -18,8 +18,7 @@ import type { AuthorizeViewer } from './types.ts'
 
 export type SharedPortsModuleContext = ModuleBase & {
   portShares: PortShares
-  /** null: this deployment does not share ports. */
-  authorizeViewer: AuthorizeViewer | null
+  authorizeViewer: AuthorizeViewer
   connectToPort: ConnectToPort
   tunnels: Tunnels
   boxes: BoxService
@@ -34,8 +33,6 @@ const RECONNECT_WAIT_MS = 5_000
 
 export function sharedPortsModule(context: SharedPortsModuleContext): Module {
   const { portShares, authorizeViewer, connectToPort, tunnels, clock } = context
-  const { base } = portShares
-  if (base === null || authorizeViewer === null) return {}
   const closing = new AbortController()
   const closed = new AbortController()
   const open = new OpenShares({ clock, events: portShares.events })
@@ -50,7 +47,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
   return {
     hostHandler: createShareServer({
       shares: portShares,
-      base,
+      base: portShares.base,
       authorize: authorizeViewer,
       open,
       openRequests: context.openRequests,

@@ -32,7 +32,6 @@ export const shareViewerRoutes = ({ portShares, shareViewers }: ShareViewerRoute
           'bad_request',
           'Only links for members need a URL from this route. Open the url of the link itself.',
         )
-      if (portShares.base === null) throw new ApiError('port_share_disabled')
       const { code, expiresAt } = await shareViewers.createCode(actor, share, null)
       const url = createCallbackUrl(portShares.base.getOrigin(share.slug), { code, state: null, path: '/' })
       return { url, expiresAt: toTimestamp(expiresAt) }

@@ -14,11 +14,12 @@ export type ViewersModuleContext = Pick<ModuleBase, 'clock'> & {
 }
 
 export function viewersModule({ clock, finders, portShares, shareViewers, urls }: ViewersModuleContext) {
-  const { base } = portShares
-  const authorizeViewer: AuthorizeViewer | null =
-    base === null
-      ? null
-      : createViewerAuthorizer({ base, viewers: shareViewers, clock, publicUrl: urls.public })
+  const authorizeViewer: AuthorizeViewer = createViewerAuthorizer({
+    base: portShares.base,
+    viewers: shareViewers,
+    clock,
+    publicUrl: urls.public,
+  })
   return {
     services: { authorizeViewer },
     publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers })],

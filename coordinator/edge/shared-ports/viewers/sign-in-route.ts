@@ -38,13 +38,12 @@ export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute
 
   /** undefined: the user does not see a link for members with this slug. */
   async function createUrl(actor: Actor, { slug, path, state }: ShareSignIn): Promise<string | undefined> {
-    const { base } = portShares
     const found = await portShares.find(slug)
-    if (base === null || found?.share.access !== 'members') return undefined
+    if (found?.share.access !== 'members') return undefined
     const { workspace_id: workspaceId, id: boxId, owner_user_id: ownerUserId } = found.box
     if (!canSee(actor, { workspaceId, boxId, ownerUserId })) return undefined
     const { code } = await shareViewers.createCode(actor, found.share, state)
-    return createCallbackUrl(base.getOrigin(slug), { code, state, path })
+    return createCallbackUrl(portShares.base.getOrigin(slug), { code, state, path })
   }
 
   return {

@@ -1,4 +1,6 @@
 // The answers of the routes of shared ports (spec §2.7, §4.5, §7.1).
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
@@ -357,7 +359,7 @@ t.test('the policy shareLinks turns links off, and on again', async (t) => {
 t.test('the switches of the deployment', async (t) => {
   const refused = (error: string) => ({ allowed: false, error, message: String })
   await t.test('BOXWOOD_SHARE_LINKS=off', async (t) => {
-    const { share, list, instance } = await start(t, { BOXWOOD_SHARE_LINKS: 'off' })
+    const { share, list } = await start(t, { BOXWOOD_SHARE_LINKS: 'off' })
     t.equal((await share({ port: 3000 })).status, 201)
     for (const access of ['anyone', 'public'])
       t.match(await share({ port: 3000, access }), { status: 503, json: { error: 'share_links_disabled' } })
@@ -369,10 +371,9 @@ t.test('the switches of the deployment', async (t) => {
         public: refused('share_links_disabled'),
       },
     })
-    t.not(instance.context.portShares.base, null)
   })
   await t.test('BOXWOOD_SHARES=off', async (t) => {
-    const { share, list, instance, api } = await start(t, { BOXWOOD_SHARES: 'off' })
+    const { share, list, coordinator, api } = await start(t, { BOXWOOD_SHARES: 'off' })
     for (const body of [{ port: 3000 }, { port: 3000, access: 'members' }])
       t.match(await share(body), { status: 503, json: { error: 'port_share_disabled' } })
     for (const access of ['anyone', 'public'])
@@ -387,7 +388,11 @@ t.test('the switches of the deployment', async (t) => {
     }
     t.match(await list(), expected)
     t.match((await api('GET', '/port-shares')).json, expected)
-    t.equal(instance.context.portShares.base, null)
+    const host = 'fig-3000-abc.boxes.example.com'
+    const request = get(`${coordinator.url}/healthz`, { headers: { host } })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    t.equal(response.statusCode, 404, 'hosts of links do not reach the API')
+    response.resume()
   })
   await t.test('links that exist are not served when the deployment turns them off', async (t) => {
     const first = await start(t)
