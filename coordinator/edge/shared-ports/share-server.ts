@@ -46,8 +46,11 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
       connections.setUnauthenticated(request.socket)
       return sendPage(request, response, createRefusalPage(decision))
     }
-    if (share.access !== 'public') connections.setAuthenticated(request.socket)
-    if (decision.actor !== null) endWithAccess(exchange, share, { actor: decision.actor, changesBefore })
+    if (decision.actor !== null) {
+      // Strangers may have the secret of a link: their connections are limited.
+      connections.setAuthenticated(request.socket)
+      endWithAccess(exchange, share, { actor: decision.actor, changesBefore })
+    }
     if (viewer.url.startsWith(RESERVED_PATH)) return serveReservedPath(options, exchange, found, decision)
     if (isOpening(viewer)) shares.recordOpening(share.id)
     await serveBox(exchange, found, decision, pausesBefore)
@@ -87,12 +90,17 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
     accepts: (host) => base.parseHost(host) !== undefined,
     acceptsUpgrade: isForwardableUpgrade,
     listener(request, response) {
-      serve({ request, response, viewer: createViewerRequest(request) }).catch((error: unknown) => {
-        const page = toErrorPage(error)
-        if (page === INTERNAL_ERROR && !response.destroyed)
-          log.error({ err: error, method: request.method }, 'request to a shared port failed')
-        sendPage(request, response, page)
-      })
+      serve({ request, response, viewer: createViewerRequest(request) })
+        .catch((error: unknown) => {
+          const page = toErrorPage(error)
+          if (page === INTERNAL_ERROR && !response.destroyed)
+            log.error({ err: error, method: request.method }, 'request to a shared port failed')
+          sendPage(request, response, page)
+        })
+        .catch((err: unknown) => {
+          log.error({ err, method: request.method }, 'failed to respond to a request to a shared port')
+          response.destroy()
+        })
     },
   }
 }

@@ -1,6 +1,6 @@
 // The pages of Boxwood on the origins of links. Clients that do not accept HTML get JSON.
 import { createHash } from 'node:crypto'
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isBodyPending } from '../../../http/lingering-close.ts'
 
 export type Page = {
@@ -70,10 +70,13 @@ export function sendPage(request: IncomingMessage, response: ServerResponse, pag
     'content-length': Buffer.byteLength(body),
     ...createPageHeaders(request, page.setCookies),
     ...(isHtml && { 'content-security-policy': CONTENT_SECURITY_POLICY }),
+    // With no-referrer, browsers would send the POST request of the button with `Origin: null`.
+    ...(page.button && { 'referrer-policy': 'same-origin' }),
     ...(page.reloads && { 'retry-after': String(RELOAD_SECONDS) }),
     ...(page.clearsSite && { 'clear-site-data': '"cache", "storage"' }),
   }
-  response.writeHead(page.status, headers).end(body)
+  // The status message of a response of the box that cannot be sent must not be used.
+  response.writeHead(page.status, STATUS_CODES[page.status], headers).end(body)
 }
 
 export function sendRedirect(

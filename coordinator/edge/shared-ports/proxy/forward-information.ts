@@ -15,11 +15,13 @@ export function forwardInformation(
     response.writeContinue()
     return
   }
+  // These responses are optional. A viewer that does not read must not make the coordinator store them.
+  if (response.socket?.writableNeedDrain !== false) return
   // Other headers have no meaning here, except in the final response, where they are filtered.
   const links = toPairs(rawHeaders).filter(([name]) => /^link$/i.test(name))
   try {
     response.writeInformation(statusCode, links.flat())
   } catch {
-    // The box has sent a header that Node does not send. These responses are optional.
+    // The box has sent a header that Node does not send.
   }
 }

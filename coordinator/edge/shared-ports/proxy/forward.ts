@@ -30,6 +30,8 @@ export type Forwarding = {
 
 /** The largest headers of a response. */
 const MAX_HEADER_BYTES = 64 * 1024
+/** Responses with a status of 1xx before the response. Servers send one or two. */
+const MAX_INFORMATION = 32
 const REPEATABLE = /^(?:GET|HEAD|OPTIONS)$/
 
 /** An event stream and an upgraded connection end only when one of the sides ends them. */
@@ -83,7 +85,12 @@ function send(forwarding: Forwarding): Promise<Forwarded> {
     response.off('close', destroy)
     if (!hasResponse) fail(new Error('the server closed the connection without a response'))
   })
-  outgoing.on('information', (information) => forwardInformation(information, response))
+  let informationCount = 0
+  outgoing.on('information', (information) => {
+    informationCount += 1
+    if (informationCount <= MAX_INFORMATION) forwardInformation(information, response)
+    else outgoing.destroy(new Error('the server sent too many responses with a status of 1xx'))
+  })
   outgoing.once('response', (incoming) => {
     hasResponse = true
     startResponse(incoming, forwarding).then(resolve, (error: unknown) => {
@@ -129,7 +136,10 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
 
 async function startResponse(incoming: IncomingMessage, forwarding: Forwarding): Promise<Forwarded> {
   const { request, response } = forwarding
-  const status = incoming.statusCode ?? 502
+  const status = incoming.statusCode ?? 0
+  // A proxy in front of the coordinator could treat the connection as upgraded.
+  if (status < 200)
+    throw new Error(`the server sent a response with status ${status}, which is not a final one`)
   const isWithoutBody = request.method === 'HEAD' || status === 204 || status === 304
   const isChunked =
     !isWithoutBody && incoming.headers['content-length'] === undefined && request.httpVersionMinor > 0

@@ -325,6 +325,12 @@ t.test('connections of viewers with a credential are not limited', async (t) => 
   t.same(calls, ['authenticated'])
 })
 
+t.test('connections of strangers are limited, also of those with the secret of a link', async (t) => {
+  const share = await startOk(t, { share: { access: 'anyone' }, authorize: asPublic })
+  share.server.connections.setAuthenticated = () => t.fail('the connection is not limited')
+  t.equal((await send(share)).status, 200)
+})
+
 t.test('requests while the coordinator stops', async (t) => {
   const share = await startOk(t)
   share.beginStop()
