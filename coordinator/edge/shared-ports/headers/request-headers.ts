@@ -20,8 +20,8 @@ export type ForwardedRequest = {
   clientAddress: string | null
 }
 
-/** The client may have sent any value in these headers. */
-const UNTRUSTED = /^(?:forwarded|x-forwarded-.*|x-real-ip)$/i
+/** The client may have sent any value in these headers. For some servers, _ in a name is the same as -. */
+const UNTRUSTED = /^(?:forwarded|x[-_]forwarded[-_].*|x[-_]real[-_]ip)$/i
 /** The credentials of Boxwood in the header Authorization. */
 const BOXWOOD_CREDENTIAL = /^\s*bearer\s+dc[a-z]_/i
 /** Without a length, a request with one of these methods has an unknown length for some servers. */

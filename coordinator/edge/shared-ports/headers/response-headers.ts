@@ -36,6 +36,9 @@ function replaceHeader(
         return filterSetCookie(value)
       case 'clear-site-data':
         return filterClearSiteData(value)
+      case 'alt-svc':
+        // The browser would connect to another port than that of the coordinator, also after the link has ended.
+        return null
       case 'location':
         return rewritesHost ? replaceLocation(value, origin, port) : value
       default:

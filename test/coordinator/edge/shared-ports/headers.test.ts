@@ -86,6 +86,7 @@ t.test('X-Forwarded headers of the client are replaced, and Forwarded and X-Real
     ['X-Forwarded-For', '10.0.0.1'],
     ['x-forwarded-host', 'evil.test'],
     ['X-Forwarded-Port', '1'],
+    ['X_Forwarded_For', '10.0.0.1'],
     ['Forwarded', 'for=10.0.0.1'],
     ['X-Real-IP', '10.0.0.1'],
   ]
@@ -192,6 +193,10 @@ t.test('the box cannot clear the cookies of the site', async (t) => {
   t.same(toViewer([['Clear-Site-Data', '"*"']]), [
     ['Clear-Site-Data', '"cache", "storage", "executionContexts"'],
   ])
+})
+
+t.test('the box cannot direct browsers to another port', async (t) => {
+  t.same(toViewer([['Alt-Svc', 'h3=":8443"; persist=1']]), [])
 })
 
 t.test('no shared cache stores a response for which a cookie was needed', async (t) => {
