@@ -1,7 +1,5 @@
 // The secret of an anyone link in a URL.
-
-/** The query parameter with the secret of an anyone link. */
-export const SECRET_PARAMETER = 'boxwood_secret'
+import { SECRET_PARAMETER } from '../../../boxes/port-shares/types.ts'
 
 const decode = (text: string): string => {
   try {
