@@ -12,6 +12,7 @@ import { isBodyPending } from '../../../http/lingering-close.ts'
 import { filterTrailers } from '../headers/hop-by-hop.ts'
 import { type HeaderPair, toPairs } from '../headers/raw-headers.ts'
 import { connectUpgraded } from './connect-upgraded.ts'
+import { readEarlyData } from './early-data.ts'
 import { forwardInformation } from './forward-information.ts'
 
 export type Forwarding = {
@@ -42,13 +43,18 @@ export type Forwarded = 'response' | 'event-stream' | 'upgrade'
  * connection: nothing has been sent then. An error after the headers closes the connection of the viewer.
  */
 export async function forward(forwarding: Forwarding): Promise<Forwarded> {
+  const { upgrade } = forwarding
+  const viewer = upgrade && { stream: upgrade.socket, takeHead: readEarlyData(upgrade.socket, upgrade.head) }
   try {
-    return await send(forwarding)
+    return await send(forwarding, viewer)
   } catch (error) {
     if (!(error instanceof StaleConnectionError) || forwarding.response.destroyed) throw error
-    return send(forwarding)
+    return send(forwarding, viewer)
   }
 }
+
+/** The viewer of an upgrade request. */
+type UpgradingViewer = { stream: Duplex; takeHead(): Buffer }
 
 /** The server has closed a reused connection, possibly before it received the request. */
 class StaleConnectionError extends Error {}
@@ -56,7 +62,7 @@ class StaleConnectionError extends Error {}
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-function send(forwarding: Forwarding): Promise<Forwarded> {
+function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Promise<Forwarded> {
   const { request, response, agent, url, headers } = forwarding
   const { promise, resolve, reject } = Promise.withResolvers<Forwarded>()
   let hasResponse = false
@@ -100,8 +106,7 @@ function send(forwarding: Forwarding): Promise<Forwarded> {
   })
   outgoing.once('upgrade', (incoming, stream, head) => {
     hasResponse = true
-    const { upgrade } = forwarding
-    if (upgrade === undefined) {
+    if (viewer === undefined) {
       stream.destroy()
       return reject(new Error('the server upgraded a request that is not an upgrade'))
     }
@@ -109,7 +114,7 @@ function send(forwarding: Forwarding): Promise<Forwarded> {
     response.statusCode = 101
     stream.allowHalfOpen = true
     connectUpgraded({
-      viewer: { stream: upgrade.socket, head: upgrade.head },
+      viewer: { stream: viewer.stream, head: viewer.takeHead() },
       box: { stream, head },
       statusMessage: incoming.statusMessage ?? '',
       headers: [

@@ -143,6 +143,24 @@ t.test('an app may refuse an upgrade with a large response', async (t) => {
   t.equal(raw.received.slice(raw.received.indexOf('\r\n\r\n') + 4).length, body.length)
 })
 
+t.test('a viewer that disconnects before the response to an upgrade ends the request', async (t) => {
+  const responses = ['', 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n']
+  for (const [index, response] of responses.entries()) {
+    const received = Promise.withResolvers<void>()
+    const app = createRawApp((socket) => {
+      socket.write(response)
+      received.resolve()
+    })
+    const share = await startShare(t, { app })
+    const raw = await openRaw(t, share, `${HANDSHAKE}early`)
+    await received.promise
+    await waitUntil('the response has arrived', () => index === 0 || raw.received.includes('data: a'))
+    raw.socket.end('late')
+    await waitUntil('the request has ended', () => share.open.size === 0)
+    await waitUntil('its connection is closed', () => share.boxConnections.size.connections === 0)
+  }
+})
+
 t.test('offers of HTTP/2 and upgrades with a body are served without the upgrade', async (t) => {
   const share = await startShare(t, { app: createRawApp(() => t.fail('upgraded')) })
   for (const request of [
