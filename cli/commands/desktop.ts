@@ -36,7 +36,8 @@ Examples:
   box desktop open fig
   box desktop stop fig
   box exec -e DISPLAY=:0 -e XAUTHORITY=FILE fig xterm
-                                                     FILE is the authority of \`box desktop fig\``,
+
+FILE is the authority that \`box desktop fig\` prints.`,
     )
   addStatus(desktop, runAction)
   addStart(desktop, runAction)

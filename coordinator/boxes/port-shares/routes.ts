@@ -34,7 +34,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     path: '/boxes/:id/port-shares',
     access: byKey('boxes', 'write'),
     summary: 'Share a port of a box by a link',
-    description: `Each link has an origin of its own. A port has at most one link: a link of another audience is revoked and replaced. A workspace has at most ${LIMITS.shareLinks} live links that need no membership. The refusals are checked in this order: what the deployment allows, the role, the policies, and the limit.`,
+    description: `Each link has an origin of its own. A port has at most one link: a link of another audience is revoked and replaced. A workspace has at most ${LIMITS.shareLinks} live links that need no membership. The refusals of a new link are checked in this order: what the deployment allows, the role, the policies, and the limit.`,
     request: { params: boxId, body: createPortShareRequestSchema },
     responses: { 201: createPortShareResponseSchema },
     otherStatuses: {

@@ -106,11 +106,8 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
       const current = await lockShareOfPort(trx, boxId, port)
       const live = current && isLive(current, now) ? current : undefined
       if (live && (access === undefined || access === live.access)) {
-        assertAllowed(
-          access === undefined
-            ? getServingRefusal(live.access, facts)
-            : getAccessRefusal(access, actor, facts),
-        )
+        // The link exists: only what would not be served is refused (spec §4.5).
+        assertAllowed(getServingRefusal(live.access, facts))
         await admit(trx, actor, { action: 'share', access: live.access })
         const row = await applyRewriteHost(trx, actor, live, input.rewriteHost)
         return { isNew: false, response: { share: presentShare(row, box, { base }) } }

@@ -112,7 +112,7 @@ t.test('a link for anyone contains a secret, which only its creation returns', a
 })
 
 t.test('a port has one link: another audience replaces it', async (t) => {
-  const { share, listIds, list, listEvents, instance, boxId } = await start(t)
+  const { coordinator, share, listIds, list, listEvents, instance, boxId } = await start(t)
   const ended: string[] = []
   instance.context.portShares.events.on('ended', (id) => ended.push(id))
   const other = (await share({ port: 1 })).json.share
@@ -123,6 +123,12 @@ t.test('a port has one link: another audience replaces it', async (t) => {
   t.equal(second.json.share.url, `${second.json.share.origin}/`)
   t.not(second.json.share.slug, first.slug)
   t.match(await share({ port: 3000 }), { status: 200, json: { share: { id: second.json.share.id } } })
+  const member = { key: await createUserKey(coordinator, 'member') }
+  t.match(
+    await share({ port: 3000, access: 'public' }, member),
+    { status: 200, json: { share: { id: second.json.share.id } } },
+    'the link exists: a member gets it too',
+  )
   const third = await share({ port: 3000, access: 'members' })
   t.same(third.json.replaced, { id: second.json.share.id, access: 'public' })
   t.same(await listIds(), [other.id, third.json.share.id], 'oldest first')
