@@ -1,9 +1,10 @@
 // Joins two byte streams, such as a TCP socket and a TcpOverWebSocket, to one connection.
 import type { Duplex } from 'node:stream'
+import { RESET_TIMEOUT_MS, TcpOverWebSocket } from './tcp-over-websocket.ts'
 
 /**
  * Copies the bytes of each to the other. The end of one direction ends only that direction. When one of the two fails, the
- * other is reset. Both must allow half-open connections.
+ * other is reset after it has sent the written bytes. Both must allow half-open connections.
  */
 export function joinConnections(a: Duplex, b: Duplex): void {
   resetWith(a, b)
@@ -28,6 +29,14 @@ type ResettableSocket = Duplex & { resetAndDestroy(): void }
 
 function reset(stream: Duplex): void {
   if (stream.destroyed) return
-  if ('resetAndDestroy' in stream) (stream as ResettableSocket).resetAndDestroy()
+  if (stream instanceof TcpOverWebSocket) stream.resetSoon()
+  else if ('resetAndDestroy' in stream) resetSocket(stream as ResettableSocket)
   else stream.destroy()
+}
+
+/** Node sends the written bytes before the reset. A peer that does not read would keep the socket open. */
+function resetSocket(socket: ResettableSocket): void {
+  const timer = setTimeout(() => socket.destroy(), RESET_TIMEOUT_MS).unref()
+  socket.once('close', () => clearTimeout(timer))
+  socket.resetAndDestroy()
 }

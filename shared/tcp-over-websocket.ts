@@ -2,6 +2,7 @@
 // bytes of the connection, and an empty one is the FIN of its direction. A WebSocket that closes earlier is a reset.
 import { ATTACH_LIMITS } from './attach-format.ts'
 import { type BinaryWebSocket, WebSocketDuplex } from './websocket-duplex.ts'
+import { whenRead } from './when-read.ts'
 
 /** The members of ws's WebSocket that this module uses. */
 export type ConnectionWebSocket = BinaryWebSocket & {
@@ -33,6 +34,8 @@ const SILENT_INTERVALS = 4
 const MAX_CONTROL_FRAMES = 100
 /** How long the peer may take to complete the closing handshake. */
 const CLOSE_TIMEOUT_MS = 5_000
+/** How long a reader may take to read what was received before a reset. */
+export const RESET_TIMEOUT_MS = 60_000
 
 /** The states of a WebSocket from closing on. */
 const CLOSING = 2
@@ -57,8 +60,11 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   #isThrottled = false
   #silentIntervals = 0
   #controlFrames = 0
+  /** The stream is destroyed when the peer has read the written bytes. */
+  #isResetting = false
   /** The code with which the WebSocket of a reset connection is closed; null: it is terminated. */
   #closing: { code: number; reason: string } | null = null
+  #resetTimer: NodeJS.Timeout | undefined
   #idleMs = 0
   #idleTimer: NodeJS.Timeout | undefined
 
@@ -76,7 +82,9 @@ export class TcpOverWebSocket extends WebSocketDuplex {
     })
     ws.on('pong', (data) => {
       this.#countControlFrame()
-      if (this.#isComplete && data.equals(LAST_PING)) this.#closeWebSocket(CLOSE_NORMAL, '')
+      if (!data.equals(LAST_PING)) return
+      if (this.#isComplete) this.#closeWebSocket(CLOSE_NORMAL, '')
+      else if (this.#isResetting) this.destroy()
     })
     ws.once('close', () => this.#onClose())
     this.#pingTimer = setInterval(() => this.#ping(), options.pingMs ?? PING_MS).unref()
@@ -111,7 +119,12 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   #onClose(): void {
     clearInterval(this.#pingTimer)
     if (this.#isFinSent && this.#isFinReceived) return
-    this.destroy(createResetError())
+    // A server may respond, and then reset the connection because it does not read the whole request.
+    const reset = () => this.destroy(createResetError())
+    this.#resetTimer = setTimeout(reset, RESET_TIMEOUT_MS).unref()
+    if (!this.#isFinReceived) whenRead(this, reset)
+    else if (this.readableEnded) reset()
+    else this.once('end', reset)
   }
 
   #countControlFrame(): void {
@@ -150,21 +163,22 @@ export class TcpOverWebSocket extends WebSocketDuplex {
 
   override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     this.#idleTimer?.refresh()
-    super._write(chunk, encoding, done)
+    super._write(chunk, encoding, ignoreFailure(done))
   }
 
   override _writev(entries: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
     this.#idleTimer?.refresh()
-    super._writev(entries, done)
+    super._writev(entries, ignoreFailure(done))
   }
 
   override _final(done: (error?: Error | null) => void): void {
     this.#isFinSent = true
-    this.#ws.send(FIN, done)
+    this.#ws.send(FIN, ignoreFailure(done))
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearTimeout(this.#idleTimer)
+    clearTimeout(this.#resetTimer)
     this.#isComplete = error === null && this.writableFinished && this.#isFinReceived
     // A closing WebSocket is terminated after some seconds, and a slow peer would lose the last bytes.
     if (this.#isComplete) this.#ws.ping(LAST_PING)
@@ -174,6 +188,18 @@ export class TcpOverWebSocket extends WebSocketDuplex {
       else this.#closeWebSocket(this.#closing.code, this.#closing.reason)
     }
     super._destroy(error, done)
+  }
+
+  /** Resets the connection when the peer has read the written bytes. Discards what is received. */
+  resetSoon(): void {
+    if (this.destroyed || this.#isResetting) return
+    this.#isResetting = true
+    this.resume()
+    this.#resetTimer = setTimeout(() => this.destroy(), RESET_TIMEOUT_MS).unref()
+    const sendLastPing = () => this.#ws.ping(LAST_PING)
+    if (this.writableFinished) sendLastPing()
+    else if (this.writableEnded) this.once('finish', sendLastPing)
+    else this.write(FIN, sendLastPing)
   }
 
   /** Resets the connection, and closes the WebSocket with this code. */
@@ -212,6 +238,13 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   ref = (): this => this
   unref = (): this => this
 }
+
+/** After a failure the write never completes. 'close' of the WebSocket follows, and the received bytes can be read before. */
+const ignoreFailure =
+  (done: (error?: Error | null) => void) =>
+  (error?: Error | null): void => {
+    if (!error) done()
+  }
 
 const createResetError = (): Error =>
   Object.assign(new Error('The connection was reset.'), { code: 'ECONNRESET' })

@@ -1,8 +1,9 @@
 // Connects to a listening TCP socket of a process of the box.
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { ApiError } from '../../shared/errors.ts'
 import type { BoxProcesses } from '../vitals/box-processes.ts'
 import { type BoxListeners, createBoxListeners } from './box-listeners.ts'
+import { LocalSocket } from './local-socket.ts'
 import type { LoopbackAddress } from './select-listeners.ts'
 
 /** A local server accepts immediately, unless its queue of connections is full. */
@@ -57,7 +58,8 @@ async function openSocket(
   signal: AbortSignal,
 ): Promise<Socket | undefined> {
   signal.throwIfAborted()
-  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true })
+  const socket = new LocalSocket({ allowHalfOpen: true })
+  socket.setNoDelay(true).connect({ host: address, port })
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_TIMEOUT_MS)])
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const onAbort = () => reject(deadline.reason)

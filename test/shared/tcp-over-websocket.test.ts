@@ -90,6 +90,30 @@ t.test('a reset after the FIN of one direction is an error of the other', async 
   t.equal((await error).code, 'ECONNRESET')
 })
 
+t.test('a reader gets all bytes before a reset, however late it reads', async (t) => {
+  const [wsA, wsB] = await openWebSocketPair(t)
+  const [a, b] = [wrap(wsA), wrap(wsB, { respondsToPings: true })]
+  const sent = Buffer.alloc(MiB / 8, 'x')
+  a.write(sent)
+  a.resetSoon()
+  const isReset = closed(wsB)
+  // Starts to receive, without a reader of the bytes.
+  b.read(0)
+  await isReset
+  // The writer does not lose them either.
+  b.write('some bytes')
+  const error = errorOf(b)
+  let hasEnded = false
+  b.once('end', () => {
+    hasEnded = true
+  })
+  const received: Buffer[] = []
+  b.on('data', (data: Buffer) => received.push(data))
+  t.equal((await error).code, 'ECONNRESET')
+  t.ok(Buffer.concat(received).equals(sent))
+  t.equal(hasEnded, false, 'a reset is not an end')
+})
+
 t.test('abort() closes the WebSocket with a code, which resets the other end', async (t) => {
   const [wsA, wsB] = await openWebSocketPair(t)
   const [a, b] = [wrap(wsA), wrap(wsB)]

@@ -30,6 +30,7 @@ const RULES: Rule[] = [
       'shared/websocket-duplex.ts',
       'shared/tcp-over-websocket.ts',
       'shared/join-connections.ts',
+      'shared/when-read.ts',
       'shared/command-name.ts',
       'shared/api-key-checksum.ts',
       'shared/foreign-directory.ts',
@@ -38,7 +39,12 @@ const RULES: Rule[] = [
       isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
   {
-    files: ['shared/websocket-duplex.ts', 'shared/tcp-over-websocket.ts', 'shared/join-connections.ts'],
+    files: [
+      'shared/websocket-duplex.ts',
+      'shared/tcp-over-websocket.ts',
+      'shared/join-connections.ts',
+      'shared/when-read.ts',
+    ],
     reason: 'all programs share these streams: they may use node:stream and no other package',
     allows: (target) => (isPackage(target) ? target === 'node:stream' : isInside(target, 'shared')),
   },

@@ -217,3 +217,34 @@ t.test('a socket that is replaced between the checks is refused', async (t) => {
   await t.rejects(connect(port), { code: 'not_found' })
   await waitUntil('the connection is closed', () => isClosed)
 })
+
+t.test('a response that a server sends before it has read the request arrives completely', async (t) => {
+  const { connect } = await setUp(t)
+  const response = Buffer.alloc(16 * 1024, 'response ')
+  const { port } = await listen(t, (socket) => {
+    // Closing a connection with unread bytes resets it. The response fits into the receive buffer of the agent.
+    socket.once('data', () => {
+      socket.pause()
+      socket.write(response, () => socket.destroy())
+    })
+  })
+  const request = Buffer.alloc(256 * 1024, 'x')
+  const sendAndReceive = async () => {
+    const connection = await connect(port)
+    const send = () => {
+      while (!connection.destroyed) if (!connection.write(request)) return void connection.once('drain', send)
+    }
+    send()
+    const received: Buffer[] = []
+    connection.on('data', (data: Buffer) => received.push(data))
+    await new Promise((resolve) => connection.once('close', resolve))
+    return Buffer.concat(received)
+  }
+  for (let round = 0; round < 5; round++) {
+    const results = await Promise.all(Array.from({ length: 5 }, sendAndReceive))
+    t.same(
+      results.map((received) => received.equals(response)),
+      [true, true, true, true, true],
+    )
+  }
+})
