@@ -9,6 +9,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isBodyPending } from '../../../http/lingering-close.ts'
+import { releaseSentChunks } from '../../release-sent-chunks.ts'
 import { filterTrailers } from '../headers/hop-by-hop.ts'
 import { type HeaderPair, toPairs } from '../headers/raw-headers.ts'
 import { connectUpgraded } from './connect-upgraded.ts'
@@ -132,6 +133,7 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
 
 function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   if (!hasBody(request)) return void outgoing.end()
+  releaseSentChunks(outgoing)
   request.pipe(outgoing, { end: false })
   request.once('end', () => {
     if (request.headers['transfer-encoding'] !== undefined) addTrailers(outgoing, request)
@@ -165,6 +167,7 @@ async function startResponse(incoming: IncomingMessage, forwarding: Forwarding):
   incoming.once('data', () => {
     hasData = true
   })
+  releaseSentChunks(response)
   incoming.pipe(response, { end: false })
   // The first part of the body often arrives with the headers, and is then sent with them.
   setImmediate(() => {
