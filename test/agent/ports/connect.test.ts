@@ -248,3 +248,38 @@ t.test('a response that a server sends before it has read the request arrives co
     )
   }
 })
+
+t.test('connections that end in any way leave no socket and no timer', async (t) => {
+  const { connect } = await setUp(t)
+  const behaviours: ((socket: Socket) => void)[] = [
+    (socket) => socket.pipe(socket),
+    (socket) => socket.resume().end('response'),
+    (socket) => socket.once('data', () => socket.resetAndDestroy()),
+    (socket) => socket.once('data', () => socket.destroy()),
+    (socket) => socket.pause(),
+  ]
+  const endings: ((connection: Duplex) => void)[] = [
+    (connection) => connection.end('request'),
+    (connection) => connection.destroy(),
+    (connection) => connection.write('request', () => connection.destroy()),
+    (connection) => connection.write(Buffer.alloc(256 * 1024), () => connection.destroy()),
+  ]
+  const servers = await Promise.all(behaviours.map((behave) => listen(t, behave)))
+  const resources = () =>
+    process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'Timeout').length
+  const before = resources()
+  const openAndEnd = async (port: number, end: (connection: Duplex) => void) => {
+    const connection = (await connect(port)).resume()
+    const isClosed = new Promise((resolve) => connection.once('close', resolve))
+    end(connection)
+    return { connection, isClosed }
+  }
+  for (let round = 0; round < 5; round++) {
+    const open = await Promise.all(servers.flatMap(({ port }) => endings.map((end) => openAndEnd(port, end))))
+    // A server that does not read keeps a connection that has ended regularly.
+    for (const { sockets } of servers)
+      for (const socket of sockets) if (socket.isPaused()) socket.resume().end()
+    await Promise.all(open.map(({ isClosed }) => isClosed))
+  }
+  await waitUntil('the resources are as before', () => resources() <= before)
+})
