@@ -106,6 +106,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
         'box from being paused for idleness.',
       request: { params: boxParams },
       isWebSocket: true,
+      isForward: true,
       responses: { 101: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'desktop_not_installed'],
       errorDescriptions: {

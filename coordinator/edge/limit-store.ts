@@ -18,6 +18,8 @@ export type SlotAcquisition =
 export type LimitStore = {
   /** Counts a request. Resolves with 0, or with the milliseconds until another request is allowed. */
   countRequest(key: string): Promise<number>
+  /** As countRequest(), for the opening of a forwarded connection. */
+  countForward(key: string): Promise<number>
   /** Acquires all slots, or none when one of them is full. */
   acquire(slots: readonly Slot[]): Promise<SlotAcquisition>
   /** Number of acquisitions that are not released. */
@@ -25,13 +27,15 @@ export type LimitStore = {
 }
 
 /** A key without acquired slots uses no memory. */
-export function createMemoryStore(requestsPerSecond: number): LimitStore {
-  const limiter = createRateLimiter({ requests: requestsPerSecond, seconds: 1 })
+export function createMemoryStore(requestsPerSecond: number, forwardsPerSecond: number): LimitStore {
+  const requestLimiter = createRateLimiter({ requests: requestsPerSecond, seconds: 1 })
+  const forwardLimiter = createRateLimiter({ requests: forwardsPerSecond, seconds: 1 })
   const acquired = new Map<string, number>()
   let acquiredCount = 0
 
   return {
-    countRequest: limiter.count,
+    countRequest: requestLimiter.count,
+    countForward: forwardLimiter.count,
     async acquire(slots) {
       const full = slots.find(({ key, limit }) => (acquired.get(key) ?? 0) >= limit)
       if (full) return { full }

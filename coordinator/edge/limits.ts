@@ -18,6 +18,12 @@ export type EdgeLimits = {
   terminals: number
 }
 
+/**
+ * Forwarded connections that are opened per second, per API key and per box. They do not count as requests: a browser and a
+ * client of a database open many at once.
+ */
+export const FORWARDS_PER_SECOND = 100
+
 /** The limit that a rejected request has reached. */
 export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'forwards' | 'terminals'
 
@@ -31,8 +37,8 @@ export type AcquireSlotOptions = {
 
 /** countRequest() and acquire() reject with rate_limited and Retry-After in seconds, or with customer_session_limit. */
 export type EdgeLimiter = {
-  /** Counts a request of the API key, before anything else is checked. */
-  countRequest(keyId: string): Promise<void>
+  /** Counts a request or a forwarded connection of the API key, before anything else is checked. */
+  countRequest(keyId: string, isForward?: boolean): Promise<void>
   /**
    * Counts a request to the box, and acquires a slot of the API key and of the box. Returns the release function, to be
    * called when the response is closed. When it rejects, nothing is acquired.
@@ -55,7 +61,7 @@ const SLOT_RETRY_MS = 1000
 export function createEdgeLimiter(
   limits: EdgeLimits,
   {
-    store = createMemoryStore(limits.requestsPerSecond),
+    store = createMemoryStore(limits.requestsPerSecond, FORWARDS_PER_SECOND),
     onReject = () => undefined,
   }: { store?: LimitStore; onReject?: ((limit: EdgeLimit) => void) | undefined } = {},
 ): EdgeLimiter {
@@ -83,11 +89,12 @@ export function createEdgeLimiter(
     return { name: 'requests', prefix: '', limit: concurrency, noun: 'concurrent requests' } as const
   }
 
-  async function count(key: string, subject: string): Promise<void> {
-    const waitMs = await store.countRequest(key)
+  async function count(key: string, subject: string, isForward: boolean): Promise<void> {
+    const waitMs = await (isForward ? store.countForward(key) : store.countRequest(key))
     if (waitMs === 0) return
     onReject('rate')
-    rejectLimited(waitMs, `${subject} has reached the limit of ${requestsPerSecond} requests per second.`)
+    const limit = isForward ? `${FORWARDS_PER_SECOND} forwarded connections` : `${requestsPerSecond} requests`
+    rejectLimited(waitMs, `${subject} has reached the limit of ${limit} per second.`)
   }
 
   function releaseOnce(boxId: string, release: () => void): () => void {
@@ -109,7 +116,7 @@ export function createEdgeLimiter(
 
   return {
     hold: (boxId) => hold(boxId),
-    countRequest: (keyId) => count(keyOf(keyId), 'This API key'),
+    countRequest: (keyId, isForward = false) => count(keyOf(keyId), 'This API key', isForward),
     async acquire(keyId, boxId, options = {}) {
       const { isStream = false, isForward = false, terminalOf } = options
       const { name, prefix, limit, noun } = kindOf(options)
@@ -117,7 +124,7 @@ export function createEdgeLimiter(
       const box: Slot = { key: `${prefix}box:${boxId}`, limit }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
       const terminal: Slot = { key: `terminals:${terminalOf}`, limit: terminals }
-      await count(`box:${boxId}`, 'This box')
+      await count(`box:${boxId}`, 'This box', isForward)
       const acquisition = await store.acquire([
         ...(isStream ? [stream] : []),
         ...(terminalOf === undefined ? [] : [terminal]),

@@ -28,6 +28,7 @@ export function portRoutes(
         'Does not wake a suspended box. An open connection without bytes does not keep the box from being paused for idleness.',
       request: { params: portParams },
       isWebSocket: true,
+      isForward: true,
       responses: { 101: null },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
       errorDescriptions: {

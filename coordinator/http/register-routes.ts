@@ -46,7 +46,7 @@ export type HttpContext = {
   /** The limiter of the edge. */
   limiter: {
     /** Rejects with rate_limited. */
-    countRequest(credentialId: string): Promise<void>
+    countRequest(credentialId: string, isForward?: boolean): Promise<void>
   }
   /** Time limit for receiving a whole JSON body. Default: 60 s. */
   bodyTimeoutMs?: number
@@ -108,7 +108,7 @@ export async function authenticateRequest(
     assertVerified(actor.credential, route?.access ?? null)
     if (actor.credential.type === 'session' && (method !== 'GET' || route?.isWebSocket))
       assertSameOrigin(headers)
-    if (host === 'edge') await context.limiter.countRequest(actor.credential.id)
+    if (host === 'edge') await context.limiter.countRequest(actor.credential.id, route?.isForward)
   }
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }

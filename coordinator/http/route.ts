@@ -60,6 +60,8 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   rawBody?: boolean
   /** A WebSocket: the success status is 101, and the handler calls acceptWebSocket. Requires GET. Does not serve HEAD. */
   isWebSocket?: boolean
+  /** An edge route that opens a forwarded connection, which has a rate of its own. */
+  isForward?: boolean
   /** The response is a stream of server-sent events. */
   isEventStream?: boolean
   /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */

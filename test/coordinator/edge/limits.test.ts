@@ -1,6 +1,6 @@
 // The edge's limits: requests per second, concurrent requests and concurrent streams.
 import t from 'tap'
-import { createEdgeLimiter, type EdgeLimiter } from '../../../coordinator/edge/limits.ts'
+import { createEdgeLimiter, type EdgeLimiter, FORWARDS_PER_SECOND } from '../../../coordinator/edge/limits.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
 /** The code and Retry-After of a rejection; null when `acquiring` resolves. */
@@ -51,6 +51,31 @@ t.test('a slot that is released twice counts once', async (t) => {
   releaseFirst()
   t.match(await rejectionOf(limiter.acquire('token', 'box')), rateLimited)
   releaseSecond()
+})
+
+t.test('forwarded connections have a rate of their own, per token and per box', async (t) => {
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1,
+    concurrency: 1,
+    streams: 1,
+    attachments: 1,
+    forwards: 1,
+    terminals: 1,
+  })
+  const forward = async (token: string, box: string) => {
+    await limiter.countRequest(token, true)
+    const release = await limiter.acquire(token, box, { isForward: true })
+    release()
+  }
+  for (let i = 0; i < FORWARDS_PER_SECOND; i++) await forward('token', 'box')
+  await t.rejects(forward('token', 'another box'), {
+    code: 'rate_limited',
+    message: /^This API key has reached the limit of 100 forwarded connections per second\./,
+  })
+  await t.rejects(forward('another token', 'box'), { code: 'rate_limited', message: /^This box has/ })
+  await limiter.countRequest('token')
+  const release = await limiter.acquire('token', 'box')
+  release()
 })
 
 t.test('rejects the twenty-first request per second of a token, and of a box', async (t) => {

@@ -139,6 +139,17 @@ t.test('responds 404 without a key outside the prefixes of both hosts', async (t
   }
 })
 
+t.test('a forwarded connection is counted as one', async (t) => {
+  const counted: (boolean | undefined)[] = []
+  const { send } = await startTestServer(t, {
+    edge: routes.map((route) => ({ ...route, isForward: route.path === '/broken' })),
+    countRequest: async (_keyId, isForward) => void counted.push(isForward),
+  })
+  await send('GET', '/v1/box/apple/broken')
+  await send('GET', `/v1/box/apple/things/${ID}`)
+  t.same(counted, [true, false])
+})
+
 t.test('counts every edge request with a valid key against the rate, also a rejected one', async (t) => {
   const counted: string[] = []
   const countRequest = async (keyId: string) => {

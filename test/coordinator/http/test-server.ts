@@ -38,7 +38,7 @@ export type TestServerOptions = {
   bodyTimeoutMs?: number
   createHostHandlers?: (parts: { connections: Connections; openRequests: OpenRequests }) => HostHandler[]
   /** Default: no limit. */
-  countRequest?: (keyId: string) => Promise<void>
+  countRequest?: (keyId: string, isForward?: boolean) => Promise<void>
 }
 
 /** Listens on a free port and closes after the test. `send` uses the key dcp_owner by default. */
