@@ -194,6 +194,8 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   resetSoon(): void {
     if (this.destroyed || this.#isResetting) return
     this.#isResetting = true
+    // A pipe would pause the stream when its target closes, and the pong would not be read.
+    this.unpipe()
     this.resume()
     this.#resetTimer = setTimeout(() => this.destroy(), RESET_TIMEOUT_MS).unref()
     const sendLastPing = () => this.#ws.ping(LAST_PING)

@@ -24,6 +24,13 @@ async function openPair(t: Test): Promise<[TcpOverWebSocket, TcpOverWebSocket]> 
 
 const errorOf = (stream: Duplex): Promise<Error & { code?: string }> =>
   new Promise((resolve) => stream.once('error', resolve))
+/** Unlike buffer(), this does not destroy the stream, which may still write. */
+async function readAll(stream: Duplex): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await once(stream, 'end')
+  return Buffer.concat(chunks)
+}
 const closed = (stream: Duplex | WebSocket) => new Promise((resolve) => stream.once('close', resolve))
 
 t.test('each direction ends by itself, and both WebSockets close with code 1000', async (t) => {
@@ -65,7 +72,7 @@ t.test('carries many bytes in both directions at once', async (t) => {
   const sent = Buffer.alloc(20 * MiB, Buffer.from(Array.from({ length: 251 }, (_, index) => index)))
   a.end(sent)
   b.end(sent)
-  const [atA, atB] = await Promise.all([buffer(a), buffer(b)])
+  const [atA, atB] = await Promise.all([readAll(a), readAll(b)])
   t.ok(atA.equals(sent))
   t.ok(atB.equals(sent))
 })
@@ -259,6 +266,22 @@ t.test('a joined TCP socket is reset with the other end, and ends with it', asyn
   await waitUntil('the server accepts', () => accepted.length === 3)
   const error = errorOf(third.near.resume())
   accepted[2]?.resetAndDestroy()
+  t.equal((await error).code, 'ECONNRESET')
+})
+
+t.test('bytes for a reset TCP connection are discarded until the other end has read the rest', async (t) => {
+  const { createServer: createTcpServer } = await import('node:net')
+  const server = createTcpServer((socket) =>
+    socket.once('data', () => socket.write('response', () => socket.resetAndDestroy())),
+  )
+  const open = await serveBehindPair(t, server)
+  const { near, socket } = await open()
+  near.write('request')
+  await closed(socket)
+  // More than the kernel buffers.
+  await new Promise((resolve) => near.write(Buffer.alloc(20 * MiB), resolve))
+  const error = errorOf(near)
+  t.equal(String((await once(near, 'data'))[0]), 'response')
   t.equal((await error).code, 'ECONNRESET')
 })
 
