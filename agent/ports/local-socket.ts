@@ -28,6 +28,8 @@ export class LocalSocket extends Socket {
   #failWrite(error: Error): void {
     this.#writeError ??= error
     if (this.readableEnded) this.destroy(error)
+    // The FIN of the peer may have arrived, while its reader has not read everything before it.
+    else this.once('end', () => this.destroy(error))
   }
 
   override _read(size: number): void {
