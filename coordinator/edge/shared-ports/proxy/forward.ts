@@ -135,6 +135,8 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   if (!hasBody(request)) return void outgoing.end()
   releaseSentChunks(outgoing)
   request.pipe(outgoing, { end: false })
+  // The pipe pauses the request when the connection closes, and the viewer may have to send the rest before it reads.
+  outgoing.once('close', () => request.resume())
   request.once('end', () => {
     if (request.headers['transfer-encoding'] !== undefined) addTrailers(outgoing, request)
     outgoing.end()
