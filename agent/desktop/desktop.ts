@@ -16,6 +16,7 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { PROCESS_ID_VARIABLE } from '../exec/environment.ts'
+import { toStartError } from '../exec/start-error.ts'
 import { startBrowser } from './browser.ts'
 import { endTree, isAlive } from './processes.ts'
 import { assertInstalled, type DesktopPrograms, findDesktopPrograms } from './programs.ts'
@@ -72,7 +73,7 @@ export class Desktop {
   }
 
   /**
-   * Starts the mode, and the X server with a window manager if it is not running. Has no effect when the mode is running.
+   * Starts the mode, and the X server and a window manager if they are not running. A running mode continues.
    * @throws ApiError desktop_not_installed, exec_failed
    */
   start(request: AgentDesktopStart): Promise<DesktopStarted> {
@@ -81,7 +82,9 @@ export class Desktop {
       const before = this.#findRunning()
       const alreadyRunning = before !== null && listModes(before).includes(mode)
       const running =
-        before !== null && alreadyRunning ? before : await this.#startMode(before, mode, request)
+        before !== null && alreadyRunning
+          ? await this.#startWindowManager(before, await this.#findPrograms(), request)
+          : await this.#startMode(before, mode, request)
       const session = this.#describe(running)
       return { ok: true, type: 'desktop.started', mode, alreadyRunning, session }
     })
@@ -160,7 +163,8 @@ export class Desktop {
     const found = await this.#findPrograms()
     assertInstalled(found.programs, mode)
     try {
-      const session = before ?? (await this.#startServer(found, request))
+      const server = before ?? (await this.#startServer(found, request))
+      const session = await this.#startWindowManager(server, found, request)
       const start = mode === 'browser' ? this.#startBrowser : this.#startTerminal
       const running = await start.call(this, session, found, request)
       await this.#save(running)
@@ -169,7 +173,7 @@ export class Desktop {
       await this.#undoStart(before).catch((err: unknown) =>
         this.#options.log.error({ err }, 'cannot terminate the processes of a desktop that did not start'),
       )
-      throw error
+      throw toStartError(error)
     }
   }
 
@@ -185,7 +189,8 @@ export class Desktop {
     }
     const id = createProcessId()
     const startedAt = clock.now()
-    const starting = { bootId, id, startedAt, ...size, hasDesktop: false, server: null, browser: null }
+    const programs = { hasDesktop: false, windowManager: null, server: null, browser: null }
+    const starting = { bootId, id, startedAt, ...size, ...programs }
     await this.#save(starting)
     const server = await startXServer({
       ...size,
@@ -197,9 +202,25 @@ export class Desktop {
     })
     const running = { ...starting, server }
     await this.#save(running)
-    const env = this.#createEnv(server.display, id, request.boxEnv)
-    // The mode browser does not need it.
-    if (paths.windowManager !== undefined) await startProgram(paths.windowManager, [], { cwd: home, env })
+    return running
+  }
+
+  /** Has no effect when it is running. The mode browser starts without one, and one that exits ends no mode. */
+  async #startWindowManager(
+    session: RunningRecord,
+    { paths }: DesktopPrograms,
+    { boxEnv }: AgentDesktopStart,
+  ): Promise<RunningRecord> {
+    const { windowManager, server, id } = session
+    if (paths.windowManager === undefined || (windowManager !== null && isAlive(windowManager)))
+      return session
+    const env = this.#createEnv(server.display, id, boxEnv)
+    const { pid, startTime } = await startProgram(paths.windowManager, [], {
+      cwd: this.#options.home,
+      env,
+    })
+    const running = { ...session, windowManager: { pid, startTime } }
+    await this.#save(running)
     return running
   }
 

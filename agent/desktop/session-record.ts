@@ -21,6 +21,8 @@ const recordSchema = z.object({
   dpi: z.int(),
   /** Whether the mode desktop was started. */
   hasDesktop: z.boolean(),
+  /** null: none was started. */
+  windowManager: leaderSchema.nullable(),
   /** The X server; null: it is being started. */
   server: leaderSchema.extend({ display: z.string().regex(/^:\d{1,5}$/) }).nullable(),
   /** The process is null while it is being started. `id` is the value of BOXWOOD_PROCESS_ID of its processes. */

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { waitUntil } from '../../support/wait-until.ts'
-import { createFakeDesktop } from './fake-programs.ts'
+import { createFakeDesktop, FAKE_PROGRAMS } from './fake-programs.ts'
 
 t.test('the status names the installed programs, and a start needs those of its mode', async (t) => {
   const fake = createFakeDesktop(t, { openbox: null, xterm: null, chromium: null })
@@ -103,14 +103,40 @@ t.test('the X server ends with the browser when no desktop was started', async (
   t.equal((await desktop.status()).session, null)
 })
 
+t.test('a window manager that was missing or has exited is started', async (t) => {
+  const fake = createFakeDesktop(t, { openbox: null })
+  const desktop = await fake.open()
+  await desktop.start({ mode: 'browser' })
+  fake.install('openbox', FAKE_PROGRAMS.openbox)
+  t.same((await desktop.start({})).session.modes, ['desktop', 'browser'])
+  // Xvfb, chromium and openbox with their children, and xterm.
+  await waitUntil('all programs run', () => fake.listProcesses().length === 6)
+
+  const readPid = () => fake.readRecord().windowManager.pid
+  const exited = readPid()
+  process.kill(exited, 'SIGKILL')
+  await waitUntil('it has exited', () => fake.listProcesses().every(({ pid }) => pid !== exited))
+  t.match(await desktop.start({}), { alreadyRunning: true, session: { modes: ['desktop', 'browser'] } })
+  t.ok(fake.listProcesses().some(({ pid }) => pid === readPid()))
+})
+
+t.test('a start without space on the disk, for example, gives the reason of the system', async (t) => {
+  const fake = createFakeDesktop(t)
+  const desktop = await fake.open()
+  // A file in place of the directory makes the start fail, also for root.
+  writeFileSync(join(fake.home, '.local'), '')
+  await t.rejects(desktop.start({ mode: 'browser' }), {
+    code: 'exec_failed',
+    message: /cannot be started: not a directory \(ENOTDIR/,
+  })
+  t.same(fake.listProcesses(), [])
+})
+
 t.test('a browser that exits is not running, and starts again despite its lock', async (t) => {
   const fake = createFakeDesktop(t)
   const desktop = await fake.open()
   await desktop.start({ mode: 'browser' })
-  const [browserId] = fake
-    .listProcesses()
-    .map(({ processId }) => processId)
-    .slice(-1)
+  const browserId = fake.readRecord().browser.id
   for (const { pid, processId } of fake.listProcesses())
     if (processId === browserId) process.kill(pid, 'SIGKILL')
   await waitUntil(
@@ -156,7 +182,7 @@ t.test('a session whose X server was killed is replaced', async (t) => {
   await desktop.start({})
   await waitUntil('the desktop runs', () => fake.listProcesses().length === 4)
   const before = fake.listProcesses().map(({ pid }) => pid)
-  const { pid } = JSON.parse(readFileSync(join(fake.dir, 'session.json'), 'utf8')).server
+  const { pid } = fake.readRecord().server
   process.kill(pid, 'SIGKILL')
   await waitUntil('the session has ended', async () => (await desktop.status()).session === null)
   t.equal((await desktop.start({})).alreadyRunning, false)

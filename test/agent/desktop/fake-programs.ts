@@ -1,5 +1,5 @@
 // Shell scripts in place of the programs of a desktop: they start and wait as those do, without a screen.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Desktop } from '../../../agent/desktop/desktop.ts'
@@ -46,6 +46,7 @@ export function createFakeDesktop(t: Test, scripts: Partial<Record<FakeProgram, 
   t.teardown(async () => (await open()).stop('desktop'))
   return {
     ...{ bin, home, dir, install, open },
+    readRecord: () => JSON.parse(readFileSync(join(dir, 'session.json'), 'utf8')),
     /** The names and the ids of the trees of all processes that the desktop has started, also of an earlier instance. */
     listProcesses: () =>
       listPids()
