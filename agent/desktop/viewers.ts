@@ -46,6 +46,8 @@ const COPY_DESCRIPTOR = 'exec "$@" <&3 >&3 3>&-'
 
 export function createViewers({ desktop, portDialer, activity, log }: ViewersOptions): Viewers {
   const open = new Set<Duplex>()
+  /** Viewers whose x11vnc is being started. */
+  let startingCount = 0
   let isClosed = false
   desktop.countViewers = () => open.size
 
@@ -65,14 +67,20 @@ export function createViewers({ desktop, portDialer, activity, log }: ViewersOpt
 
   return {
     async connect(id) {
-      if (open.size >= LIMITS.desktop.viewers)
+      if (open.size + startingCount >= LIMITS.desktop.viewers)
         throw new ApiError(
           'exec_failed',
           `The desktop has ${LIMITS.desktop.viewers} viewers. Close one first.`,
         )
-      const server = await startX11vnc(await desktop.openViewer())
-      if (isClosed) server.destroy()
+      startingCount += 1
+      const server = await desktop
+        .openViewer()
+        .then(startX11vnc)
+        .finally(() => {
+          startingCount -= 1
+        })
       open.add(server)
+      if (isClosed) server.destroy()
       server.once('close', () => open.delete(server))
       server.on('error', () => undefined)
       relay(id, server).catch((err: unknown) => {

@@ -101,6 +101,14 @@ t.test('refuses viewers without a desktop, without x11vnc, and above the limit',
   await t.rejects(viewers.connect('id'), { code: 'exec_failed', message: /has 8 viewers/ })
 })
 
+t.test('concurrent viewers count against the limit', async (t) => {
+  const { desktop, viewers } = await setUp(t)
+  await desktop.start({})
+  const ids = Array.from({ length: LIMITS.desktop.viewers + 2 }, (_, index) => `id-${index}`)
+  const results = await Promise.allSettled(ids.map(viewers.connect))
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, LIMITS.desktop.viewers)
+})
+
 t.test('a coordinator that refuses the dial-back connection: x11vnc exits', async (t) => {
   const { desktop, viewers, server, countViewers, fake } = await setUp(t)
   await desktop.start({})
