@@ -10,7 +10,9 @@ export const desktopModeSchema = z.enum(DESKTOP_MODES, `must be one of ${DESKTOP
 export type DesktopMode = z.infer<typeof desktopModeSchema>
 
 const URL_RULE = 'must be an http or https URL of at most 2048 characters'
-const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+/** An argument of a program cannot contain NUL, and a parser of URLs ignores other control characters. */
+const isWebUrl = (text: string): boolean =>
+  !/\p{Cc}/u.test(text) && /^https?:$/.test(URL.parse(text)?.protocol ?? '')
 
 /** POST /desktop/start. */
 export const desktopStartSchema = z

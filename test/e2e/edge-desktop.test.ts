@@ -196,6 +196,10 @@ t.test('start validates its request', async (t) => {
       { mode: 'browser', url: '--remote-debugging-port=1' },
       'url must be an http or https URL of at most 2048 characters',
     ],
+    [
+      { mode: 'browser', url: 'http://example.com/\0' },
+      'url must be an http or https URL of at most 2048 characters',
+    ],
     [{ url: 'https://example.com' }, 'url must be given with mode browser only'],
   ] as const) {
     const { status, json } = await send('POST', '/desktop/start', body)
