@@ -9,8 +9,15 @@ import { getGeneralCode, respondToClientError, sendError } from './errors.ts'
 import { isBodyPending } from './lingering-close.ts'
 import type { Listening } from './listen.ts'
 import { createRequestObservation, type RequestObserver, type Serve } from './observe-requests.ts'
-import { authenticateRequest, COMPRESSION, type HttpContext, UNKNOWN_ROUTE } from './register-routes.ts'
+import {
+  authenticateRequest,
+  COMPRESSION,
+  getPath,
+  type HttpContext,
+  UNKNOWN_ROUTE,
+} from './register-routes.ts'
 import { getHost } from './request-host.ts'
+import type { Route } from './route.ts'
 import { createEncodingError } from './url-encoding.ts'
 
 const UNAUTHORIZED = 401
@@ -19,6 +26,8 @@ export type FastifyAppOptions = {
   listening: Pick<Listening, 'server' | 'connections'>
   log: Logger
   context: HttpContext
+  /** The error form of the path of a URL. */
+  findBareErrors(path: string): Route['bareErrors']
   observer: RequestObserver | undefined
   trustedProxies: readonly string[]
   /** Whether requests except health checks get 503. */
@@ -34,7 +43,7 @@ export type FastifyApp = {
 }
 
 export async function createFastifyApp(options: FastifyAppOptions): Promise<FastifyApp> {
-  const { listening, log, context, observer, trustedProxies, isRejecting } = options
+  const { listening, log, context, findBareErrors, observer, trustedProxies, isRejecting } = options
   let listener: RequestListener = () => undefined
   const app: FastifyInstance = Fastify({
     serverFactory: (fastifyListener) => {
@@ -56,7 +65,9 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
           if (host === 'edge' && error.code === 'FST_ERR_BAD_URL') throw createEncodingError(host, 'path')
           throw new ApiError('not_found', UNKNOWN_ROUTE)
         })
-        .catch((error: unknown) => sendError(error, request, reply, host ?? 'control'))
+        .catch((error: unknown) =>
+          sendError(error, request, reply, host ?? 'control', findBareErrors(getPath(request))),
+        )
     },
   })
   app.decorateRequest('actor', null)

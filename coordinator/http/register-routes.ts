@@ -202,10 +202,10 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
   )
 }
 
-const getPath = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
+export const getPath = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-/** The error form of a path, for requests with a method that it does not support. */
-function createBareErrorsLookup(routes: readonly Route[], prefix: string) {
+/** The error form of a path, for requests that the router does not assign to the route. */
+export function createBareErrorsLookup(routes: readonly Route[], prefix: string) {
   const bare = routes.flatMap(({ method, path, bareErrors }) =>
     bareErrors === undefined
       ? []

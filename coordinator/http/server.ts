@@ -26,7 +26,7 @@ import { type ApiTables, createOpenApiDocument } from './openapi.ts'
 import { pageRoutes, registerFileSender } from './pages/routes.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import { type PublicRoute, registerPublicRoutes } from './public-routes.ts'
-import { type HttpContext, registerRoutes } from './register-routes.ts'
+import { createBareErrorsLookup, type HttpContext, registerRoutes } from './register-routes.ts'
 import { getHost } from './request-host.ts'
 import type { Route } from './route.ts'
 import { isWebSocketUpgrade, serveUpgrade } from './websocket.ts'
@@ -85,6 +85,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     listening,
     log,
     context,
+    findBareErrors: createBareErrorsLookup(edge, EDGE_PREFIX + EDGE_BASE),
     observer: options.observer,
     trustedProxies: options.trustedProxies ?? [],
     isRejecting: () => isRejecting,

@@ -18,7 +18,11 @@ const definition = {
     throw new ApiError('exec_failed', 'a message')
   },
 } as const
-const bare = route({ ...definition, path: '/stop', bareErrors: { exec_failed: 'desktop_stop_failed' } })
+const bare = route({
+  ...definition,
+  path: '/stop',
+  bareErrors: { exec_failed: 'desktop_stop_failed', invalid_path: 'bad_request' },
+})
 const edge = [bare, route({ ...definition, path: '/other' })]
 const body = {}
 
@@ -68,6 +72,9 @@ t.test('a code gets the name of the route, and its status', async (t) => {
 t.test('only the path of the route has the bare form', async (t) => {
   const { send } = await startTestServer(t, { edge })
   t.strictSame((await send('GET', '/v1/box/fig/stop')).json, { error: 'method_not_allowed' })
+  const encoded = await send('POST', '/v1/box/%ff/stop', { body })
+  t.strictSame([encoded.status, encoded.json], [400, { error: 'bad_request' }])
+  t.match((await send('POST', '/v1/box/%ff/other', { body })).json, { error: { code: 'invalid_path' } })
   t.match((await send('GET', '/v1/box/fig/other')).json, { ok: false, error: { code: 'method_not_allowed' } })
   t.match((await send('POST', '/v1/box/fig/stop/now', { body })).json, {
     ok: false,
