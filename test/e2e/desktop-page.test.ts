@@ -2,12 +2,35 @@
 // real one.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, WebSocketRoute } from 'playwright-core'
 import t from 'tap'
 import { ApiError } from '../../shared/errors.ts'
 import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
 import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
+
+/** noVNC reads the names of the members from the prototype, which has none in the WebSocket of Playwright. */
+const SHOW_MEMBERS = `{
+  const { prototype } = WebSocket
+  const { constructor, ...members } = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(prototype))
+  Object.defineProperties(prototype, members)
+}`
+
+/** A VNC server without updates of its screen. */
+function serveEmptyScreen(connection: WebSocketRoute): void {
+  const size = Buffer.from([0, 64, 0, 64])
+  const pixelFormat = Buffer.from([32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0])
+  const responses = [
+    Buffer.from([1, 1]),
+    Buffer.from([0, 0, 0, 0]),
+    Buffer.concat([size, pixelFormat, Buffer.from([0, 0, 0, 0])]),
+  ]
+  connection.onMessage(() => {
+    const response = responses.shift()
+    if (response !== undefined) connection.send(response)
+  })
+  connection.send(Buffer.from('RFB 003.008\n'))
+}
 
 t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   const agent = createFakeDesktopAgent()
@@ -81,10 +104,13 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('No desktop is running.').waitFor()
     t.same(await listButtons(page), ['Start desktop', 'Start browser'])
     agent.state.failure = new ApiError('exec_failed', 'Xvfb did not start: no memory')
-    await page.getByRole('button', { name: 'Start desktop' }).click()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
     await page.getByRole('alert').filter({ hasText: 'Xvfb did not start: no memory' }).waitFor()
     agent.state.failure = null
     t.equal(await page.getByRole('button', { name: 'Start desktop' }).isEnabled(), true)
+    t.equal(await page.evaluate('document.activeElement.id'), 'start-desktop', 'the focus stays')
   })
 
   await t.test('a suspended box is woken only by a start', async (t) => {
@@ -104,6 +130,26 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
         method: 'POST',
       },
     )
+  })
+
+  await t.test('connects again after a restart of the coordinator', async () => {
+    const page = await signedIn.newPage()
+    await page.clock.install()
+    const connections: WebSocketRoute[] = []
+    await page.routeWebSocket('**/desktop/stream', (connection) => {
+      connections.push(connection)
+      serveEmptyScreen(connection)
+    })
+    await page.addInitScript(SHOW_MEMBERS)
+    await page.goto(url + path)
+    await page.getByText('Connected.').waitFor()
+    await page.clock.fastForward(11_000)
+    await page.route('**/v1/**', (route) => route.abort())
+    await connections[0]?.close()
+    await page.getByText('Waiting for the coordinator').waitFor()
+    await page.unroute('**/v1/**')
+    await page.clock.fastForward(2000)
+    await page.getByText('Connected.').waitFor()
   })
 
   await t.test('the list of the boxes leads to the page', async (t) => {

@@ -8,6 +8,9 @@ const TICKET_SECONDS = 3600
 const MIN_TICKET_MS = 60_000
 /** A connection that ends sooner is not opened again by itself. */
 const STABLE_MS = 10_000
+/** While a coordinator that was reached before is restarting. */
+const RETRY_MS = 2000
+const MAX_RETRIES = 150
 
 const name = new URLSearchParams(location.search).get('box') ?? ''
 let box = null
@@ -42,7 +45,8 @@ async function sendEdge(method, path, body) {
     ...(body && { body: JSON.stringify(body) }),
   })
   const json = await response.json()
-  if (!response.ok) throw Object.assign(new Error(json.error.message), { code: json.error.code })
+  if (!response.ok)
+    throw Object.assign(new Error(json.error.message), { code: json.error.code, status: response.status })
   return json
 }
 
@@ -91,6 +95,22 @@ async function refresh() {
   return session
 }
 
+/** Without a response, or with the response of a proxy, of a coordinator that is stopping, or before the agent has connected. */
+const isUnreachable = ({ status }) => status === undefined || status >= 502
+
+/** Like refresh(), but waits for the coordinator and the agent of the box. */
+async function refreshWhenReachable() {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await refresh()
+    } catch (error) {
+      if (retries === MAX_RETRIES || !isUnreachable(error)) throw error
+      setStatus('The connection has ended. Waiting for the coordinator…')
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+    }
+  }
+}
+
 async function connect() {
   if (rfb !== null) return
   const url = new URL(edgePath('/desktop/stream'), location.href)
@@ -115,10 +135,11 @@ async function connect() {
     rfb = null
     clearTimeout(clipboardTimer)
     showConnected(false)
+    find('#connect').hidden = false
     // Such as at the end of the ticket, or of the coordinator.
     const reconnects = connectedAt !== null && performance.now() - connectedAt > STABLE_MS
     run(async () => {
-      const session = await refresh()
+      const session = await (reconnects ? refreshWhenReachable() : refresh())
       if (session === null) return
       setStatus('The connection to the desktop has ended.')
       if (reconnects) await connect()
@@ -164,9 +185,10 @@ async function stop(mode) {
   if (session !== null) setStatus('Connected.')
 }
 
-/** Runs the action with the buttons disabled, and shows its error. */
+/** Runs the action with the buttons disabled, and shows its error. The focus stays in the group of the buttons. */
 async function run(action) {
-  const buttons = document.querySelectorAll('#controls button')
+  const buttons = [...document.querySelectorAll('#controls button')]
+  const focused = buttons.find((button) => button === document.activeElement)
   find('#error').textContent = ''
   for (const button of buttons) button.disabled = true
   try {
@@ -176,6 +198,8 @@ async function run(action) {
     find('#error').textContent = error.message
   } finally {
     for (const button of buttons) button.disabled = false
+    if (focused && document.activeElement === document.body)
+      (focused.hidden ? buttons.find((button) => !button.hidden) : focused)?.focus()
   }
 }
 
