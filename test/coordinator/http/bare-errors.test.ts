@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { startTestServer } from './test-server.ts'
+import { actor, startTestServer } from './test-server.ts'
 
 const definition = {
   method: 'POST',
@@ -52,6 +52,13 @@ t.test('the key cannot be checked', async (t) => {
   const { status, json, headers } = await send('POST', '/v1/box/fig/stop', { body, key: 'dcp_broken' })
   t.strictSame([status, json], [503, { error: 'control_plane_unavailable' }])
   t.equal(headers.get('retry-after'), '1')
+})
+
+t.test('the key is not verified', async (t) => {
+  const unverified = { ...actor, credential: { ...actor.credential, isUnverified: true } }
+  const { send } = await startTestServer(t, { edge, keys: { dcp_new: { actor: unverified } } })
+  const { status, json } = await send('POST', '/v1/box/fig/stop', { body, key: 'dcp_new' })
+  t.strictSame([status, json], [403, { error: 'verification_required' }])
 })
 
 t.test('the coordinator is stopping', async (t) => {
