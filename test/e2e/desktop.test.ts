@@ -94,32 +94,6 @@ t.test('the desktop of a box in a browser', { skip, timeout: 240_000 }, async (t
     await waitUntil('the window has closed', async () => (await countPixels(page, COLOR)) === 0)
   })
 
-  await t.test('text that is copied to the box can be pasted there', async () => {
-    const { session } = (await boxRequest('GET', '/desktop')).json
-    const env = { DISPLAY: session.display, XAUTHORITY: session.authority }
-    const script = 'while read line && [ "$line" != end ]; do echo "$line" >>pasted; done'
-    await exec(`xterm -bg '#12ab34' -geometry 60x20+300+200 -e sh -c '${script}'`, { env, detached: true })
-    await waitUntil('the window is visible', async () => (await countPixels(page, COLOR)) > 10_000)
-    await page.getByText('Clipboard', { exact: true }).click()
-    const field = page.getByLabel('Text of the clipboard of the box')
-    const { x, y, width, height } = await readScreen()
-    const [left, top] = [x + (310 / 1280) * width, y + (228 / 800) * height]
-    await field.fill('from the page')
-    await click('Copy to the box')
-    await click('Use keyboard')
-    // x11vnc takes over the selection later. A middle click pastes it.
-    await waitUntil('the text was pasted', async () => {
-      await page.mouse.click(left, top + (50 / 800) * height, { button: 'middle' })
-      await page.keyboard.press('Enter')
-      return String((await exec('cat pasted')).stdout).includes('from the page')
-    })
-    await click('Use keyboard')
-    await page.keyboard.press('Enter')
-    await page.keyboard.type('end\n', { delay: 20 })
-    await waitUntil('the window has closed', async () => (await countPixels(page, COLOR)) === 0)
-    await page.getByText('Clipboard', { exact: true }).click()
-  })
-
   await t.test('the keyboard returns to the page, which fits into 390 pixels', async (t) => {
     await click('Use keyboard')
     t.equal(await page.evaluate('document.activeElement.tagName'), 'CANVAS')
