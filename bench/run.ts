@@ -14,6 +14,7 @@ import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
 import { benchPrompts } from './prompts.ts'
 import { benchSample } from './sample.ts'
+import { benchShares } from './shares.ts'
 import { benchSnapshots } from './snapshot.ts'
 import { benchSpawner } from './spawner.ts'
 import { benchStream } from './stream.ts'
@@ -45,6 +46,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchUpload(boxwood),
         ...(await benchStream(boxwood, ssh)),
         await benchPrompts(boxwood),
+        ...(await benchShares()),
         await benchLifecycle(),
         await benchFleet(),
         await benchGrowth(),
