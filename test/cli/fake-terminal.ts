@@ -143,7 +143,11 @@ function attachClient(ws: WebSocket, terminal: FakeTerminal, query: Record<strin
   const { client = '', offset, cols, rows } = query
   const send = (message: ServerMessage) => ws.send(JSON.stringify(message))
   const resize = (size: { cols: number; rows: number }) => {
-    if (terminal.exit === null) terminal.pty.resize(size.cols, size.rows)
+    try {
+      if (terminal.exit === null) terminal.pty.resize(size.cols, size.rows)
+    } catch {
+      // The program has exited, and node-pty emits the event later.
+    }
     for (const other of terminal.clients) other.send(JSON.stringify({ type: 'resized', ...size }))
   }
   ws.on('error', () => undefined)

@@ -139,7 +139,7 @@ t.test('each test file is in one part or in the check, and each glob selects a f
 
 t.test('each file that asks for an optional program also runs without these programs', async (t) => {
   // The stores, whose tests run on Postgres too (db.ts, on-postgres.ts), are not listed: they skip Postgres in one place.
-  const helper = /from '[./]+\/support\/(is-installed|browser|postgres|tmux|https-collector)\.ts'/
+  const helper = /from '[./]+\/support\/(is-installed|browser|certificate|postgres|tmux|https-collector)\.ts'/
   const files = listTestFiles(PROJECT_DIR)
     .filter((file) => !file.startsWith('test/support/'))
     .filter((file) => helper.test(readFileSync(join(PROJECT_DIR, file), 'utf8')))

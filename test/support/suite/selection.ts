@@ -82,6 +82,8 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },
   { glob: 'test/cli/top.test.ts', reason: 'tmux' },
   { glob: 'test/coordinator/server/backup/under-load.test.ts', reason: 'Postgres' },
+  { glob: 'test/coordinator/edge/shared-ports/wake-page.test.ts', reason: 'Chromium' },
+  { glob: 'test/coordinator/http/tls-listener.test.ts', reason: 'OpenSSL' },
   { glob: 'test/coordinator/db/{observed-driver,postgres}.test.ts', reason: 'Postgres' },
   { glob: 'test/coordinator/server/telemetry/monitoring-files.test.ts', reason: 'promtool' },
   { glob: 'test/e2e/cli-openssh.test.ts', reason: 'OpenSSH, rsync, git' },
