@@ -13,10 +13,11 @@ import { waitUntil } from '../support/wait-until.ts'
 t.setTimeout(280_000)
 const INSTALL_TIMEOUT_MS = 200_000
 
-/** What a user types into commands that read from the terminal, after the screen has shown the text. */
-const ANSWERS: Record<string, { after: RegExp; type: string }> = {
+/** What a user types into commands that do not end by themselves, after the screen has shown the text. */
+const ANSWERS: Record<string, { after: RegExp; type: string } | { after: RegExp; press: string }> = {
   'box ssh fig': { after: /Session \S+ on fig.*\$\s*$/s, type: 'exit' },
   'box exec -it fig top': { after: /PID USER/, type: 'q' },
+  'box forward fig 5432': { after: /^localhost:\d+ -> fig:5432$/m, press: 'C-c' },
   'box rm fig plum': { after: /\[y\/N\]\s*$/, type: 'y' },
 }
 
@@ -29,6 +30,7 @@ const RESULTS: Record<string, RegExp> = {
   'box ps fig': /echo step/,
   'box logs -f fig': /^step 5$/m,
   'box history fig': /uname -a/,
+  'box share fig 3000': /^http:\/\/fig-3000-\w+\.localhost:\d+\/$/m,
   [CURL_EXEC]: /"stdout":"Linux fig /,
   'box login': /^Signed in to http:\S+ as Owner, workspace Boxwood\./m,
   'box keys create ci --box fig --expires 30d': /^dcp_\w+$/m,
@@ -56,18 +58,26 @@ async function startShell(t: Parameters<typeof startTmux>[0], loginCommand: stri
   return terminal
 }
 
-/** Types a command on an empty screen. Resolves with the screen when the next prompt appears. */
-async function run(terminal: TmuxTerminal, line: string): Promise<{ exitCode: number; screen: string }> {
+/**
+ * Types a command on an empty screen. Resolves with the screen when the next prompt appears.
+ * @param typed the line with the addresses of this test
+ */
+async function run(
+  terminal: TmuxTerminal,
+  line: string,
+  typed: string,
+): Promise<{ exitCode: number; screen: string }> {
   const getCount = () => Number(PROMPT.exec(terminal.readScreen())?.[1] ?? Number.NaN)
   terminal.press('C-l')
   const count = await waitUntil('the screen is empty', () => /^\[/.test(terminal.readScreen()) && getCount())
-  terminal.type(line)
+  terminal.type(typed)
   terminal.press('Enter')
   const answer = ANSWERS[stripComment(line)]
   if (answer) {
     await terminal.waitFor(answer.after)
-    terminal.type(answer.type)
-    if (answer.type !== 'q') terminal.press('Enter')
+    if ('press' in answer) terminal.press(answer.press)
+    else terminal.type(answer.type)
+    if ('type' in answer && answer.type !== 'q') terminal.press('Enter')
   }
   const screen = await waitUntil(
     `\`${line}\` has completed`,
@@ -117,7 +127,11 @@ else {
     const allLines = [...lines, ...readPageCommands('docs/api.md'), ...lastLines]
     const terminal = await startShell(t, user.loginCommand)
     for (const line of [suggestedLine, ...allLines]) {
-      const { exitCode, screen } = await run(terminal, line.replace('http://127.0.0.1:7070', coordinator.url))
+      // The ports of the README may be in use on the machine that runs the tests.
+      const typed = line
+        .replace('http://127.0.0.1:7070', coordinator.url)
+        .replace('box forward fig 5432', 'box forward fig 0:5432')
+      const { exitCode, screen } = await run(terminal, line, typed)
       t.equal(exitCode, 0, line)
       const expected = RESULTS[stripComment(line)]
       if (exitCode !== 0) t.comment(screen.trimEnd())
