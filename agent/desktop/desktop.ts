@@ -48,6 +48,7 @@ export class Desktop {
   /** One change at a time. */
   readonly #exclusive = pLimit(1)
   #record: SessionRecord | null
+  #isEnding = false
 
   private constructor(options: DesktopOptions) {
     this.#options = options
@@ -123,8 +124,9 @@ export class Desktop {
     return findDesktopPrograms(this.#options.baseEnv.PATH ?? '')
   }
 
+  /** A session that is being terminated does not count: a viewer whose connection has ended must not find it. */
   #findRunning(): RunningRecord | null {
-    const record = this.#record
+    const record = this.#isEnding ? null : this.#record
     return record?.server && isAlive(record.server) ? { ...record, server: record.server } : null
   }
 
@@ -262,10 +264,15 @@ export class Desktop {
   }
 
   async #endSession(record: SessionRecord): Promise<void> {
-    if (record.browser !== null) await endTree(record.browser.id, record.browser.process)
-    await endTree(record.id, record.server)
-    this.#record = null
-    await this.#file.remove()
+    this.#isEnding = true
+    try {
+      if (record.browser !== null) await endTree(record.browser.id, record.browser.process)
+      await endTree(record.id, record.server)
+      this.#record = null
+      await this.#file.remove()
+    } finally {
+      this.#isEnding = false
+    }
   }
 
   async #endBrowser(record: SessionRecord): Promise<void> {

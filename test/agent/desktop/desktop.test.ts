@@ -94,6 +94,17 @@ t.test('stop of the desktop includes the browser', async (t) => {
   t.same(fake.listProcesses(), [])
 })
 
+t.test('a desktop that is being stopped is not running', async (t) => {
+  // The X server gets SIGKILL some time after SIGTERM.
+  const Xvfb = `trap '' TERM; echo 42 >&3; exec 3>&-; while :; do /bin/sleep 1; done`
+  const desktop = await createFakeDesktop(t, { Xvfb }).open()
+  t.not((await desktop.start({})).session, null)
+  const stopped = desktop.stop('desktop')
+  t.equal((await desktop.status()).session, null)
+  await t.rejects(desktop.openViewer(), { code: 'not_found' })
+  t.equal(await stopped, true)
+})
+
 t.test('the X server ends with the browser when no desktop was started', async (t) => {
   const fake = createFakeDesktop(t, { openbox: null })
   const desktop = await fake.open()
