@@ -17,8 +17,10 @@ export type BrowserOptions = Pick<SessionRecord, 'width' | 'height'> & {
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 20
 const PROFILE = '.local/share/boxwood/desktop-browser'
-/** Chromium creates this symbolic link when it uses the profile. */
-const LOCK = 'SingletonLock'
+/** Symbolic links of a running Chromium. It creates the second one when it has started to use the profile. */
+const LINKS = ['SingletonLock', 'SingletonSocket'] as const
+/** The longest directory in which Chromium can create its socket: the path of a socket has at most 107 bytes. */
+const MAX_TEMP_DIR_BYTES = 60
 
 /**
  * Resolves when Chromium uses its profile. Its sandbox needs user namespaces, and an ordinary user: elsewhere it runs without
@@ -29,9 +31,8 @@ export async function startBrowser(options: BrowserOptions): Promise<Leader> {
   const { file, home, env, url = 'about:blank', width, height } = options
   const profile = join(home, PROFILE)
   await mkdir(profile, { recursive: true, mode: 0o700 })
-  const lock = join(profile, LOCK)
-  // A killed Chromium leaves the link, which has the host name: after a rename of the box, Chromium would refuse to start.
-  await rm(lock, { force: true })
+  // A killed Chromium leaves the links. The first one has the host name: after a rename of the box, Chromium would not start.
+  for (const link of LINKS) await rm(join(profile, link), { force: true })
   const args = [
     `--user-data-dir=${profile}`,
     ...['--kiosk', '--no-first-run', '--no-default-browser-check', '--password-store=basic'],
@@ -41,13 +42,21 @@ export async function startBrowser(options: BrowserOptions): Promise<Leader> {
     ...((await hasSandbox(env)) ? [] : ['--no-sandbox', '--test-type']),
     url,
   ]
-  const { child, pid, startTime } = await startProgram(await findBinary(file), args, { cwd: home, env })
-  for (const startedAt = performance.now(); !(await exists(lock)); await delay(POLL_MS)) {
+  const { child, pid, startTime } = await startProgram(await findBinary(file), args, {
+    cwd: home,
+    env: withShortTempDir(env),
+  })
+  const [, ready] = LINKS
+  for (const startedAt = performance.now(); !(await exists(join(profile, ready))); await delay(POLL_MS)) {
     if (hasExited(child)) throw createStartError(`it exited with ${child.exitCode ?? child.signalCode}`)
     if (performance.now() - startedAt > START_TIMEOUT_MS) throw createStartError('it did not become ready')
   }
   return { pid, startTime }
 }
+
+/** Chromium creates a private directory there, also where boxes share /tmp. */
+const withShortTempDir = (env: Record<string, string>): Record<string, string> =>
+  Buffer.byteLength(env.TMPDIR ?? '') > MAX_TEMP_DIR_BYTES ? { ...env, TMPDIR: '/tmp' } : env
 
 /** The launcher of Debian needs its configuration, which is not in the /etc of a local box. */
 const DEBIAN_LAUNCHER = '/usr/bin/chromium'

@@ -150,6 +150,7 @@ for (const level of ISOLATION_LEVELS)
       t.match([status, json], [200, { mode, alreadyRunning: false }])
     }
     const { session } = (await boxRequest('GET', '/desktop')).json
+    t.same(session.modes, ['desktop', 'browser'])
     const before = instance.context.tunnels.current(box.id)?.instanceId
     const agentPid = findAgentPid(box.id)
     if (agentPid === undefined) throw new Error('the box has no agent')

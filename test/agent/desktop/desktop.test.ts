@@ -143,6 +143,20 @@ t.test('a start without space on the disk, for example, gives the reason of the 
   t.same(fake.listProcesses(), [])
 })
 
+t.test('the browser gets a temporary directory in which it can create its socket', async (t) => {
+  const fake = createFakeDesktop(t)
+  const desktop = await fake.open()
+  for (const [TMPDIR, expected] of [
+    ['/short', '/short'],
+    [`/${'long'.repeat(20)}`, '/tmp'],
+  ] as const) {
+    await desktop.start({ mode: 'browser', boxEnv: { TMPDIR } })
+    const file = join(fake.home, '.local/share/boxwood/desktop-browser/temp-dir')
+    t.equal(readFileSync(file, 'utf8').trim(), expected)
+    await desktop.stop('browser')
+  }
+})
+
 t.test('a browser that exits is not running, and starts again despite its lock', async (t) => {
   const fake = createFakeDesktop(t)
   const desktop = await fake.open()

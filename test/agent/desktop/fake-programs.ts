@@ -21,6 +21,8 @@ for arg; do case $arg in --user-data-dir=*) profile=\${arg#*=};; esac; done
 echo "$@" >"$profile/arguments"
 /usr/bin/setsid /bin/sleep 1000 &
 /bin/ln -s host-$$ "$profile/SingletonLock" || exit 3
+echo "$TMPDIR" >"$profile/temp-dir"
+/bin/ln -s "$TMPDIR/socket" "$profile/SingletonSocket" || exit 3
 ${WAIT}`,
 } as const
 export type FakeProgram = keyof typeof FAKE_PROGRAMS
