@@ -8,7 +8,7 @@ import type { CoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
 import { boxNode } from './box-node.ts'
 import { waitUntil } from './wait-until.ts'
 
-/** Responds with what it has received, in upper case, when the client has sent everything. Prints its port. */
+/** The server responds with the request in upper case after the FIN of the client. Its first line of output is its port. */
 const SERVER = `
   const { createServer } = require("node:net")
   createServer({ allowHalfOpen: true }, (socket) => {

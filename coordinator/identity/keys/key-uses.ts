@@ -1,17 +1,14 @@
 // Records the last use of API keys in memory, and writes it once a minute: a request writes nothing.
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
+import { createPeriodicWriter, type PeriodicWriter } from '../../base/periodic-writer.ts'
 import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type KeyUse, lockFreeKeys, updateKeyUses } from '../store/keys.ts'
 
-export type KeyUses = {
+export type KeyUses = PeriodicWriter & {
   /** Records that the key with this hash was used now. */
   record(key: { id: string; hash: string }): void
-  /** Writes the last uses, and the expiry of machine keys, which moves with them. */
-  flush(): Promise<void>
-  /** Stops the timer and writes the remaining uses. */
-  close(): Promise<void>
 }
 
 export type KeyUsesOptions = {
@@ -25,22 +22,10 @@ export type KeyUsesOptions = {
 /** Three parameters per row, far below the parameter limit of either database. */
 const ROWS_PER_TRANSACTION = 500
 
+/** A write of the last uses also moves the expiry of machine keys. */
 export function createKeyUses({ db, clock, log, flushMs = 60_000 }: KeyUsesOptions): KeyUses {
   /** Maps the id of a key to its last use. Only keys in the database are recorded, so their number is bounded. */
   const unwritten = new Map<string, KeyUse>()
-  let flushing = Promise.resolve()
-
-  const timer = setInterval(() => {
-    flush().catch((err: unknown) =>
-      log.error({ err }, 'failed to write the last use of API keys; will retry'),
-    )
-  }, flushMs)
-  timer.unref()
-
-  function flush(): Promise<void> {
-    flushing = flushing.catch(() => undefined).then(writeUnwritten)
-    return flushing
-  }
 
   async function writeUnwritten(): Promise<void> {
     const uses = [...unwritten.values()]
@@ -53,11 +38,12 @@ export function createKeyUses({ db, clock, log, flushMs = 60_000 }: KeyUsesOptio
 
   return {
     record: ({ id, hash }) => void unwritten.set(id, { id, hash, at: clock.now() }),
-    flush,
-    async close() {
-      clearInterval(timer)
-      await flush()
-    },
+    ...createPeriodicWriter({
+      intervalMs: flushMs,
+      write: writeUnwritten,
+      log,
+      subject: 'the last use of API keys',
+    }),
   }
 }
 
