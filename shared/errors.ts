@@ -32,6 +32,11 @@ export const ERRORS = {
     400,
     'The environment variables are larger than 64 KiB in total. Remove or shorten some.',
   ],
+  invalid_env_name: [
+    400,
+    'envName must start with a letter or underscore and contain only letters, digits and underscores',
+  ],
+  invalid_host: [400, 'hosts must be host names such as api.example.com, or wildcards such as *.example.com'],
   invalid_policy: [400, 'The policy is not valid. See /openapi.json.'],
   invalid_time: [
     400,
@@ -56,6 +61,7 @@ export const ERRORS = {
   invalid_path: [400, 'The path is not valid.'],
   unauthorized: [401, 'The API key is missing or not valid. Send it as Authorization: Bearer dcp_….'],
   token_expired: [401, 'This API key has expired. Use another API key.'],
+  secret_limit: [402, 'The workspace has reached its limit of secrets. Delete a secret first.'],
   verification_required: [403, 'This API key is not verified. Confirm the emailed code first.'],
   key_access_denied: [
     403,
@@ -75,11 +81,23 @@ export const ERRORS = {
     403,
     'The policy shareLinks of the workspace does not allow links that need no membership.',
   ],
+  secret_not_granted: [
+    403,
+    'The secret has grants, and none of them covers this box. Grant it to the box first.',
+  ],
   permission_denied: [403, 'The box user has no permission to read or write this path.'],
   not_found: [404, 'Not found. Check the id, and that this API key may access it.'],
+  member_not_found: [404, 'The workspace has no such member. Check the user id or the email address.'],
   method_not_allowed: [405, 'This route does not support the method. See the Allow header.'],
   request_timeout: [408, 'The request body arrived too slowly. Try again.'],
   name_taken: [409, 'A box with this name already exists. Choose another name.'],
+  env_name_taken: [409, 'The box already has a secret under this variable. Unmount it first.'],
+  box_restricted: [409, 'The box is restricted: it gets no secrets and no links that need no membership.'],
+  secret_would_widen: [
+    409,
+    'This is the last grant of the secret: without it, every box of the workspace may use the secret. Repeat the request with widen=1 to allow that.',
+  ],
+  environment_limit: [409, 'The workspace has reached its limit of environments. Delete one first.'],
   tier_unavailable: [409, 'This tier is not available. Choose another tier.'],
   box_limit: [409, 'The workspace has reached its box limit. Delete a box first.'],
   insufficient_balance: [409, 'The balance of the workspace is too low. Add credit first.'],

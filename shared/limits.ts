@@ -6,6 +6,9 @@ const GiB = 1024 * MiB
 
 export const LIMITS = {
   jsonBodyBytes: 64 * KiB,
+  /** Bodies of the routes of secrets, and of those of environments that carry files. */
+  secretBodyBytes: 128 * KiB,
+  environmentBodyBytes: 2 * MiB,
   gzipAboveBytes: KiB,
   idempotencyWindowMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLength: 128,
@@ -80,6 +83,22 @@ export const LIMITS = {
   /** Live links of a workspace that need no membership. */
   shareLinks: 10,
   shareLinkSeconds: { min: 300, max: 2_592_000, default: 604_800 },
+  secretNameChars: 128,
+  secretValueBytes: 16 * KiB,
+  secretHosts: 32,
+  secretUsageRows: 1000,
+  /** Not in the spec: limits of secrets, per workspace, per secret and per box. */
+  secrets: 500,
+  secretDescriptionChars: 500,
+  secretGrants: 500,
+  boxMounts: 100,
+  /** Not in the spec: limits of environments, per workspace and per environment. */
+  environments: 100,
+  environmentDescriptionChars: 500,
+  environmentFiles: 64,
+  environmentRepos: 32,
+  /** Not in the spec: versions of an environment that are kept though no box uses them. */
+  environmentVersions: 50,
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */

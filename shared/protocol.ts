@@ -32,6 +32,12 @@ export const STREAM_PATH_PREFIX = '/agent/streams/'
 /** Dial-back connection for an attached client, followed by the id: a WebSocket. */
 export const SOCKET_PATH_PREFIX = '/agent/sockets/'
 
+/**
+ * A connection of a program of the box to a host of a secret, followed by the host: a WebSocket, which the agent opens without a
+ * request of the coordinator. It carries the bytes of TLS (tcp-over-websocket.ts).
+ */
+export const SECRET_PATH_PREFIX = '/agent/secrets/'
+
 /** The box id. On every connection that an agent opens, with `Authorization: Bearer <box token>`. */
 export const BOX_HEADER = 'boxwood-box'
 /**

@@ -4,8 +4,8 @@ import type { Logger } from 'pino'
 import type { AgentEnvironment } from '../../shared/api/prompts.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Db } from '../db/open.ts'
-import { parseEnvVars } from './present.ts'
-import { findEnvVars } from './store/boxes.ts'
+import { findVariableColumns } from './store/boxes.ts'
+import { getBoxVariables } from './variables.ts'
 
 export type EnvironmentSender = {
   /** Call it after the commit of a change. */
@@ -34,14 +34,12 @@ export function createEnvironmentSender(options: {
       changed.add(boxId)
       return
     }
-    const row = await findEnvVars(db, boxId)
+    const row = await findVariableColumns(db, boxId)
     if (row === undefined) return void changed.delete(boxId)
-    const variables = parseEnvVars(row)
+    const env = getBoxVariables(row)
     // A new agent has no variables.
-    if (variables.length === 0 && !changed.has(boxId)) return
-    const content: AgentEnvironment = {
-      env: Object.fromEntries(variables.map(({ name, value }) => [name, value])),
-    }
+    if (Object.keys(env).length === 0 && !changed.has(boxId)) return
+    const content: AgentEnvironment = { env }
     const { status } = await tunnel.call({
       method: 'PUT',
       path: '/environment',

@@ -4,6 +4,7 @@ import type { Role } from '../../shared/api/account.ts'
 import type { AuditActorKind } from '../../shared/api/audit.ts'
 import type { BoxKind, DesiredState, JobOp, ObservedState, SuspendedAs } from '../../shared/api/boxes.ts'
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
+import type { BoxRepo } from '../../shared/api/environments.ts'
 import type { PortAudience } from '../../shared/api/port-shares.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { SealedAuditEvent } from '../../shared/audit-chain.ts'
@@ -177,8 +178,13 @@ export type BoxRow = {
   restricted: Flag
   environment_id: string | null
   environment_version_no: number | null
-  /** JSON list of {name, value}. */
+  /** JSON list of {name, value}: the variables of the box itself. */
   env_vars: string
+  /** In the form of env_vars: the variables of the environment version, and the placeholders of the mounted secrets. */
+  environment_vars: string
+  mount_vars: string
+  /** The environment version whose files the box has; null: none. */
+  applied_version_no: number | null
   /** What the last suspend did; null when the box has been woken, and while its machine is removed or does not exist. */
   suspended_as: SuspendedAs | null
   /** The archive of a box in deep sleep, or of a move in progress. */
@@ -271,6 +277,11 @@ export type SnapshotRow = {
   restricted: Flag
   /** The variables of the box, in the form of BoxRow.env_vars. */
   env_vars: string
+  /** The environment version of the box. */
+  environment_id: string | null
+  environment_version_no: number | null
+  /** JSON list of CarriedMount (boxes/box-hooks.ts): the mounts of the box. */
+  mounts: string
   /** The disk space that the files need in a box; null until the snapshot is available. */
   content_bytes: number | null
   /** What the snapshot added to the archive store. */
@@ -481,6 +492,124 @@ export type ShareViewerRow = {
   expires_at: number
 }
 
+export type EnvironmentRow = {
+  id: string
+  workspace_id: string
+  name: string
+  description: string | null
+  is_default: Flag
+  latest_version_no: number
+  created_at: number
+  updated_at: number
+  /** A deleted environment stays as long as a box or a snapshot uses one of its versions. */
+  deleted_at: number | null
+}
+
+export type EnvironmentVersionRow = {
+  environment_id: string
+  version_no: number
+  workspace_id: string
+  /** JSON EnvironmentConfig (boxes/environments/config.ts). Files are ids of EnvironmentFileRow. */
+  config: string
+  /** user:<id> or key:<id>. */
+  created_by: string
+  created_at: number
+}
+
+/** The content of a secret file. Versions that have the file unchanged share the row. */
+export type EnvironmentFileRow = {
+  id: string
+  workspace_id: string
+  environment_id: string
+  /** Bytes. */
+  size: number
+  /** Sealed (base/sealing/): base64 of the content. key_id is the id of the master key. */
+  content: string
+  key_id: string
+  created_at: number
+}
+
+/** A repository that is cloned on a box. */
+export type BoxRepoRow = {
+  box_id: string
+  workspace_id: string
+  /** As the environment names it. */
+  repo: string
+  path: string
+  ref: string | null
+  /** The name of the secret with which git authenticates; null: none. */
+  secret: string | null
+  state: BoxRepo['state']
+  commit_id: string | null
+  error: string | null
+  updated_at: number
+}
+
+export type SecretRow = {
+  id: string
+  workspace_id: string
+  name: string
+  description: string | null
+  /** JSON list of host patterns, in lowercase. */
+  hosts: string
+  placeholder: string
+  /** Sealed (base/sealing/). key_id is the id of the master key. */
+  value: string
+  key_id: string
+  /** user:<id> or key:<id>. */
+  created_by: string
+  created_at: number
+  updated_at: number
+  last_rotated_at: number | null
+}
+
+/** Either box_id and hostname are set, or user_id and email. */
+export type SecretGrantRow = {
+  id: string
+  workspace_id: string
+  secret_id: string
+  box_id: string | null
+  hostname: string | null
+  user_id: string | null
+  email: string | null
+  created_by: string
+  created_at: number
+}
+
+/** A secret on a box. Exists only as long as the grants of the secret allow it and the box is not restricted. */
+export type SecretMountRow = {
+  id: string
+  workspace_id: string
+  secret_id: string
+  box_id: string
+  env_name: string
+  created_by: string
+  created_at: number
+}
+
+export type SecretUseRow = {
+  secret_id: string
+  workspace_id: string
+  box_id: string
+  /** The name of the box. */
+  hostname: string
+  host: string
+  first_at: number
+  last_at: number
+  count: number
+}
+
+/** The certificate authority whose leaf certificates the boxes of a workspace trust for brokered hosts. */
+export type WorkspaceAuthorityRow = {
+  workspace_id: string
+  /** PEM. */
+  certificate: string
+  /** Sealed PEM. */
+  private_key: string
+  key_id: string
+  created_at: number
+}
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -496,6 +625,15 @@ export interface Tables {
   last_prompts: LastPromptRow
   port_shares: PortShareRow
   share_viewers: ShareViewerRow
+  environments: EnvironmentRow
+  environment_versions: EnvironmentVersionRow
+  environment_files: EnvironmentFileRow
+  box_repos: BoxRepoRow
+  secrets: SecretRow
+  secret_grants: SecretGrantRow
+  secret_mounts: SecretMountRow
+  secret_uses: SecretUseRow
+  workspace_authorities: WorkspaceAuthorityRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow

@@ -14,7 +14,7 @@ import {
 } from '../../shared/api/desktop.ts'
 import { DESKTOP_REQUIREMENTS, formatInstallCommand } from '../../shared/desktop-programs.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { parseEnvVars } from '../boxes/present.ts'
+import { getBoxVariables } from '../boxes/variables.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { byKey } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
@@ -81,7 +81,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       errors: [...ACQUIRE_ERRORS, 'invalid_request', 'desktop_not_installed'],
       async handler(input) {
         const acquired = await acquireBox(context, input, { wakesBox: true })
-        const boxEnv = Object.fromEntries(parseEnvVars(acquired.box).map(({ name, value }) => [name, value]))
+        const boxEnv = getBoxVariables(acquired.box)
         const { json } = await requestAgent(context, acquired, {
           method: 'POST',
           path: '/desktop/start',

@@ -10,7 +10,7 @@ import { execStartedSchema } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
-import { parseEnvVars } from '../boxes/present.ts'
+import { getBoxVariables } from '../boxes/variables.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import {
@@ -53,7 +53,7 @@ export function execRoutes(context: EdgeContext): Route[] {
         const { box } = acquired
         const { detached = false, ...command } = body
         const isStart = detached || command.attached === true
-        const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
+        const boxEnv = getBoxVariables(box)
         const seconds = body.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
         const commandRequest = {
           boxId: box.id,

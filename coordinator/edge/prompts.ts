@@ -17,7 +17,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { CONVERSATION_ID_PATTERN, RUN_ID_PATTERN } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { assertSupported } from '../../shared/prompt-combinations.ts'
-import { parseEnvVars } from '../boxes/present.ts'
+import { getBoxVariables } from '../boxes/variables.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams, CWD_DENIED, INVALID_CWD } from './acquire-box.ts'
@@ -88,7 +88,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
         const { body, reply } = input
         assertPrompt(body)
         const acquired = await acquireBox(context, input, { wakesBox: true })
-        const boxEnv = Object.fromEntries(parseEnvVars(acquired.box).map(({ name, value }) => [name, value]))
+        const boxEnv = getBoxVariables(acquired.box)
         const response = await startPrompt(context, acquired, body, boxEnv)
         await context.recordPrompt(acquired.box)
         return reply.code(202).type('application/json; charset=utf-8').send(response)

@@ -9,7 +9,7 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
-import { parseEnvVars } from '../boxes/present.ts'
+import { getBoxVariables } from '../boxes/variables.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
@@ -43,7 +43,7 @@ export async function startSession(
     command: fields.command ?? LOGIN_SHELL_COMMAND,
     cwd: fields.cwd,
   } as const
-  const boxEnv = Object.fromEntries(parseEnvVars(box).map(({ name, value }) => [name, value]))
+  const boxEnv = getBoxVariables(box)
   return context.commandTracker.track(command, async ({ record, acceptResponse }) => {
     const body = JSON.stringify({ ...fields, boxEnv, record })
     return repeatWhileUnreachable(context.tunnels, acquired, START_TIMEOUT_MS, async (tunnel, signal) => {

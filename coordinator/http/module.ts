@@ -17,6 +17,10 @@ export type ModuleRegistry = {
   readonly all: readonly Module[]
   /** Deletes what the modules store for a box. */
   deleteOfBox(trx: Trx, boxId: string): Promise<void>
+  /** Removes what the modules store for a box and a restricted box may not have. */
+  restrictBox(trx: Trx, boxId: string): Promise<void>
+  /** See Module.prepareBox. */
+  prepareBox(boxId: string, signal: AbortSignal): Promise<void>
   listWorkspaceTables(): readonly WorkspaceTable[]
 }
 
@@ -89,6 +93,13 @@ export type Module = {
   readonly workspaceTables?: readonly WorkspaceTable[]
   /** Deletes the rows of a box that is being deleted. */
   readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
+  /** Removes what a restricted box may not have. The caller has locked the box, and sets its column. */
+  readonly restrictBox?: (trx: Trx, boxId: string) => Promise<unknown>
+  /**
+   * Runs when the agent has connected after a start of the box, before the box is running. An error repeats the step, so what a
+   * retry cannot mend must not be thrown.
+   */
+  readonly prepareBox?: (boxId: string, signal: AbortSignal) => Promise<unknown>
   readonly metrics?: readonly Metric[]
   /** Runs before the coordinator accepts requests. */
   readonly prepare?: () => Promise<void>

@@ -26,6 +26,14 @@ export class ModuleList implements ModuleRegistry {
     for (const { deleteOfBox } of this.#modules.toReversed()) await deleteOfBox?.(trx, boxId)
   }
 
+  readonly restrictBox = async (trx: Trx, boxId: string): Promise<void> => {
+    for (const { restrictBox } of this.#modules) await restrictBox?.(trx, boxId)
+  }
+
+  readonly prepareBox = async (boxId: string, signal: AbortSignal): Promise<void> => {
+    for (const { prepareBox } of this.#modules) await prepareBox?.(boxId, signal)
+  }
+
   /** The cleanup closes the modules in the reverse order. */
   addTo(cleanup: CleanupStack): void {
     for (const { close } of this.#modules) if (close) cleanup.add(close.name, close.run, close.timeoutMs)

@@ -59,6 +59,25 @@ export const SERVER_AUDIT_KINDS = {
   'port_share.update': 'the setting rewriteHost of a link was changed',
   'port_share.revoke': 'a link was revoked, or replaced by one of another audience',
   'port_share.open': 'the actor started to view a link for members in a browser',
+  'environment.create': 'an environment was created',
+  'environment.update':
+    'the name, description or configuration of an environment was changed; the event has the names of what changed, and no values',
+  'environment.default': 'an environment became the default for new boxes, or stopped being it',
+  'environment.upgrade': 'boxes of an environment were pinned to its latest version',
+  'environment.delete': 'an environment was deleted',
+  'box.repos_update': 'the update of the repositories of a box was requested',
+  'box.restrict': 'a box became restricted',
+  'secret.create': 'a secret was created',
+  'secret.update':
+    'the description or the hosts of a secret were changed; the event has the added and removed hosts',
+  'secret.rotate': 'a secret got a new value',
+  'secret.delete': 'a secret was deleted',
+  'secret.grant': 'a secret was granted to a box or a member',
+  'secret.ungrant':
+    'a grant of a secret was removed; widened: it was the last one, so that the secret belongs to the workspace',
+  'secret.mount': 'a secret was mounted on a box',
+  'secret.unmount':
+    'a secret was unmounted from a box, by a request or because a grant or the box no longer allows it',
   'snapshot.create': 'a snapshot was taken',
   'snapshot.restore': 'a box was created from a snapshot',
   'snapshot.delete': 'a snapshot was deleted',

@@ -101,8 +101,28 @@ export const agentPromptRequestSchema = promptRequestSchema.extend({
 })
 export type AgentPromptRequest = z.infer<typeof agentPromptRequestSchema>
 
-/** PUT /environment of the agent: the variables of the box, for the readiness of its coding agents. */
-export const agentEnvironmentSchema = z.object({ env: z.record(z.string(), z.string()) })
+/**
+ * PUT /environment of the agent: the variables of the box, for the readiness of its coding agents, and what its listener for
+ * secrets needs.
+ */
+export const agentEnvironmentSchema = z.object({
+  env: z.record(z.string(), z.string()),
+  /** null: no secret is mounted. Absent: a coordinator of an earlier version. */
+  broker: z
+    .object({
+      /** PEM: the certificate authority of the workspace. */
+      certificate: z.string(),
+      /** The hosts of the mounted secrets, as SecretHost patterns: connections to port 443 of these go to the coordinator. */
+      hosts: z.array(z.string()),
+    })
+    .nullish(),
+})
+/** The response, since the agent has the listener. state: whether the test request of the agent has reached the coordinator. */
+export const agentEnvironmentResponseSchema = z.object({
+  broker: z
+    .object({ state: z.enum(['ready', 'failed']), message: z.string().max(1024).nullable() })
+    .nullish(),
+})
 export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>
 
 /** Text that a box reports. The agent truncates; the coordinator refuses what is longer. */

@@ -36,6 +36,15 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   last_prompts: 'boxes/team',
   port_shares: 'boxes/port-shares',
   share_viewers: 'boxes/port-shares/viewers',
+  environments: 'boxes/environments',
+  environment_versions: 'boxes/environments',
+  environment_files: 'boxes/environments',
+  box_repos: 'boxes/environments',
+  secrets: 'boxes/secrets',
+  secret_grants: 'boxes/secrets',
+  secret_mounts: 'boxes/secrets',
+  secret_uses: 'boxes/secrets',
+  workspace_authorities: 'boxes/secrets',
 }
 
 export type TableAccess = {

@@ -68,7 +68,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       {
         ...{ id: id('snp'), ...ofWorkspace, owner_user_id: userId, name: 'a', status: 'deleting' as const },
         ...{ kind: 'manual' as const, transient: 0 as const, box_id: box.id, source_hostname: 'fig' },
-        ...{ tier: box.tier, region: box.region, restricted: 0 as const, env_vars: '[]' },
+        ...{ tier: box.tier, region: box.region, restricted: 0 as const, env_vars: '[]', mounts: '[]' },
         ...{ created_at: now, updated_at: now },
       },
     ] as Insertable<Tables['snapshots']>[],
@@ -144,6 +144,82 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{ access: 'anyone' as const, secret_hash: 'h', rewrites_host: 0 as const, created_by: userId },
         ...{ ...created, ended_at: null, open_count: 1, last_opened_at: now },
       },
+    ],
+    environments: [
+      {
+        ...{ id: id('env'), ...ofWorkspace, name: 'web', description: null, is_default: 1 as const },
+        ...{ latest_version_no: 1, created_at: now, updated_at: now, deleted_at: null },
+      },
+    ],
+    environment_versions: [
+      {
+        environment_id: id('env'),
+        version_no: 1,
+        ...ofWorkspace,
+        config: '{}',
+        created_by: 'system',
+        created_at: now,
+      },
+    ],
+    environment_files: [
+      {
+        ...{ id: id('evf'), ...ofWorkspace, environment_id: id('env'), size: 1 },
+        ...{ content: 'v1', key_id: 'k', created_at: now },
+      },
+    ],
+    box_repos: [
+      {
+        ...{ box_id: box.id, ...ofWorkspace, repo: 'a/b', path: '~/b', ref: null, secret: null },
+        ...{ state: 'ready' as const, commit_id: null, error: null, updated_at: now },
+      },
+    ],
+    secrets: [
+      {
+        ...{
+          id: id('sec'),
+          ...ofWorkspace,
+          name: 'TOKEN',
+          description: null,
+          hosts: '[]',
+          placeholder: id('dcpsec'),
+        },
+        ...{
+          value: 'v1',
+          key_id: 'k',
+          created_by: 'system',
+          created_at: now,
+          updated_at: now,
+          last_rotated_at: null,
+        },
+      },
+    ],
+    secret_grants: [
+      {
+        ...{
+          id: id('sgr'),
+          ...ofWorkspace,
+          secret_id: id('sec'),
+          box_id: null,
+          hostname: null,
+          user_id: userId,
+        },
+        ...{ email: null, created_by: 'system', created_at: now },
+      },
+    ],
+    secret_mounts: [
+      {
+        ...{ id: id('smt'), ...ofWorkspace, secret_id: id('sec'), box_id: box.id, env_name: 'TOKEN' },
+        ...{ created_by: 'system', created_at: now },
+      },
+    ],
+    secret_uses: [
+      {
+        ...{ secret_id: id('sec'), ...ofWorkspace, box_id: box.id, hostname: 'fig', host: 'example.com' },
+        ...{ first_at: now, last_at: now, count: 1 },
+      },
+    ],
+    workspace_authorities: [
+      { ...ofWorkspace, certificate: 'c', private_key: 'v1', key_id: 'k', created_at: now },
     ],
     agent_rollouts: [{ ...ofWorkspace, share: 20, paused: 0, updated_by: userId, updated_at: now }],
     policies: [{ ...ofWorkspace, policy: '{}', updated_by: userId, updated_at: now }],

@@ -5,6 +5,7 @@ import { prepareQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import type { Resource } from '../../http/visibility.ts'
+import type { VariableColumns } from '../variables.ts'
 
 export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined> =>
   db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
@@ -31,8 +32,12 @@ export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
 export const deleteBox = (trx: Trx, id: string) => trx.deleteFrom('boxes').where('id', '=', id).execute()
 
 /** undefined: the box does not exist. */
-export const findEnvVars = (db: Db, id: string): Promise<Pick<BoxRow, 'env_vars'> | undefined> =>
-  db.selectFrom('boxes').select('env_vars').where('id', '=', id).executeTakeFirst()
+export const findVariableColumns = (db: Db, id: string): Promise<VariableColumns | undefined> =>
+  db
+    .selectFrom('boxes')
+    .select(['env_vars', 'environment_vars', 'mount_vars'])
+    .where('id', '=', id)
+    .executeTakeFirst()
 
 /** The fields of a box that decide who may see it, and its operations. */
 export async function findBoxResource(

@@ -15,6 +15,7 @@ import { lastPrompts } from './0012-last-prompts.ts'
 import { commandModes } from './0013-command-modes.ts'
 import { portShares } from './0014-port-shares.ts'
 import { shareViewers } from './0015-share-viewers.ts'
+import { environmentsAndSecrets } from './0016-environments-and-secrets.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -32,4 +33,5 @@ export const migrations: Record<string, Migration> = {
   '0013-command-modes': commandModes,
   '0014-port-shares': portShares,
   '0015-share-viewers': shareViewers,
+  '0016-environments-and-secrets': environmentsAndSecrets,
 }

@@ -81,6 +81,15 @@ const newRow = (workspace_id: string, owner_user_id: string, box_id: string) => 
   ...{ id: 'snp_1', workspace_id, owner_user_id, box_id, name: 'a', description: null },
   ...{ status: 'available' as const, kind: 'fork' as const, transient: 1 as const, template_name: null },
   ...{ expires_at: null, source_hostname: 'a', tier: 'nano' as const, region: 'us-west-2' as const },
-  ...{ restricted: 0 as const, env_vars: '[]', content_bytes: 1, stored_bytes: 1, paused_ms: null },
+  ...{
+    restricted: 0 as const,
+    env_vars: '[]',
+    environment_id: null,
+    environment_version_no: null,
+    mounts: '[]',
+    content_bytes: 1,
+    stored_bytes: 1,
+    paused_ms: null,
+  },
   ...{ error: null, created_at: 0, updated_at: 0, deleted_at: null },
 })

@@ -1,0 +1,48 @@
+// What the environments and the secrets add to a box when it is created. The modules of both implement it.
+import type { BoxDetail } from '../../shared/api/boxes.ts'
+import type { EnvironmentToggles } from '../../shared/api/environments.ts'
+import type { Db } from '../db/open.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
+import type { EnvVar } from './present.ts'
+
+/** A mount that a fork or a snapshot passes on. */
+export type CarriedMount = { secretId: string; envName: string }
+
+/** The version of an environment that a box uses. */
+export type PinnedEnvironment = {
+  id: string
+  versionNo: number
+  vars: readonly EnvVar[]
+  toggles: EnvironmentToggles
+}
+
+export type EnvironmentChoice = {
+  /** Id or name; null: none; undefined: that of the source, or the default one for a box without a source. */
+  environment: string | null | undefined
+  source: Pick<SnapshotRow, 'environment_id' | 'environment_version_no'> | null
+}
+
+export interface BoxEnvironments {
+  /** Locks the environment, so that its version is not deleted meanwhile. Throws not_found. null: none. */
+  choose(trx: Trx, actor: Actor, choice: EnvironmentChoice): Promise<PinnedEnvironment | null>
+  /** Records the repositories that are cloned on the new box. */
+  onCreate(trx: Trx, box: BoxRow): Promise<void>
+  describe(db: Db, box: BoxRow): Promise<BoxDetail['environment']>
+}
+
+export interface BoxSecrets {
+  /**
+   * Mounts what the source had and what the channels of the environment name, as far as grants allow it. No-op for a restricted
+   * box.
+   * @returns the value of the column mount_vars, which the caller writes
+   */
+  onCreate(
+    trx: Trx,
+    box: BoxRow,
+    options: { actor: Actor; carried: readonly CarriedMount[]; toggles: EnvironmentToggles | null },
+  ): Promise<string>
+  /** The mounts of a box, for a snapshot or a fork. */
+  listCarried(trx: Trx, boxId: string): Promise<CarriedMount[]>
+}
