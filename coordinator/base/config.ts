@@ -29,6 +29,8 @@ export type Config = {
   dataDir: string
   /** The URL of a Postgres database; null: the database is a file in the data directory. */
   databaseUrl: string | null
+  /** The file of the master keys, which the operator provides; null: master-keys in the data directory. */
+  masterKeysFile: string | null
   /** An origin without a path; null: the address at which the coordinator listens. */
   publicUrl: string | null
   /** An origin without a path; null: the address at which the coordinator listens. */
@@ -240,6 +242,13 @@ export const VARIABLES = {
     description: 'the URL of a Postgres database',
     schema: databaseUrl,
     isSecret: true,
+  },
+  BOXWOOD_MASTER_KEYS: {
+    default: null,
+    shownDefault: '`master-keys` in the data directory',
+    description:
+      'a file with the master keys, which encrypt secrets in the database; the coordinator never writes it',
+    schema: file,
   },
   BOXWOOD_PUBLIC_URL: {
     default: null,
@@ -529,6 +538,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     listen: read('BOXWOOD_LISTEN'),
     dataDir: read('BOXWOOD_DATA'),
     databaseUrl: read('BOXWOOD_DATABASE_URL'),
+    masterKeysFile: read('BOXWOOD_MASTER_KEYS'),
     publicUrl: read('BOXWOOD_PUBLIC_URL'),
     agentUrl: read('BOXWOOD_AGENT_URL'),
     tlsListen: read('BOXWOOD_TLS_LISTEN'),

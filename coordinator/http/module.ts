@@ -22,6 +22,7 @@ export type ModuleRegistry = {
   /** See Module.prepareBox. */
   prepareBox(boxId: string, signal: AbortSignal): Promise<void>
   listWorkspaceTables(): readonly WorkspaceTable[]
+  listSealedColumns(): readonly SealedColumn[]
 }
 
 /**
@@ -51,6 +52,14 @@ export type WorkspaceTable = {
   key: string | null
   /** The rows are deleted first, so that they are not accepted any more. */
   isCredential?: boolean
+}
+
+/** A column with encrypted values (base/sealing/). Its table has the columns workspace_id and key_id, the id of the master key. */
+export type SealedColumn = {
+  table: keyof Tables
+  /** The primary key, which is the rowId of the SealContext. */
+  id: string
+  value: string
 }
 
 /** A value that is read when the metrics are read. Names and units follow the conventions of Prometheus. */
@@ -91,6 +100,7 @@ export type Module = {
   readonly schedules?: Schedules
   /** A row of these tables refers to rows of the same or earlier modules only. */
   readonly workspaceTables?: readonly WorkspaceTable[]
+  readonly sealedColumns?: readonly SealedColumn[]
   /** Deletes the rows of a box that is being deleted. */
   readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
   /** Removes what a restricted box may not have. The caller has locked the box, and sets its column. */

@@ -31,6 +31,7 @@ import { listenOnBackupSocket } from './backup/backup-socket.ts'
 import { removeIncompleteBackups } from './backup/prepare.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import { listenOnPort } from './listen-on-port.ts'
+import { openMasterKeys } from './master-keys/open-master-keys.ts'
 import { type Context, createModules, type ModuleOverrides } from './modules.ts'
 import { assertNotRunning } from './running-coordinator.ts'
 import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
@@ -114,9 +115,7 @@ async function start(
   }
   const providers = await chooseProviders()
   cleanup.add('close the providers', () => providers.close())
-  const { observers } = telemetry
   const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
-  const { connections } = listening
   const base = {
     config,
     log,
@@ -124,10 +123,11 @@ async function start(
     clock,
     db,
     diskReserve,
+    masterKeys: await openMasterKeys(config),
     providers,
     urls,
-    connections,
-    observers,
+    connections: listening.connections,
+    observers: telemetry.observers,
     agentBundles,
   }
   const context = createModules(base, overrides)
@@ -185,7 +185,8 @@ async function start(
   }
 
   async function openBackupSocket(): Promise<void> {
-    const source = { db, dataDir: dataDirectory.dir, clock, providers, log }
+    const { dir: dataDir } = dataDirectory
+    const source = { db, dataDir, hasMountedKeys: context.masterKeys.file.isMounted, clock, providers, log }
     await removeIncompleteBackups(source)
     try {
       const socket = await listenOnBackupSocket(source)

@@ -1,7 +1,7 @@
 // The modules of a coordinator: creates them in order, and starts, drains and closes them.
 import type { CleanupStack } from '../base/cleanup-stack.ts'
 import type { Trx } from '../db/transaction.ts'
-import type { Module, ModuleRegistry, WorkspaceTable } from '../http/module.ts'
+import type { Module, ModuleRegistry, SealedColumn, WorkspaceTable } from '../http/module.ts'
 
 export class ModuleList implements ModuleRegistry {
   readonly #modules: Module[] = []
@@ -21,6 +21,9 @@ export class ModuleList implements ModuleRegistry {
 
   readonly listWorkspaceTables = (): readonly WorkspaceTable[] =>
     this.collect(({ workspaceTables }) => workspaceTables)
+
+  readonly listSealedColumns = (): readonly SealedColumn[] =>
+    this.collect(({ sealedColumns }) => sealedColumns)
 
   readonly deleteOfBox = async (trx: Trx, boxId: string): Promise<void> => {
     for (const { deleteOfBox } of this.#modules.toReversed()) await deleteOfBox?.(trx, boxId)

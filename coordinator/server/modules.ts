@@ -58,6 +58,8 @@ import { scheduleRunnerModule, schedulerModule } from '../jobs/module.ts'
 import { operationsModule } from '../jobs/operations/module.ts'
 import type { Providers } from '../providers/regions.ts'
 import { retentionModule } from '../retention/module.ts'
+import { masterKeysModule } from './master-keys/module.ts'
+import type { MasterKeys } from './master-keys/open-master-keys.ts'
 import { ModuleChain, ModuleList } from './module-list.ts'
 import type { Observers } from './telemetry/observers.ts'
 
@@ -77,6 +79,7 @@ export type Base = {
   clock: Clock
   db: Db
   diskReserve: DiskReserve
+  masterKeys: MasterKeys
   providers: Providers
   urls: Urls
   /** The open connections of clients and agents. */
@@ -135,6 +138,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
   // The last module runs the schedules of all others.
   return new ModuleChain(start)
     .add(backgroundModule)
+    .add(masterKeysModule)
     .add(schedulerModule)
     .add(credentialsModule)
     .add(idempotencyModule)

@@ -99,5 +99,6 @@ export const WRITERS: readonly TableAccess[] = [
 /** Files in which the name of a table is a variable. */
 export const GENERIC_STORES: Readonly<Record<string, string>> = {
   'jobs/lease-store.ts': 'the leases of jobs are the same columns of two tables',
+  'server/master-keys/store.ts': 'encrypts the values of the columns that the modules name with another key',
   'retention/purge-store.ts': 'deletes the rows of a workspace from the tables that the modules name',
 }

@@ -14,10 +14,17 @@ export type Sealed = {
 export interface Keyring {
   /** New values are encrypted with this master key. */
   readonly activeKeyId: string
+  /** The ids of all master keys. The first one is active. */
+  readonly keyIds: readonly string[]
   has(keyId: string): boolean
   seal(value: SecretValue, context: SealContext): Sealed
-  /** Throws when the value is damaged, belongs to another row, or the master key is missing. */
+  /** Throws SealedValueError when the value is damaged, belongs to another row, or the master key is missing. */
   open(sealed: string, context: SealContext): SecretValue
-  /** Encrypts the data key with the active master key. The value is not decrypted. */
+  /** Encrypts the data key with the active master key. The value is not decrypted. Throws like open(). */
   rewrap(sealed: string, context: SealContext): Sealed
+}
+
+/** The message has no part of the value. */
+export class SealedValueError extends Error {
+  override name = 'SealedValueError'
 }

@@ -1,6 +1,7 @@
 // The form of a backup: a tar archive. The first entry describes the backup, the last one has the SHA-256 of all others.
 import { z } from 'zod'
 import { REGIONS } from '../../../shared/tiers.ts'
+import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
 
 /** The first entry. */
 export const DESCRIPTION_ENTRY = 'backup.json'
@@ -8,7 +9,7 @@ export const DESCRIPTION_ENTRY = 'backup.json'
 export const CHECKSUMS_ENTRY = 'SHA256SUMS'
 export const DATABASE_ENTRY = 'boxwood.db'
 /** Files of the data directory that a backup contains if they exist. */
-export const KEY_FILES = ['owner.key', 'agent-signing-key.pem'] as const
+export const KEY_FILES = ['owner.key', 'agent-signing-key.pem', MASTER_KEYS_FILE] as const
 
 export const FORMAT_VERSION = 1
 

@@ -28,7 +28,8 @@ export async function prepareOfflineBackup(
     await db.destroy()
   }
   try {
-    const source = { db, dataDir, providers, log, clock: systemClock }
+    const hasMountedKeys = config.masterKeysFile !== null
+    const source = { db, dataDir, hasMountedKeys, providers, log, clock: systemClock }
     await removeIncompleteBackups(source)
     const prepared = await prepareBackup(source, { ...options, signal })
     return {

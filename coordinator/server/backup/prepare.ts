@@ -11,6 +11,7 @@ import { z } from 'zod'
 import type { Clock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { REGIONS, type Region } from '../../../shared/tiers.ts'
+import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
 import { StartError } from '../../base/start-error.ts'
 import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { checkIntegrity, copyDatabase, listExecutedMigrations, openCopy } from '../../db/copy-database.ts'
@@ -34,6 +35,8 @@ export type BackupProvider = Pick<Provider, 'capture' | 'removeArchive' | 'holdA
 export type BackupSource = {
   db: Db
   dataDir: string
+  /** The master keys are in a file that the operator provides: a backup has no master keys. */
+  hasMountedKeys: boolean
   clock: Clock
   /** The providers of all regions. */
   providers: { readonly all: readonly BackupProvider[]; inRegion(region: Region): BackupProvider }
@@ -156,11 +159,14 @@ async function captureBox(source: BackupSource, box: LocalBox, archiveId: string
 }
 
 async function* listFiles(
-  { dataDir, providers, log }: BackupSource,
+  { dataDir, hasMountedKeys, providers, log }: BackupSource,
   { dir, copy, signal }: Omit<Work, 'includeBoxes'>,
 ): AsyncGenerator<BackupFile> {
   yield { name: DATABASE_ENTRY, path: join(dir, DATABASE_ENTRY) }
-  for (const name of KEY_FILES) if (existsSync(join(dataDir, name))) yield { name, path: join(dataDir, name) }
+  for (const name of KEY_FILES) {
+    if (name === MASTER_KEYS_FILE && hasMountedKeys) continue
+    if (existsSync(join(dataDir, name))) yield { name, path: join(dataDir, name) }
+  }
   const listed = new Set<string>()
   const stores = new Map<BackupProvider, string | null>()
   for (const { region, ...key } of await listArchives(copy)) {

@@ -106,6 +106,8 @@ export async function readEntries(
     onReadEntry(entry: ReadEntry) {
       hasEntries = true
       const work = async () => {
+        // The caller removes what the entries before have written.
+        if (failure !== undefined) return
         if (entry.type !== 'File' && entry.type !== 'OldFile')
           throw damaged(file, `${JSON.stringify(entry.path)} is not a file`)
         await onEntry(entry.path, entry)

@@ -10,6 +10,7 @@ t.test('uses defaults for unset variables', async (t) => {
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
     databaseUrl: null,
+    masterKeysFile: null,
     publicUrl: null,
     agentUrl: null,
     tlsListen: null,
