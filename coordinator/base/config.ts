@@ -101,6 +101,8 @@ export type Config = {
   finalSnapshots: boolean
   /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
   auditSinkPrivate: boolean
+  /** Addresses and ranges that are not public, and to which requests with secrets may be sent nevertheless. */
+  secretsPrivate: readonly string[]
   /** The bytes of logs on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   exitedLogBytes: number
@@ -163,7 +165,7 @@ const mailFrom = z
     'must be an email address, such as boxwood@example.com or Boxwood <boxwood@example.com>',
   )
 
-const trustedProxies = z
+const addressRanges = z
   .string()
   .transform((text) => text.split(',').map((entry) => entry.trim()))
   .refine(
@@ -335,7 +337,7 @@ export const VARIABLES = {
     shownDefault: 'none',
     description:
       'IP addresses and ranges of reverse proxies, separated by commas; their `X-Forwarded-For` is the address of the client',
-    schema: trustedProxies,
+    schema: addressRanges,
   },
   BOXWOOD_LOG: {
     default: 'info',
@@ -475,6 +477,13 @@ export const VARIABLES = {
       'on or off; on delivers audit logs also to endpoints that are not on the public internet, such as a collector in your network',
     schema: onOff,
   },
+  BOXWOOD_SECRETS_PRIVATE: {
+    default: null,
+    shownDefault: 'none',
+    description:
+      'IP addresses and ranges that are not public, separated by commas, to which requests with secrets may be sent nevertheless, such as those of servers in your network',
+    schema: addressRanges,
+  },
   BOXWOOD_LOG_BYTES: {
     default: String(LOG_LIMITS.stream.default),
     description:
@@ -580,6 +589,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     commandRecords: read('BOXWOOD_COMMAND_RECORDS'),
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
     auditSinkPrivate: read('BOXWOOD_AUDIT_SINK_PRIVATE'),
+    secretsPrivate: read('BOXWOOD_SECRETS_PRIVATE') ?? [],
     logBytes: read('BOXWOOD_LOG_BYTES'),
     exitedLogBytes: read('BOXWOOD_EXITED_LOG_BYTES'),
     promptRuns: read('BOXWOOD_PROMPT_RUNS'),

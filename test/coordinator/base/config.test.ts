@@ -52,6 +52,7 @@ t.test('uses defaults for unset variables', async (t) => {
     commandRecords: 10_000,
     commandOutputMiB: 256,
     auditSinkPrivate: false,
+    secretsPrivate: [],
     logBytes: 64 * 1024 * 1024,
     exitedLogBytes: 1024 * 1024 * 1024,
     promptRuns: 4,
@@ -87,6 +88,7 @@ t.test('reads every variable', async (t) => {
     BOXWOOD_MAIL_FROM: 'Boxwood <boxwood@example.com>',
     BOXWOOD_SIGNUP: 'open',
     BOXWOOD_TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8, fd00::/8',
+    BOXWOOD_SECRETS_PRIVATE: '10.1.0.0/16,127.0.0.1',
   })
   t.match(config, {
     listen: { host: '::1', port: 0 },
@@ -115,6 +117,7 @@ t.test('reads every variable', async (t) => {
     mailFrom: 'Boxwood <boxwood@example.com>',
     signup: true,
     trustedProxies: ['127.0.0.1', '10.0.0.0/8', 'fd00::/8'],
+    secretsPrivate: ['10.1.0.0/16', '127.0.0.1'],
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: 'localhost:65535' }).listen, { host: 'localhost', port: 65535 })
 })
@@ -172,6 +175,7 @@ t.test('rejects invalid values', async (t) => {
       'a:70000',
     ],
     BOXWOOD_TRUSTED_PROXIES: ['all', '10.0.0.0/33', '10.0.0.1,'],
+    BOXWOOD_SECRETS_PRIVATE: ['on', '10.0.0.0/33'],
   }))
     for (const value of values)
       t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`^${name} must .*; it is "`) })
