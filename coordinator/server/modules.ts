@@ -25,7 +25,7 @@ import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
 import { boxesModule } from '../boxes/module.ts'
 import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
-import { restrictBoxesOf } from '../boxes/restrict-boxes.ts'
+import { createRestrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
 import { teamModule } from '../boxes/team/module.ts'
@@ -119,10 +119,11 @@ export type Context = ReturnType<typeof createModules>
 /** The modules are in `context.modules`. */
 export function createModules(base: Base, overrides: ModuleOverrides = {}) {
   const { db } = base
+  const modules = new ModuleList()
   const start = {
     ...base,
     overrides,
-    modules: new ModuleList(),
+    modules,
     admit: createAdmit(overrides.decideAdmission),
     // These functions of later rooms need at most the database, so they exist before the modules.
     boxFinder: createBoxFinder(db),
@@ -130,7 +131,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     assertOpen,
     confirmActor,
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
-    restrictBoxesOf,
+    restrictBoxesOf: createRestrictBoxesOf(modules),
     upgradedBoxes,
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),

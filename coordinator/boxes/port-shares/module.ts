@@ -54,6 +54,7 @@ export function portsModule(context: PortsModuleContext) {
     schedules: { pruners: { port_shares: shares.prune } },
     workspaceTables: [{ table: 'port_shares', key: 'id' }],
     deleteOfBox: (trx: Trx, boxId: string) => deleteSharesOfBox(trx, boxId),
+    restrictBox: served.restrictBox,
     close: { name: 'write the openings of links', run: openings.close },
   } satisfies Module
 }

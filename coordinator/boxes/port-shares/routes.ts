@@ -34,7 +34,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     path: '/boxes/:id/port-shares',
     access: byKey('boxes', 'write'),
     summary: 'Share a port of a box by a link',
-    description: `Each link has an origin of its own. A port has at most one link: a link of another audience is revoked and replaced. A workspace has at most ${LIMITS.shareLinks} live links that need no membership. The refusals of a new link are checked in this order: what the deployment allows, the role, the policies, and the limit.`,
+    description: `Each link has an origin of its own. A port has at most one link: a link of another audience is revoked and replaced. A workspace has at most ${LIMITS.shareLinks} live links that need no membership. The refusals of a new link are checked in this order: what the deployment allows, the role, the policies, the restriction of the box, and the limit.`,
     request: { params: boxId, body: createPortShareRequestSchema },
     responses: { 201: createPortShareResponseSchema },
     otherStatuses: {
@@ -42,13 +42,14 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     },
     errors: [
       ...(['port_share_disabled', 'share_links_disabled', 'not_allowed', 'policy_denied'] as const),
-      ...(['share_links_blocked', 'share_link_limit'] as const),
+      ...(['share_links_blocked', 'box_restricted', 'share_link_limit'] as const),
       ...ADMISSION_ERRORS.share,
     ],
     errorDescriptions: {
       not_allowed:
         'Contractors may create only links for members; only owners may create public links, and no key without a user.',
       policy_denied: 'The policy anyoneLinksOwnerOnly allows only owners to create links for anyone.',
+      box_restricted: 'A restricted box has only links for members.',
     },
     async handler({ actor, params, body, reply }) {
       const { isNew, response } = await shares.create(actor, params.id, body)
@@ -67,7 +68,10 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
       const recent = { heartbeat: heartbeats.latest(id), ports: heartbeats.latestPorts(id) }
       const listening = findListening(box, recent, clock.now())
       const list = await stringifyPages(shares.listOfBox(id))
-      return sendJson(reply, joinFields({ shares: list }, { ...(await shares.describe(actor)), listening }))
+      return sendJson(
+        reply,
+        joinFields({ shares: list }, { ...(await shares.describe(actor, box)), listening }),
+      )
     },
   }),
   route({

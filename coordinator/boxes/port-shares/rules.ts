@@ -11,6 +11,8 @@ export type ShareSwitches = { shares: boolean; shareLinks: boolean }
 export type ShareFacts = {
   switches: ShareSwitches
   policy: Pick<Policy, 'shareLinks' | 'anyoneLinksOwnerOnly'>
+  /** Whether the box is restricted. false also where the facts are not those of one box. */
+  isRestricted: boolean
 }
 
 /** A link that needs no membership. It expires, and counts towards the limit of the workspace. */
@@ -22,20 +24,25 @@ export const isLive = (
 ): boolean => ended_at === null && (expires_at === null || expires_at > now)
 
 /** Returns why links of the audience are not served, independent of their creator; null: they are served. */
-export const getServingRefusal = (access: PortAudience, { switches, policy }: ShareFacts): ApiError | null =>
-  refuseByDeployment(access, switches) ?? (isOpenLink(access) ? refuseByShareLinks(policy) : null)
+export const getServingRefusal = (
+  access: PortAudience,
+  { switches, policy, isRestricted }: ShareFacts,
+): ApiError | null =>
+  refuseByDeployment(access, switches) ??
+  (isOpenLink(access) ? (refuseByShareLinks(policy) ?? refuseByRestriction(isRestricted)) : null)
 
 /** Returns why the actor may not have a link of the audience, apart from the limit; null: the actor may. */
 export const getAccessRefusal = (
   access: PortAudience,
   actor: Actor,
-  { switches, policy }: ShareFacts,
+  { switches, policy, isRestricted }: ShareFacts,
 ): ApiError | null =>
   refuseByDeployment(access, switches) ??
   (isOpenLink(access)
     ? (refuseByRole(access, actor) ??
       refuseByShareLinks(policy) ??
-      refuseByOwnerPolicy(access, actor, policy))
+      refuseByOwnerPolicy(access, actor, policy) ??
+      refuseByRestriction(isRestricted))
     : null)
 
 /** @param links the other live links of the workspace that need no membership */
@@ -62,6 +69,14 @@ function refuseByRole(access: PortAudience, { role, userId }: Actor): ApiError |
 
 const refuseByShareLinks = ({ shareLinks }: ShareFacts['policy']): ApiError | null =>
   shareLinks ? null : new ApiError('share_links_blocked')
+
+const refuseByRestriction = (isRestricted: boolean): ApiError | null =>
+  isRestricted
+    ? new ApiError(
+        'box_restricted',
+        'The box is restricted: its ports are shared only with members of the workspace. Create a link with access members.',
+      )
+    : null
 
 function refuseByOwnerPolicy(
   access: PortAudience,

@@ -11,12 +11,20 @@ import type { Actor } from '../../http/actor.ts'
 import { canSee } from '../../http/visibility.ts'
 import { type PolicyService, parsePolicy } from '../../identity/policies/service.ts'
 import { getServingRefusal, isLive, isOpenLink, type ShareSwitches } from './rules.ts'
-import { endSharesOfBox, listLinkIds, prepareShareQueries, type ShareWithBox } from './store.ts'
+import {
+  endOpenLinksOfBox,
+  endSharesOfBox,
+  listLinkIds,
+  prepareShareQueries,
+  type ShareWithBox,
+} from './store.ts'
 import type { PortShares, ServedShare } from './types.ts'
 
 export type ServedShares = Pick<PortShares, 'find' | 'get' | 'events'> & {
   /** Ends the shares of a box whose deletion has been requested. */
   onBoxDelete(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
+  /** Ends the links of a box that need no membership. */
+  restrictBox(trx: Trx, boxId: string): Promise<void>
 }
 
 export type ServedSharesOptions = {
@@ -47,12 +55,18 @@ export function createServedShares(options: ServedSharesOptions): ServedShares {
     for (const id of await listLinkIds(db, workspaceId, clock.now())) events.emit('ended', id)
   }
 
+  const emitEnded = (trx: Trx, ids: readonly string[]) =>
+    afterCommit(trx, () => {
+      for (const id of ids) events.emit('ended', id)
+    })
+
   const isServable = (row: ShareWithBox): boolean =>
     isLive(row, clock.now()) && row.desired_state !== 'terminated'
 
-  const getRefusal = ({ access, policy }: ShareWithBox): ApiError | null =>
+  const getRefusal = ({ access, policy, restricted }: ShareWithBox): ApiError | null =>
     getServingRefusal(access, {
       switches,
+      isRestricted: restricted === 1,
       policy: parsePolicy(isOpenLink(access) && policy !== null ? { policy } : undefined),
     })
 
@@ -70,10 +84,10 @@ export function createServedShares(options: ServedSharesOptions): ServedShares {
       return split(row)
     },
     async onBoxDelete(trx, { id }, _actor, now) {
-      const ids = await endSharesOfBox(trx, id, now)
-      afterCommit(trx, () => {
-        for (const id of ids) events.emit('ended', id)
-      })
+      emitEnded(trx, await endSharesOfBox(trx, id, now))
+    },
+    async restrictBox(trx, boxId) {
+      emitEnded(trx, await endOpenLinksOfBox(trx, boxId, clock.now()))
     },
   }
 }

@@ -60,8 +60,14 @@ export type PortShareService = {
     boxId: string,
     input: CreatePortShareRequest,
   ): Promise<{ isNew: boolean; response: CreatePortShareResponse }>
-  /** The switches of this deployment, and what create() would respond for each audience. */
-  describe(actor: Actor): Promise<Pick<PortShareList, 'enabled' | 'linksEnabled' | 'modes'>>
+  /**
+   * The switches of this deployment, and what create() would respond for each audience.
+   * @param box absent: for a box that is not restricted
+   */
+  describe(
+    actor: Actor,
+    box?: Pick<BoxRow, 'restricted'>,
+  ): Promise<Pick<PortShareList, 'enabled' | 'linksEnabled' | 'modes'>>
   /** The live shares of a box, oldest first, for a response. The caller has checked that the actor sees the box. */
   listOfBox(boxId: string): AsyncIterable<PortShare[]>
   /** The live shares of all boxes that the actor sees, oldest first, for a response. */
@@ -90,9 +96,14 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
   const { db, clock, boxes, base, switches, events, admit, confirmActor } = options
   const emitEnded = (id: string) => void events.emit('ended', id)
 
-  const loadFacts = async (trx: Trx, workspaceId: string): Promise<ShareFacts> => ({
+  const loadFacts = async (
+    trx: Trx,
+    workspaceId: string,
+    box: Pick<BoxRow, 'restricted'> | undefined,
+  ): Promise<ShareFacts> => ({
     switches,
     policy: await loadPolicy(trx, workspaceId),
+    isRestricted: box?.restricted === 1,
   })
 
   const create: PortShareService['create'] = (actor, boxId, input) =>
@@ -102,7 +113,7 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
       const box = await boxes.lockLive(trx, actor, boxId)
       // Also locks the workspace: of concurrent requests, only as many succeed as the limit allows.
       await confirmActor(trx, actor, now)
-      const facts = await loadFacts(trx, box.workspace_id)
+      const facts = await loadFacts(trx, box.workspace_id, box)
       const current = await lockShareOfPort(trx, boxId, port)
       const live = current && isLive(current, now) ? current : undefined
       if (live && (access === undefined || access === live.access)) {
@@ -155,9 +166,9 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
       onCommit(() => emitEnded(id))
     })
 
-  const describe: PortShareService['describe'] = (actor) =>
+  const describe: PortShareService['describe'] = (actor, box) =>
     transaction(db, async (trx) => {
-      const facts = await loadFacts(trx, actor.workspaceId)
+      const facts = await loadFacts(trx, actor.workspaceId, box)
       const links = await listLinkIds(trx, actor.workspaceId, clock.now())
       const modes: Partial<Record<(typeof PORT_AUDIENCES)[number], PortShareMode>> = {}
       for (const access of PORT_AUDIENCES) {

@@ -85,6 +85,19 @@ export async function endSharesOfBox(trx: Trx, boxId: string, now: number): Prom
   return rows.map(({ id }) => id)
 }
 
+/** Ends the links of a box that need no membership. Returns their ids. */
+export async function endOpenLinksOfBox(trx: Trx, boxId: string, now: number): Promise<string[]> {
+  const rows = await trx
+    .updateTable('port_shares')
+    .set({ ended_at: now })
+    .where('box_id', '=', boxId)
+    .where('ended_at', 'is', null)
+    .where('access', '!=', 'members')
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** The live links that need no membership: only these expire. */
 export async function listLinkIds(db: Db | Trx, workspaceId: string, now: number): Promise<string[]> {
   const rows = await db

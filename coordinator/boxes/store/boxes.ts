@@ -111,24 +111,22 @@ export async function dismissFailures(trx: Trx, workspaceId: string): Promise<vo
 }
 
 /** The boxes of a user that are not restricted, locked in the order of their ids. */
-export async function lockUnrestrictedBoxIds(
+export const lockUnrestrictedBoxes = (
   trx: Trx,
   workspaceId: string,
   ownerUserId: string,
-): Promise<string[]> {
-  const rows = await forUpdate(
+): Promise<BoxRow[]> =>
+  forUpdate(
     trx,
     trx
       .selectFrom('boxes')
-      .select('id')
+      .selectAll()
       .where('workspace_id', '=', workspaceId)
       .where('owner_user_id', '=', ownerUserId)
       .where('terminated_at', 'is', null)
       .where('restricted', '=', 0)
       .orderBy('id'),
   ).execute()
-  return rows.map(({ id }) => id)
-}
 
 /** The boxes that do not have the files of the snapshot yet. */
 export async function listBoxIdsBySource(db: Db | Trx, snapshotId: string): Promise<string[]> {

@@ -39,7 +39,12 @@ export type MemberServiceOptions = {
    * Restricts the boxes of a user who becomes a contractor. Locks the boxes, so it runs before the lock on the workspace: a
    * box is locked before its workspace, never after it.
    */
-  restrictBoxesOf(trx: Trx, workspaceId: string, userId: string): Promise<void>
+  restrictBoxesOf(
+    trx: Trx,
+    workspaceId: string,
+    userId: string,
+    by: { actor: Actor; now: number },
+  ): Promise<void>
 }
 
 /** Throws not_found for an id that is unknown or malformed. */
@@ -101,9 +106,9 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       throw new ApiError('bad_request', 'body must have at least one field to change')
     return transaction(db, async (trx, onCommit) => {
       assertMemberId(id)
-      // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
-      if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id)
       const now = clock.now()
+      // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
+      if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id, { actor, now })
       await confirmActor(trx, actor, now)
       const row = await requireMember(trx, workspaceId, id)
       const changes = listChanges(row, input)

@@ -23,7 +23,13 @@ export const shareViewerRoutes = ({ portShares, shareViewers }: ShareViewerRoute
       'The URL starts a viewer session in the browser that opens it first, for this link only. The session acts as the caller and ends with the credential of the request, and after seven days. A link for members needs a sign-in otherwise. The url of other links opens by itself.',
     request: { params: z.object({ id: z.string() }) },
     responses: { 200: openPortShareResponseSchema },
-    errors: ['port_share_disabled', 'share_links_disabled', 'share_links_blocked', 'rate_limited'],
+    errors: [
+      'port_share_disabled',
+      'share_links_disabled',
+      'share_links_blocked',
+      'box_restricted',
+      'rate_limited',
+    ],
     errorDescriptions: { bad_request: 'The link is not for members: its url opens by itself.' },
     async handler({ actor, params }) {
       const { share } = await portShares.get(actor, params.id)

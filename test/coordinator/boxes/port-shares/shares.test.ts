@@ -7,6 +7,7 @@ import { createPortShareService } from '../../../../coordinator/boxes/port-share
 import { createShareBase } from '../../../../coordinator/boxes/port-shares/share-base.ts'
 import { removeAllBoxes } from '../../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
+import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { confirmActor } from '../../../../coordinator/identity/confirm-actor.ts'
 import type { PolicyService } from '../../../../coordinator/identity/policies/service.ts'
@@ -111,6 +112,35 @@ onEachDatabase(t, async (t, newDb) => {
     await db.updateTable('port_shares').set({ ended_at: null }).execute()
     t.equal(await served.find(slug), undefined)
     await t.rejects(served.get(owner, id), { code: 'not_found' })
+  })
+
+  t.test('the open links of a box end when it becomes restricted, and no new ones are created', async (t) => {
+    const { db, boxes, owner, create, served, shares, ended, listOfBox } = await start(t, await newDb(t))
+    const { id: boxId } = await boxes.create(owner, {})
+    const members = await create(boxId, 1)
+    const open = [await create(boxId, 2, 'anyone'), await create(boxId, 3, 'public')]
+    await transaction(db, (trx) => served.restrictBox(trx, boxId))
+    t.same(ended.toSorted(), open.map(({ id }) => id).toSorted())
+    t.same(
+      (await listOfBox(boxId)).map(({ id }) => id),
+      [members.id],
+    )
+    // A link of a box that an earlier version has restricted.
+    await db.updateTable('port_shares').set({ ended_at: null }).execute()
+    await db.updateTable('boxes').set({ restricted: 1 }).execute()
+    for (const { slug } of open) t.equal(await served.find(slug), undefined)
+    t.not(await served.find(members.slug), undefined)
+    for (const access of ['anyone', 'public'] as const)
+      await t.rejects(create(boxId, 4, access), { code: 'box_restricted' })
+    await t.rejects(create(boxId, 2), { code: 'box_restricted' })
+    t.not(await create(boxId, 4), undefined)
+    const box = await boxes.find(owner, boxId)
+    t.match((await shares.describe(owner, box)).modes, {
+      members: { allowed: true },
+      anyone: { error: 'box_restricted' },
+      public: { error: 'box_restricted' },
+    })
+    t.match((await shares.describe(owner)).modes, { anyone: { allowed: true } })
   })
 
   t.test('a change that is rolled back ends no link', async (t) => {

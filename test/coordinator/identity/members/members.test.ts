@@ -1,6 +1,6 @@
 // Members of a workspace: last owners, credentials of removed members, and concurrent changes.
 import t from 'tap'
-import { restrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
+import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import type { AccessChange } from '../../../../coordinator/http/open-requests.ts'
@@ -16,12 +16,15 @@ async function start(db: Db) {
   const owner = await createOwner(db, clock)
   const changes: AccessChange[] = []
   const mails: string[] = []
+  const restricted: string[] = []
   const members = createMemberService({
     db,
     clock,
     sendMail: async (mail) => void mails.push(`${mail.to}: ${mail.subject}\n${mail.text}`),
     publicUrl: 'https://boxes.example.com',
-    restrictBoxesOf,
+    restrictBoxesOf: createRestrictBoxesOf({
+      restrictBox: async (_trx, boxId) => void restricted.push(boxId),
+    }),
     openRequests: { accessChanged: (change) => void changes.push(change) },
   })
   /** A member that has signed in. */
@@ -32,7 +35,15 @@ async function start(db: Db) {
     await db.updateTable('users').set({ joined_at: clock.now() }).where('id', '=', userId).execute()
     return { ...actor, userId }
   }
-  return { clock, owner: { ...owner, userId: owner.userId ?? '' }, members, changes, mails, addMember }
+  return {
+    clock,
+    owner: { ...owner, userId: owner.userId ?? '' },
+    members,
+    changes,
+    mails,
+    restricted,
+    addMember,
+  }
 }
 
 const countRows = async (db: Db, table: 'sessions' | 'tickets', userId: string) =>
@@ -127,7 +138,7 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('the boxes of a member who becomes a contractor become restricted', async (t) => {
     const db = await newDb(t)
-    const { owner, members, addMember, changes } = await start(db)
+    const { owner, members, addMember, changes, restricted } = await start(db)
     const member = await addMember('member')
     const boxes = createTestBoxService(db)
     const box = await boxes.create(member, { name: 'fig' })
@@ -138,6 +149,10 @@ onEachDatabase(t, async (t, newDb) => {
     t.same(changes, [{ workspaceId: owner.workspaceId, userId: member.userId }])
     await members.update(owner, member.userId, { role: 'contractor', name: 'Ada' })
     t.equal(changes.length, 1, 'a new name changes no access')
+    t.same(restricted, [box.id], 'each module removes what the box may not have any more, once')
+    const events = await db.selectFrom('audit_log').selectAll().where('kind', '=', 'box.restrict').execute()
+    t.match(events, [{ box_id: box.id, actor_user_id: owner.userId }])
+    t.same(JSON.parse(events[0]?.detail ?? ''), { name: 'fig', reason: 'contractor' })
   })
 
   t.test('invitations: one per address, again after a removal, and limited per day', async (t) => {

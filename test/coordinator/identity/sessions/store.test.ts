@@ -1,7 +1,7 @@
 // Sign-in and sessions on both databases: what is stored and deleted, and that queries use indexes.
 import t from 'tap'
 import { type BackgroundTasks, createBackgroundTasks } from '../../../../coordinator/base/background-tasks.ts'
-import { restrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
+import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import type { UserRow } from '../../../../coordinator/db/schema.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
@@ -54,7 +54,7 @@ async function setUp(db: Db) {
     db,
     clock,
     openRequests,
-    restrictBoxesOf,
+    restrictBoxesOf: createRestrictBoxesOf({ restrictBox: async () => undefined }),
     sendMail: null,
     publicUrl: 'https://boxes.example.com',
   })
