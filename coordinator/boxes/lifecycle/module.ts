@@ -1,5 +1,5 @@
 // The lifecycle of boxes: the reconciler and its monitors.
-import type { Module, ModuleBase } from '../../http/module.ts'
+import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
 import { createBoxCounts } from './box-counts.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import type { StepObserver } from './step-observer.ts'
@@ -9,6 +9,7 @@ const CLOSE_MS = 30_000
 
 export type LifecycleModuleContext = ModuleBase &
   Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels' | 'ingest'> & {
+    modules: Pick<ModuleRegistry, 'prepareBox'>
     /** `agents` is not the public URL, which may be that of a proxy that has not started yet. */
     urls: { agents: string }
     observers: { steps?: StepObserver }
@@ -16,7 +17,7 @@ export type LifecycleModuleContext = ModuleBase &
   }
 
 export function lifecycleModule(context: LifecycleModuleContext) {
-  const { config, db, clock, log, providers, tunnels, ingest, urls, observers, overrides } = context
+  const { config, db, clock, log, providers, tunnels, ingest, urls, observers, overrides, modules } = context
   const lifecycle: Lifecycle = createLifecycle({
     ...overrides.lifecycle,
     ...(context.boxNames && { boxNames: context.boxNames }),
@@ -26,6 +27,7 @@ export function lifecycleModule(context: LifecycleModuleContext) {
     providers,
     tunnels,
     ingest,
+    prepareBox: modules.prepareBox,
     coordinatorUrl: urls.agents,
     freezesBoxes: config.freezeMinutes > 0,
     observer: observers.steps,

@@ -30,6 +30,8 @@ export type ReconcilerOptions = {
   tunnels: Tunnels
   /** Stores the reports that agents could not send. */
   ingest: Pick<Ingest, 'apply'>
+  /** See Module.prepareBox. Default: boxes need no preparation. */
+  prepareBox?(boxId: string, signal: AbortSignal): Promise<void>
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
   /** Limits concurrent provider calls. */
@@ -67,7 +69,7 @@ const MAX_CONCURRENT_SPOOLS = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
-  const { coordinatorUrl, machineLimit } = options
+  const { coordinatorUrl, machineLimit, prepareBox = async () => undefined } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
@@ -129,15 +131,15 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     remainingConnectMs: number,
   ): Promise<boolean> {
     const { box, op, step } = claim
-    const { signal } = controller
     try {
       log.debug({ boxId: box.id, op, step, attempt: claim.attempt }, 'running lifecycle step')
       const context = {
         providers,
         tunnels,
         ingest,
+        prepareBox,
         coordinatorUrl,
-        signal,
+        signal: controller.signal,
         freezesBoxes,
         connectTimeoutMs: remainingConnectMs,
         reconnectsUntil,
@@ -151,7 +153,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       )
       return await completeStep(db, claim, result, { owner, now: clock.now() })
     } catch (error) {
-      if (signal.aborted && isInterruption(step, error)) return false
+      if (controller.signal.aborted && isInterruption(step, error)) return false
       await handleStepFailure(claim, error)
       return false
     }

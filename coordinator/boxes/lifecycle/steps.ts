@@ -24,6 +24,8 @@ export type StepContext = {
   tunnels: Tunnels
   /** Stores the reports that agents could not send. */
   ingest: Pick<Ingest, 'apply'>
+  /** See Module.prepareBox. */
+  prepareBox(boxId: string, signal: AbortSignal): Promise<void>
   coordinatorUrl: string
   /** The job has changed, or the coordinator closes: waiting and copying must end. */
   signal: AbortSignal
@@ -55,6 +57,7 @@ export async function runStep(claim: Claim, context: StepContext): Promise<StepR
       return machineLimit(() => inspectMachine(claim, context))
     case 'connect':
       await tunnels.wait(id, connectTimeoutMs, signal)
+      await context.prepareBox(id, signal)
       return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
     case 'freeze':
       if (!context.freezesBoxes) return {}

@@ -84,6 +84,33 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(infra.countCalls('create'), 1)
   })
 
+  t.test('prepares a box after each start and before it is running, and retries a failure', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState, waitFor, getDetail } = lifecycle
+    const prepared: string[] = []
+    let failures = 1
+    await startLifecycle({
+      async prepareBox(id, signal) {
+        signal.throwIfAborted()
+        prepared.push((await getDetail(id)).box.observedState)
+        t.ok(infra.tunnels.current(id), 'the agent is connected')
+        if (failures-- > 0) throw new Error('the agent has disconnected')
+      },
+    })
+    const { id } = await boxes.create(owner, {})
+    await waitForState(id, 'running')
+    t.same(prepared, ['bootstrapping', 'bootstrapping'])
+    await boxes.suspend(owner, id)
+    await waitForState(id, 'suspended')
+    await boxes.wake(owner, id)
+    await waitForState(id, 'running')
+    t.same(prepared.slice(2), ['waking'])
+    infra.powerOff(id)
+    await waitFor('the recovery', () => prepared.length === 4)
+    await waitForState(id, 'running')
+    t.same(prepared.slice(3), ['degraded'])
+  })
+
   t.test('runs a delete after the current step of a create', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
     const { infra, owner, boxes, startLifecycle, waitForState, listStates } = lifecycle
