@@ -7,13 +7,14 @@ import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { LINEAGE_HEADER } from '../shared/protocol.ts'
 import { type AgentApp, buildAgentApp } from './app.ts'
+import { Broker } from './broker/broker.ts'
 import { openCodingAgents } from './coding-agents.ts'
 import type { AgentConfig } from './config.ts'
-import { createCoordinatorConnections } from './coordinator-connections.ts'
+import { createCoordinatorAccess, createCoordinatorConnections } from './coordinator-connections.ts'
 import { Desktop } from './desktop/desktop.ts'
 import { createViewers } from './desktop/viewers.ts'
 import { openCommands } from './exec/commands.ts'
-import { baseEnvironment } from './exec/environment.ts'
+import { baseEnvironment, createEnvironmentFactory } from './exec/environment.ts'
 import { openMachine } from './machine/machine.ts'
 import { createPortConnector } from './ports/connect.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
@@ -68,13 +69,18 @@ export async function startAgent(
   const coordinatorClock = createCoordinatorClock(clock)
   const activity = createActivityTracker(runningClock)
   const { spawnerKind, runnerKind, maxLogBytes, retention } = config
-  const common = { home, clock, runningClock, log, activity, env, spawnerKind, bootId }
+  const access = await createCoordinatorAccess(config)
+  const hasPrivateNetwork = env.BOXWOOD_NETWORK === 'own'
+  const broker = use(await Broker.open({ ...access, dir: join(realDir, 'broker'), hasPrivateNetwork, log }))
+  const baseEnv = baseEnvironment(home, env)
+  const createEnv = createEnvironmentFactory(baseEnv, broker.readVariables)
+  const common = { home, clock, runningClock, log, activity, env, createEnv, spawnerKind, bootId }
   const detached = { ...common, runnerKind, maxLogBytes }
   const commands = use(await openCommands({ ...detached, dir: join(stateDir, 'exec'), retention, spool }))
   const { processes, attachments, recorder } = commands
   const { detector, prompts } = use(
     // The directory is absolute, because coding agents read their prompts from it.
-    await openCodingAgents({ ...detached, dir: join(realDir, 'prompts'), limits: config.prompts }),
+    await openCodingAgents({ ...detached, baseEnv, dir: join(realDir, 'prompts'), limits: config.prompts }),
   )
   const vitals = use(
     await startVitals({
@@ -88,14 +94,15 @@ export async function startAgent(
       monotonicNow: runningClock.now,
     }),
   )
-  const connections = use(await createCoordinatorConnections(config))
-  const { access, attachDialer, portDialer, streamDialer, transferDialer } = connections
+  const connections = use(createCoordinatorConnections(access))
+  const { attachDialer, portDialer, streamDialer, transferDialer } = connections
   const upgrades = use(createUpgrades({ ...access, stateDir, prefix, log }))
   const { builds, buildState } = upgrades
   const machine = prefix === null ? null : use(await openMachine(prefix, { stateDir, clock, log }))
-  const baseEnv = baseEnvironment(home, env)
-  const sessions = use(createTerminalSessions({ ...common, baseEnv, recorder }))
-  const desktop = await Desktop.open({ ...common, baseEnv, dir: join(realDir, 'desktop') })
+  const sessions = use(createTerminalSessions({ ...common, recorder }))
+  // Chromium neither trusts the authority of the broker, nor sends the credential of its proxy.
+  const createBrowserEnv = createEnvironmentFactory(baseEnv)
+  const desktop = await Desktop.open({ ...common, createBrowserEnv, dir: join(realDir, 'desktop') })
   const viewers = use(createViewers({ desktop, portDialer, activity, log }))
   const isInUse = () => sessions.list().length > 0 || attachments.hasOpenStdin()
   const openStreams = createOpenStreams()
@@ -122,7 +129,8 @@ export async function startAgent(
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
-      prompts: { prompts, detector, activity, stopping },
+      prompts: { prompts, activity, stopping },
+      environment: { detector, broker },
       reports: { ...reports, nextReports },
       vitals,
     }),

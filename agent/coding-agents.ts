@@ -1,6 +1,5 @@
 // The coding agents of a box: the detector of their programs and credentials, and the prompts that they run.
 import type { Logger } from 'pino'
-import { baseEnvironment } from './exec/environment.ts'
 import {
   createProviderDetector,
   type WatchingProviderDetector,
@@ -11,7 +10,8 @@ import type { Prompts } from './prompts/types.ts'
 
 export type CodingAgentsOptions = Omit<OpenPromptsOptions, 'detector'> & {
   log: Logger
-  env: Record<string, string | undefined>
+  /** Without the variables of the broker: the processes of runs get them anyway. */
+  baseEnv: Record<string, string>
 }
 
 export type CodingAgents = {
@@ -21,8 +21,7 @@ export type CodingAgents = {
 }
 
 export async function openCodingAgents(options: CodingAgentsOptions): Promise<CodingAgents> {
-  const { home, env, clock, log, spawnerKind = null } = options
-  const baseEnv = baseEnvironment(home, env)
+  const { home, baseEnv, clock, log, spawnerKind = null } = options
   const detector = await createProviderDetector({ home, baseEnv, providers, clock, log, spawnerKind })
   const prompts = await openPrompts({ ...options, detector })
   return {

@@ -17,7 +17,6 @@ export type CoordinatorAccess = {
 }
 
 export type CoordinatorConnections = {
-  access: CoordinatorAccess
   transferDialer: TransferDialer
   attachDialer: AttachDialer
   portDialer: WebSocketDialer
@@ -26,19 +25,21 @@ export type CoordinatorConnections = {
   close(): void
 }
 
-export async function createCoordinatorConnections(config: AgentConfig): Promise<CoordinatorConnections> {
+export async function createCoordinatorAccess(config: AgentConfig): Promise<CoordinatorAccess> {
   const { boxId, stateDir, coordinatorUrl } = config
-  const access: CoordinatorAccess = {
+  return {
     boxId,
     readUrl: () => readCoordinatorUrl(stateDir, coordinatorUrl),
     readToken: () => readToken(stateDir),
     selectProxy: await createProxySelector(),
   }
+}
+
+export function createCoordinatorConnections(access: CoordinatorAccess): CoordinatorConnections {
   const attachDialer = createAttachDialer(access)
   const portDialer = createPortDialer(access)
   const streamDialer = createStreamDialer(access)
   return {
-    access,
     transferDialer: createTransferDialer(access),
     attachDialer,
     portDialer,

@@ -9,3 +9,6 @@ export function coversHost(pattern: string, host: string): boolean {
   const suffix = pattern.slice(1)
   return host.length > suffix.length && host.endsWith(suffix)
 }
+
+/** The agent tests the broker with this host, to which only the coordinator responds. */
+export const BROKER_TEST_HOST = 'test.broker.boxwood.invalid'

@@ -15,7 +15,7 @@ import type {
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { PROCESS_ID_VARIABLE } from '../exec/environment.ts'
+import { type CreateEnvironment, PROCESS_ID_VARIABLE } from '../exec/environment.ts'
 import { toStartError } from '../exec/start-error.ts'
 import { startBrowser } from './browser.ts'
 import { endTree, isAlive } from './processes.ts'
@@ -28,7 +28,9 @@ export type DesktopOptions = {
   /** The state directory of the desktop. */
   dir: string
   home: string
-  baseEnv: Record<string, string>
+  createEnv: CreateEnvironment
+  /** For the mode browser. */
+  createBrowserEnv: CreateEnvironment
   bootId: string
   clock: Clock
   log: Pick<FastifyBaseLogger, 'error'>
@@ -121,7 +123,7 @@ export class Desktop {
   }
 
   #findPrograms(): Promise<DesktopPrograms> {
-    return findDesktopPrograms(this.#options.baseEnv.PATH ?? '')
+    return findDesktopPrograms(this.#options.createEnv().PATH ?? '')
   }
 
   /** A session that is being terminated does not count: a viewer whose connection has ended must not find it. */
@@ -134,9 +136,10 @@ export class Desktop {
     display: string,
     processId: string,
     boxEnv: Record<string, string> = {},
+    createEnv = this.#options.createEnv,
   ): Record<string, string> {
     const variables = { DISPLAY: display, XAUTHORITY: this.#authority, [PROCESS_ID_VARIABLE]: processId }
-    return { ...this.#options.baseEnv, ...boxEnv, ...variables }
+    return createEnv(boxEnv, variables)
   }
 
   #describe({ server, startedAt, width, height, dpi, ...modes }: RunningRecord): DesktopSession {
@@ -247,7 +250,7 @@ export class Desktop {
     const leader = await startBrowser({
       file: paths.browser ?? '',
       home: this.#options.home,
-      env: this.#createEnv(session.server.display, id, boxEnv),
+      env: this.#createEnv(session.server.display, id, boxEnv, this.#options.createBrowserEnv),
       url,
       width: session.width,
       height: session.height,

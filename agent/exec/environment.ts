@@ -25,6 +25,37 @@ const INHERITED_VARIABLES = [
 
 type Environment = Record<string, string | undefined>
 
+/** Creates the environment of a process: the base environment, with the variables that each of the overrides has. */
+export type CreateEnvironment = (
+  ...overrides: readonly (Readonly<Record<string, string>> | undefined)[]
+) => Record<string, string>
+
+/** Of these, programs read the lower or the upper case. The notation of a lower layer would hide that of a higher one. */
+const EITHER_CASE = ['HTTPS_PROXY', 'NO_PROXY']
+
+/**
+ * @param base the variables that do not change
+ * @param readBrokerVariables the variables that route connections to the broker of secrets: agent/broker/variables.ts
+ */
+export function createEnvironmentFactory(
+  base: Readonly<Record<string, string>>,
+  readBrokerVariables: () => Readonly<Record<string, string>> = () => ({}),
+): CreateEnvironment {
+  return (...overrides) => {
+    const env = { ...base, ...readBrokerVariables() }
+    for (const variables of overrides) {
+      for (const name of EITHER_CASE) {
+        const lowerCase = name.toLowerCase()
+        if (variables?.[name] === undefined && variables?.[lowerCase] === undefined) continue
+        delete env[name]
+        delete env[lowerCase]
+      }
+      Object.assign(env, variables)
+    }
+    return env
+  }
+}
+
 /** TERM is not set: commands have no terminal. */
 export function baseEnvironment(home: string, agentEnv: Environment): Record<string, string> {
   const { name, shell } = currentUser(agentEnv)

@@ -15,7 +15,7 @@ import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import { startedResponse } from './detached/responses.ts'
 import { detachedRoutes } from './detached/routes.ts'
 import type { DetachedProcesses } from './detached/types.ts'
-import { assertEnvironment, baseEnvironment } from './environment.ts'
+import { assertEnvironment, type CreateEnvironment } from './environment.ts'
 import type { SyncRecorder } from './history/sync-recorder.ts'
 import { runCommand } from './run.ts'
 import { createSpawner, type SpawnerKind } from './spawner.ts'
@@ -29,8 +29,7 @@ export type ExecDeps = {
   /** Starts the timers of the time limits of synchronous commands. */
   startTimer?: StartTimer
   activity: ActivityTracker
-  /** The agent's own environment, the source of PATH, LANG and (for a uid without a passwd entry) USER. */
-  env?: Record<string, string | undefined>
+  createEnv: CreateEnvironment
   /** Default: native where available. */
   spawnerKind?: SpawnerKind | null
   /** Closed by the caller after the app. */
@@ -49,12 +48,11 @@ export type ExecDeps = {
  * tree is terminated. After a normal exit, background processes of the command keep running.
  */
 export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
-  const { home, log, clock, activity, processes, recorder, streamDialer } = deps
+  const { home, log, clock, activity, processes, recorder, streamDialer, createEnv } = deps
   const { stopping = new AbortController().signal } = deps
   const spawner = createSpawner(deps.spawnerKind)
   log.info({ spawner: spawner.kind }, 'exec routes ready')
-  const baseEnv = baseEnvironment(home, deps.env ?? process.env)
-  const runDeps = { home, log, clock, startTimer: deps.startTimer, spawner, recorder, baseEnv }
+  const runDeps = { home, log, clock, startTimer: deps.startTimer, spawner, recorder, createEnv }
   const running = new Map<JsonRequest, Promise<unknown>>()
 
   const terminateRunning = () => {

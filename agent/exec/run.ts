@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type StartTimer, startWallTimer } from '../running-clock.ts'
-import { PROCESS_ID_VARIABLE } from './environment.ts'
+import { type CreateEnvironment, PROCESS_ID_VARIABLE } from './environment.ts'
 import type { SyncExit, SyncRecorder, SyncRecording } from './history/sync-recorder.ts'
 import { createOutputTail } from './output-tail.ts'
 import { isDead, readProcess } from './process-table.ts'
@@ -18,7 +18,7 @@ import { findCwdError, resolveCwd } from './working-directory.ts'
 export type RunDeps = {
   home: string
   /** The box's variables override these, and the request's variables override both. */
-  baseEnv: Record<string, string>
+  createEnv: CreateEnvironment
   spawner: Spawner
   clock: Clock
   /** Starts the timer of the time limit. */
@@ -46,7 +46,7 @@ export async function runCommand(
   const recordExit = (recording: SyncRecording | null | undefined, exit: Omit<SyncExit, 'finishedAt'>) =>
     recording?.finish({ ...exit, finishedAt: clock.now() }, { stdout, stderr })
   const command = await startCommand(request, deps, {
-    env: { ...deps.baseEnv, ...request.boxEnv, ...request.env, [PROCESS_ID_VARIABLE]: processId },
+    env: deps.createEnv(request.boxEnv, request.env, { [PROCESS_ID_VARIABLE]: processId }),
     onStdout: stdout.push,
     onStderr: stderr.push,
   }).catch((error: unknown) => {

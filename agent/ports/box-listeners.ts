@@ -1,5 +1,6 @@
 // Finds the listening sockets that may get a connection to a port, when all of them belong to the box.
 import { readProcess } from '../exec/process-table.ts'
+import { shareReads } from '../share-reads.ts'
 import type { BoxProcesses } from '../vitals/box-processes.ts'
 import { findSocketOwners } from '../vitals/socket-owners.ts'
 import { type ListeningSocket, listListeningSockets } from '../vitals/socket-table.ts'
@@ -66,22 +67,5 @@ export function createBoxListeners(options: BoxListenersOptions): BoxListeners {
       if (selected.length === 0 || !(await areOwned(selected))) return undefined
       return selected.map(({ inode }) => inode).sort()
     },
-  }
-}
-
-/** Callers during a read share the next one: it starts after each of them has called. */
-function shareReads<T>(read: () => Promise<T>): () => Promise<T> {
-  let current: Promise<unknown> = Promise.resolve()
-  let next: Promise<T> | undefined
-  return () => {
-    next ??= current
-      .catch(() => undefined)
-      .then(() => {
-        const started = read()
-        current = started
-        next = undefined
-        return started
-      })
-    return next
   }
 }

@@ -1,19 +1,7 @@
 // Selects the listening sockets that may get a connection to a loopback address, as the kernel does.
-import { endianness } from 'node:os'
-import type { ListeningSocket } from '../vitals/socket-table.ts'
+import { formatAddress, type ListeningSocket } from '../vitals/socket-table.ts'
 
 export type LoopbackAddress = '127.0.0.1' | '::1'
-
-/** Formats words of network byte order as the tables of the kernel do. */
-const formatAddress = (...words: readonly number[]): string =>
-  words
-    .map((word) => {
-      const bytes = Buffer.alloc(4)
-      if (endianness() === 'LE') bytes.writeUInt32LE(word)
-      else bytes.writeUInt32BE(word)
-      return bytes.toString('hex').toUpperCase()
-    })
-    .join('')
 
 const LOOPBACK4 = formatAddress(0x7f000001)
 const ANY4 = formatAddress(0)

@@ -1,7 +1,6 @@
 // Routes of prompts (spec §4.16). All of them respond with 200; the coordinator streams events and chooses the status.
 import type { FastifyInstance } from 'fastify'
 import {
-  agentEnvironmentSchema,
   agentEventsQuerySchema,
   agentPromptRequestSchema,
   conversationQuerySchema,
@@ -13,11 +12,10 @@ import { assertEnvironment } from '../exec/environment.ts'
 import { addJsonRoute, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
-import type { Prompts, ProviderDetector } from './types.ts'
+import type { Prompts } from './types.ts'
 
 export type PromptRoutesDeps = {
   prompts: Prompts
-  detector: Pick<ProviderDetector, 'setBoxEnvironment'>
   activity: Pick<ActivityTracker, 'touch'>
   /** When it aborts, new prompts are refused. */
   stopping: AbortSignal
@@ -25,7 +23,7 @@ export type PromptRoutesDeps = {
 
 /** Following a run is not activity: the run itself is. */
 export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void {
-  const { prompts, detector, activity, stopping } = deps
+  const { prompts, activity, stopping } = deps
   const readConversation = (query: unknown): string | undefined =>
     validateRequest(conversationQuerySchema, query, { root: 'query' }).conversation
 
@@ -54,12 +52,6 @@ export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void
     activity.touch()
     return prompts.interrupt(params.runId)
   })
-  addJsonRoute(app, 'PUT', '/environment', ({ body }) => {
-    const { env } = validateRequest(agentEnvironmentSchema, body)
-    assertEnvironment(env)
-    detector.setBoxEnvironment(env)
-  })
-
   addJsonRoute(app, 'POST', '/prompts/interrupt', ({ query }) => {
     activity.touch()
     return prompts.interruptAll(readConversation(query))

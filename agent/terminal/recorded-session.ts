@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { type AgentTerminalStart, LOGIN_SHELL_COMMAND } from '../../shared/api/terminal.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
-import { PROCESS_ID_VARIABLE } from '../exec/environment.ts'
+import { type CreateEnvironment, PROCESS_ID_VARIABLE } from '../exec/environment.ts'
 import type { SyncRecorder } from '../exec/history/sync-recorder.ts'
 import { createOutputTail } from '../exec/output-tail.ts'
 import { SHELL, shellArguments } from '../exec/shell.ts'
@@ -14,7 +14,7 @@ import type { Session } from './session.ts'
 
 export type RecordedSessionDeps = {
   home: string
-  baseEnv: Record<string, string>
+  createEnv: CreateEnvironment
   clock: Clock
   activity: ActivityTracker
   /** Absent: sessions are not recorded in the history. */
@@ -30,7 +30,7 @@ const DEFAULT_TERM = 'xterm-256color'
 /** @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed */
 export async function startRecordedSession(
   request: NamedStart,
-  { home, baseEnv, clock, activity, recorder }: RecordedSessionDeps,
+  { home, createEnv, clock, activity, recorder }: RecordedSessionDeps,
 ): Promise<StartedSession> {
   const cwd = resolveCwd(home, request.cwd)
   // node-pty reports an unusable directory only on the terminal.
@@ -42,7 +42,7 @@ export async function startRecordedSession(
   const processId = newId('process')
   const program =
     command === undefined
-      ? { file: await findLoginShell(baseEnv.SHELL), args: ['-l'] }
+      ? { file: await findLoginShell(createEnv().SHELL), args: ['-l'] }
       : { file: SHELL, args: shellArguments(command) }
   const startedAt = clock.now()
   const recorded = { record: request.record, command: command ?? LOGIN_SHELL_COMMAND, cwd: request.cwd }
@@ -58,16 +58,11 @@ export async function startRecordedSession(
       command: command ?? null,
       cols: cols ?? DEFAULT_SIZE.cols,
       rows: rows ?? DEFAULT_SIZE.rows,
-      env: {
-        ...baseEnv,
-        TERM: DEFAULT_TERM,
-        COLORTERM: 'truecolor',
-        ...request.boxEnv,
-        ...request.env,
+      env: createEnv({ TERM: DEFAULT_TERM, COLORTERM: 'truecolor' }, request.boxEnv, request.env, {
         ...(request.term !== undefined && { TERM: request.term }),
         PWD: cwd,
         [PROCESS_ID_VARIABLE]: processId,
-      },
+      }),
       onActivity: activity.touch,
     })
   } catch (error) {

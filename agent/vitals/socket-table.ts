@@ -1,6 +1,7 @@
 // Reads the kernel's tables of TCP sockets.
 import { readFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
+import { endianness } from 'node:os'
 
 export type ListeningSocket = {
   table: 'tcp' | 'tcp6'
@@ -10,6 +11,17 @@ export type ListeningSocket = {
   uid: number
   inode: string
 }
+
+/** Formats words of network byte order as the tables of the kernel do. */
+export const formatAddress = (...words: readonly number[]): string =>
+  words
+    .map((word) => {
+      const bytes = Buffer.alloc(4)
+      if (endianness() === 'LE') bytes.writeUInt32LE(word)
+      else bytes.writeUInt32BE(word)
+      return bytes.toString('hex').toUpperCase()
+    })
+    .join('')
 
 /** Inode → port of each listening TCP socket, of IPv4 and IPv6. */
 export async function readListeningSockets(procRoot: string): Promise<Map<string, number>> {
@@ -59,6 +71,51 @@ async function readListeningRows(path: string): Promise<string> {
   }
   return text
 }
+
+/** A connection between two sockets of this machine, from the side of `local`. Addresses of IPv4. */
+export type LocalConnection = {
+  local: { address: string; port: number }
+  remote: { address: string; port: number }
+}
+
+/** The tables with all connections, for findConnectionUid(). */
+export const readConnectionTables = (procRoot: string): Promise<string[]> =>
+  Promise.all(
+    ['tcp', 'tcp6'].map((table) => readFile(`${procRoot}/net/${table}`, 'latin1').catch(ignoreMissing)),
+  )
+
+/**
+ * The uid of the socket at the local side. undefined: there is none, or no process has it any more.
+ * @param tables of readConnectionTables()
+ */
+export function findConnectionUid(
+  tables: readonly string[],
+  { local, remote }: LocalConnection,
+): number | undefined {
+  const [ipv4, ipv6] = [formatEndpoint, formatMappedEndpoint].map(
+    (format) => `: ${format(local)} ${format(remote)} `,
+  )
+  for (const [index, endpoints] of [ipv4, ipv6].entries()) {
+    const table = tables[index] ?? ''
+    const start = endpoints === undefined ? -1 : table.indexOf(endpoints)
+    if (endpoints === undefined || start === -1) continue
+    const [, uid, inode] = CONNECTION_REST.exec(table.slice(start + endpoints.length)) ?? []
+    // Connections of closed sockets have inode 0, and uid 0 in place of their uid.
+    if (uid !== undefined && inode !== '0') return Number(uid)
+  }
+  return undefined
+}
+
+/** Fields: state, queues, timer, retransmits, uid, timeout, inode. */
+const CONNECTION_REST = /^[\dA-F]{2} \S+ \S+ \S+ +(\d+) +\d+ (\d+)/
+
+const formatEndpoint = ({ address, port }: LocalConnection['local']): string =>
+  `${formatAddress(toWord(address))}:${formatPort(port)}`
+/** An IPv6 socket that is connected over IPv4. */
+const formatMappedEndpoint = ({ address, port }: LocalConnection['local']): string =>
+  `${formatAddress(0, 0, 0xffff, toWord(address))}:${formatPort(port)}`
+const formatPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0')
+const toWord = (address: string): number => Buffer.from(address.split('.').map(Number)).readUInt32BE()
 
 /** Changes when a socket is opened or closed. Reading it takes microseconds. */
 export const readSocketCounts = (procRoot: string): string =>

@@ -124,6 +124,8 @@ export const agentEnvironmentResponseSchema = z.object({
     .nullish(),
 })
 export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>
+export type AgentBroker = NonNullable<AgentEnvironment['broker']>
+export type AgentEnvironmentResponse = z.infer<typeof agentEnvironmentResponseSchema>
 
 /** Text that a box reports. The agent truncates; the coordinator refuses what is longer. */
 const MAX_TEXT = 64 * 1024

@@ -8,7 +8,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { LOG_LIMITS } from '../../../shared/limits.ts'
 import { type RunningClock, startWallTimer } from '../../running-clock.ts'
 import type { ActivityTracker } from '../../vitals/activity-tracker.ts'
-import { baseEnvironment } from '../environment.ts'
+import type { CreateEnvironment } from '../environment.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { createDirectoryRemover } from './directory-remover.ts'
 import { ExitedProcesses } from './exited-processes.ts'
@@ -31,8 +31,7 @@ export type DetachedOptions = {
   runningClock?: Pick<RunningClock, 'startTimer' | 'onThaw'>
   log: FastifyBaseLogger
   activity: ActivityTracker
-  /** The agent's own environment. */
-  env?: Record<string, string | undefined>
+  createEnv: CreateEnvironment
   spawnerKind?: SpawnerKind | null
   runnerKind?: RunnerKind | null
   /** Bound of each output log, in bytes. */
@@ -49,7 +48,6 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   const { dir, home, clock, log, activity, runningClock, maxLogBytes = LOG_LIMITS.stream.default } = options
   const bootId = options.bootId ?? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   const runner = createRunner(options.runnerKind ?? null, options.spawnerKind ?? null)
-  const baseEnv = baseEnvironment(home, options.env ?? process.env)
   const remover = createDirectoryRemover(log)
   const shellLogs = createShellLogs({ clock, log })
   const tracked = new TrackedProcesses({
@@ -78,7 +76,7 @@ export async function openDetachedProcesses(options: DetachedOptions): Promise<D
   const startDeps = {
     dir,
     home,
-    baseEnv,
+    createEnv: options.createEnv,
     bootId,
     maxLogBytes,
     runner,

@@ -6,7 +6,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { PROCESS_ID_VARIABLE } from '../environment.ts'
+import { type CreateEnvironment, PROCESS_ID_VARIABLE } from '../environment.ts'
 import { toStartError } from '../start-error.ts'
 import { findCwdError, resolveCwd } from '../working-directory.ts'
 import { type ProcessMetadata, preventStart, readStartRecord, writeMetadata } from './record.ts'
@@ -25,7 +25,7 @@ export type StartDeps = {
   /** State directory of all processes. */
   dir: string
   home: string
-  baseEnv: Record<string, string>
+  createEnv: CreateEnvironment
   bootId: string
   maxLogBytes: number
   runner: Runner
@@ -48,7 +48,7 @@ export type StartResult = {
  */
 export async function startProcess(request: AgentStartRequest, deps: StartDeps): Promise<StartResult> {
   const { processId, command, timeoutSeconds } = request
-  const { home, baseEnv, bootId, runner, clock, log } = deps
+  const { home, createEnv, bootId, runner, clock, log } = deps
   const dir = join(deps.dir, processId)
   const cwd = resolveCwd(home, request.cwd)
   const startedAt = clock.now()
@@ -76,7 +76,7 @@ export async function startProcess(request: AgentStartRequest, deps: StartDeps):
     record: request.record ?? null,
     attached,
   }
-  const env: Record<string, string> = { ...baseEnv, ...request.boxEnv, ...request.env }
+  const env = createEnv(request.boxEnv, request.env)
   // The runner sets this variable for the command. The runner's own environment must not have it.
   delete env[PROCESS_ID_VARIABLE]
   try {

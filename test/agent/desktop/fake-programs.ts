@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Desktop } from '../../../agent/desktop/desktop.ts'
-import { PROCESS_ID_VARIABLE } from '../../../agent/exec/environment.ts'
+import { createEnvironmentFactory, PROCESS_ID_VARIABLE } from '../../../agent/exec/environment.ts'
 import { hasAssignment, listPids, readProcessEnvironment } from '../../../agent/exec/process-table.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -42,9 +42,10 @@ export function createFakeDesktop(t: Test, scripts: Partial<Record<FakeProgram, 
   for (const [name, script] of Object.entries({ ...FAKE_PROGRAMS, ...scripts }))
     if (script !== null) install(name, script)
   const marker = `BOXWOOD_TEST=${root}`
-  const baseEnv = { HOME: home, PATH: bin, BOXWOOD_TEST: root }
+  const createEnv = createEnvironmentFactory({ HOME: home, PATH: bin, BOXWOOD_TEST: root })
   const log = { error: (...args: unknown[]) => t.fail('unexpected error', { args }) }
-  const open = (bootId = 'boot') => Desktop.open({ dir, home, baseEnv, bootId, clock: systemClock, log })
+  const open = (bootId = 'boot') =>
+    Desktop.open({ dir, home, createEnv, createBrowserEnv: createEnv, bootId, clock: systemClock, log })
   t.teardown(async () => (await open()).stop('desktop'))
   return {
     ...{ bin, home, dir, install, open },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
+import { baseEnvironment, createEnvironmentFactory } from '../../../agent/exec/environment.ts'
 import { hasEnvironmentVariable, listPids } from '../../../agent/exec/process-table.ts'
 import { execRoutes } from '../../../agent/exec/routes.ts'
 import { SPAWNER_KINDS } from '../../../agent/exec/spawner.ts'
@@ -47,7 +48,7 @@ export function createExecApp(t: Test, env: Record<string, string | undefined> =
     log: app.log,
     clock: systemClock,
     activity,
-    env,
+    createEnv: createEnvironmentFactory(baseEnvironment(home, env)),
     spawnerKind,
     processes,
     streamDialer: noStreams,

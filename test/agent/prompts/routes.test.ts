@@ -27,9 +27,7 @@ async function serve(t: Test) {
   const stopping = new AbortController()
   let touches = 0
   const activity = { touch: () => void touches++ }
-  const environments: Record<string, string>[] = []
-  const detector = { setBoxEnvironment: (env: Record<string, string>) => void environments.push(env) }
-  const deps = { prompts: counted, detector, activity, stopping: stopping.signal }
+  const deps = { prompts: counted, activity, stopping: stopping.signal }
   const app = buildAgentApp({
     log: silentLog,
     routes: [(scope) => promptRoutes(scope, deps)],
@@ -55,7 +53,6 @@ async function serve(t: Test) {
     stopping,
     send,
     request,
-    environments,
     getWaiting: () => waiting,
     getTouches: () => touches,
   }
@@ -122,20 +119,6 @@ t.test('invalid requests get the codes of the spec', async (t) => {
     t.match(await request(method, path), { status: 404, body: { error: { code: 'not_found' } } }, path)
   t.match(await request('GET', `/prompts/${unknown}/events?limit=1001`), { status: 400 })
   t.match(await request('POST', '/prompts/poll', { after: { x: 1 }, waitMs: 0 }), { status: 400 })
-})
-
-t.test('the variables of the box', async (t) => {
-  const { send, request, environments } = await serve(t)
-  const put = async (env: unknown) => {
-    const [headers] = await once(send('PUT', '/environment', { env }), 'response')
-    return headers[':status']
-  }
-  t.equal(await put({ A: 'x', B: '' }), 204)
-  t.equal(await put({}), 204)
-  t.same(environments, [{ A: 'x', B: '' }, {}])
-  for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
-    t.match(await request('PUT', '/environment', { env }), { status: 400 }, JSON.stringify(env))
-  t.equal(environments.length, 2)
 })
 
 t.test('a client that disconnects ends its wait', async (t) => {

@@ -2,7 +2,7 @@
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import type { AttachSocket } from '../../../agent/attach/attach-socket.ts'
-import { baseEnvironment } from '../../../agent/exec/environment.ts'
+import { baseEnvironment, createEnvironmentFactory } from '../../../agent/exec/environment.ts'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
 import type { AttachOptions } from '../../../agent/terminal/client.ts'
 import { createTerminalSessions } from '../../../agent/terminal/sessions.ts'
@@ -20,8 +20,8 @@ export function createSessions(t: Test, options: { recorder?: SyncRecorder; exit
   const home = createTempDir(t, 'terminal')
   const activity = createActivityTracker(systemClock)
   const { log } = fastify()
-  const baseEnv = { ...baseEnvironment(home, process.env), SHELL: '/bin/sh' }
-  const sessions = createTerminalSessions({ home, clock: systemClock, log, activity, baseEnv, ...options })
+  const createEnv = createEnvironmentFactory({ ...baseEnvironment(home, process.env), SHELL: '/bin/sh' })
+  const sessions = createTerminalSessions({ home, clock: systemClock, log, activity, createEnv, ...options })
   t.teardown(() => sessions.close())
   return {
     ...sessions,

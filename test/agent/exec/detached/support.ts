@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
 import { createRunner, RUNNER_KINDS, type RunnerKind } from '../../../../agent/exec/detached/runner.ts'
 import type { DetachedProcess, ProcessExit } from '../../../../agent/exec/detached/types.ts'
+import { baseEnvironment, createEnvironmentFactory } from '../../../../agent/exec/environment.ts'
 import {
   hasEnvironmentVariable,
   hasNoArguments,
@@ -53,6 +54,7 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     clock: systemClock,
     activity,
     runnerKind,
+    createEnv: createEnvironmentFactory(baseEnvironment(home, process.env)),
     streamDialer: noStreams,
     ...options,
   }

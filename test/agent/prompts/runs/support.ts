@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { Test } from 'tap'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
+import { baseEnvironment, createEnvironmentFactory } from '../../../../agent/exec/environment.ts'
 import { isJsonObject } from '../../../../agent/prompts/providers/json-fields.ts'
 import {
   createEvent,
@@ -89,6 +90,7 @@ export async function openRuns(t: Pick<Test, 'teardown'>, home: string, options:
   const processes = await openDetachedProcesses({
     dir: join(dir, 'processes'),
     home,
+    createEnv: createEnvironmentFactory(baseEnvironment(home, process.env)),
     clock: systemClock,
     log: silentLog,
     activity: createActivityTracker(systemClock),

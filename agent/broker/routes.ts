@@ -1,0 +1,22 @@
+// PUT /environment: the variables of the box, for the readiness of its coding agents, and the hosts of its secrets.
+import type { FastifyInstance } from 'fastify'
+import { type AgentEnvironmentResponse, agentEnvironmentSchema } from '../../shared/api/prompts.ts'
+import { assertEnvironment } from '../exec/environment.ts'
+import type { ProviderDetector } from '../prompts/types.ts'
+import { addJsonRoute } from '../requests/json-routes.ts'
+import { validateRequest } from '../validate-request.ts'
+import type { Broker } from './broker.ts'
+
+export type EnvironmentDeps = {
+  detector: Pick<ProviderDetector, 'setBoxEnvironment'>
+  broker: Pick<Broker, 'update'>
+}
+
+export function environmentRoutes(app: FastifyInstance, { detector, broker }: EnvironmentDeps): void {
+  addJsonRoute(app, 'PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
+    const { env, broker: content = null } = validateRequest(agentEnvironmentSchema, body)
+    assertEnvironment(env)
+    detector.setBoxEnvironment(env)
+    return { broker: await broker.update(content) }
+  })
+}

@@ -1,0 +1,45 @@
+// PUT /environment of the agent.
+import t from 'tap'
+import { buildAgentApp } from '../../../agent/app.ts'
+import { environmentRoutes } from '../../../agent/broker/routes.ts'
+import type { AgentBroker } from '../../../shared/api/prompts.ts'
+import { silentLog } from '../../support/tunnel.ts'
+
+t.test('the variables of the box, and the hosts of its secrets', async (t) => {
+  const environments: Record<string, string>[] = []
+  const contents: (AgentBroker | null)[] = []
+  const detector = { setBoxEnvironment: (env: Record<string, string>) => void environments.push(env) }
+  const broker = {
+    async update(content: AgentBroker | null) {
+      contents.push(content)
+      return content === null ? null : ({ state: 'ready', message: null } as const)
+    },
+  }
+  const routes = [
+    (scope: Parameters<typeof environmentRoutes>[0]) => environmentRoutes(scope, { detector, broker }),
+  ]
+  const app = buildAgentApp({ log: silentLog, routes })
+  t.teardown(() => app.close())
+  await app.ready()
+  const { handler } = app.jsonRouter.find('PUT', '/environment')
+  const abort = () => undefined
+  const put = async (body: unknown) =>
+    handler({
+      params: {},
+      query: {},
+      headers: {},
+      body,
+      signal: AbortSignal.any([]),
+      abort,
+      afterResponse: abort,
+    })
+
+  t.same(await put({ env: { A: 'x', B: '' } }), { broker: null })
+  const secrets = { certificate: 'PEM', hosts: ['*.example.com'] }
+  t.same(await put({ env: {}, broker: secrets }), { broker: { state: 'ready', message: null } })
+  t.same(environments, [{ A: 'x', B: '' }, {}])
+  t.same(contents, [null, secrets])
+  for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
+    await t.rejects(put({ env }), { code: 'invalid_request' }, JSON.stringify(env))
+  t.equal(environments.length, 2)
+})
