@@ -14,6 +14,7 @@ import { SNAPSHOT_SECONDS } from '../shared/api/process-snapshots.ts'
 import { newApiKey } from '../shared/api-key.ts'
 import { createDelta, EMPTY_SNAPSHOT } from '../shared/process-delta.ts'
 import { DEFAULT_REGION, REGIONS } from '../shared/tiers.ts'
+import { createTestBoxHooks } from '../test/support/box-hooks.ts'
 import { createSeededRandom } from '../test/support/random.ts'
 import { noReportHandlers } from '../test/support/report-handlers.ts'
 import { createProcessTable } from './support/process-tables.ts'
@@ -65,6 +66,7 @@ async function measure(db: Db, owner: Actor, processCount: number): Promise<stri
     db,
     finder: createBoxFinder(db),
     clock,
+    ...createTestBoxHooks(db, clock),
     schedule: () => undefined,
     regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
     isConnected: () => false,

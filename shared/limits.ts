@@ -96,6 +96,7 @@ export const LIMITS = {
   environments: 100,
   environmentDescriptionChars: 500,
   environmentFiles: 64,
+  environmentFilesBytes: MiB,
   environmentRepos: 32,
   /** Not in the spec: versions of an environment that are kept though no box uses them. */
   environmentVersions: 50,

@@ -34,8 +34,8 @@ export interface BoxEnvironments {
 
 export interface BoxSecrets {
   /**
-   * Mounts what the source had and what the channels of the environment name, as far as grants allow it. No-op for a restricted
-   * box.
+   * Mounts what the source had and what the channels of the environment name, as far as grants allow it and the names are free.
+   * Has no effect on a restricted box. Also called when the box gets another version of its environment.
    * @returns the value of the column mount_vars, which the caller writes
    */
   onCreate(
@@ -45,4 +45,10 @@ export interface BoxSecrets {
   ): Promise<string>
   /** The mounts of a box, for a snapshot or a fork. */
   listCarried(trx: Trx, boxId: string): Promise<CarriedMount[]>
+}
+
+/** For what runs without secrets. */
+export const NO_BOX_SECRETS: BoxSecrets = {
+  onCreate: async (_trx, box) => box.mount_vars,
+  listCarried: async () => [],
 }

@@ -7,6 +7,7 @@ import { DEFAULT_TIER, type Region } from '../../shared/tiers.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { PinnedEnvironment } from './box-hooks.ts'
 
 /** The regions that new boxes can use. */
 export type RegionRules = Pick<Providers, 'regions' | 'defaultRegion' | 'serves'>
@@ -24,14 +25,12 @@ export function chooseRegion(
   )
 }
 
-/** Throws for fields that exclude each other. Environments are not implemented: any name or id of one is unknown. */
+/** Throws for fields that exclude each other. */
 export function checkCreateSource(input: CreateBoxRequest): void {
-  const { fromSnapshotId, fromTemplate, region, environment } = input
+  const { fromSnapshotId, fromTemplate, region } = input
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
   if ((fromSnapshotId !== undefined || fromTemplate !== undefined) && region !== undefined)
     throw new ApiError('invalid_region', 'region must be omitted: the box gets the region of the snapshot')
-  if (environment !== undefined && environment !== null)
-    throw new ApiError('not_found', 'environment must be null or omitted: environments are not implemented')
 }
 
 /** A JSON list of the variables. Throws invalid_env above 100 names and environment_too_large above 64 KiB. */
@@ -50,6 +49,7 @@ type NewBox = {
   input: Omit<CreateBoxRequest, 'name'>
   /** The snapshot whose files the box gets; null: the box starts empty. */
   source: SnapshotRow | null
+  environment: PinnedEnvironment | null
   region: Region
   actor: Actor
   ownerUserId: string
@@ -57,7 +57,14 @@ type NewBox = {
   now: number
 }
 
-export function newBoxRow({ input, source, region, actor, ownerUserId, hostname, now }: NewBox): BoxRow {
+export function newBoxRow(box: NewBox): BoxRow {
+  const { input, source, environment, region, actor, ownerUserId, hostname, now } = box
+  const isRestricted =
+    input.restricted ||
+    source?.restricted === 1 ||
+    environment?.toggles.restricted ||
+    // Spec §4.3.
+    actor.role === 'contractor'
   return {
     id: newUuid(),
     kind: 'managed',
@@ -75,11 +82,11 @@ export function newBoxRow({ input, source, region, actor, ownerUserId, hostname,
     auto_snapshot_hours: null,
     auto_snapshot_keep: LIMITS.autoSnapshotKeep.default,
     quiet_hours_exempt: 0,
-    restricted: input.restricted || source?.restricted || actor.role === 'contractor' ? 1 : 0,
-    environment_id: null,
-    environment_version_no: null,
+    restricted: isRestricted ? 1 : 0,
+    environment_id: environment?.id ?? null,
+    environment_version_no: environment?.versionNo ?? null,
     env_vars: source && !input.env ? source.env_vars : serializeEnvVars(input.env ?? {}),
-    environment_vars: '[]',
+    environment_vars: JSON.stringify(environment?.vars ?? []),
     mount_vars: '[]',
     applied_version_no: null,
     suspended_as: null,

@@ -3,9 +3,17 @@ import type { AuditDetail } from '../audit/service.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { presentBox } from './present.ts'
 
-export const describeNewBox = ({ tier, region }: BoxRow, source: SnapshotRow | null): AuditDetail => ({
+export const describeNewBox = (
+  { tier, region, restricted, environment_id, environment_version_no }: BoxRow,
+  source: SnapshotRow | null,
+): AuditDetail => ({
   tier,
   region,
+  ...(restricted === 1 && { restricted: true }),
+  ...(environment_id !== null && {
+    environmentId: environment_id,
+    environmentVersionNo: environment_version_no,
+  }),
   ...(source && { snapshotId: source.id, sourceBoxId: source.box_id }),
   ...(source && source.template_name !== null && { template: source.template_name }),
 })

@@ -35,7 +35,7 @@ export async function insertMachine(
   if (!ownerUserId) throw new Error(`Workspace ${workspaceId} has no owner.`)
   const input = { tier, restricted }
   const row = await insertWithName(trx, { workspaceId, name, preferredName, random }, (hostname) => ({
-    ...newBoxRow({ input, source: null, region, actor, ownerUserId, hostname, now }),
+    ...newBoxRow({ input, source: null, environment: null, region, actor, ownerUserId, hostname, now }),
     kind: 'machine',
     observed_state: 'bootstrapping',
     env_vars: machine.envVars,

@@ -3,19 +3,23 @@ import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Tier } from '../../shared/tiers.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
-import type { SnapshotRow } from '../db/schema.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { findFirstOwnerId } from '../identity/lookups.ts'
+import type { BoxEnvironments, BoxSecrets, CarriedMount, PinnedEnvironment } from './box-hooks.ts'
 import { chooseRegion, newBoxRow, type RegionRules } from './create.ts'
 import { describeNewBox } from './describe-change.ts'
 import { insertWithName } from './insert-with-name.ts'
 import { enqueueCreateJob } from './lifecycle/set-desired-state.ts'
 import { presentBox } from './present.ts'
+import { updateBox } from './store/boxes.ts'
 
 export type BoxInserterOptions = {
   clock: Clock
   regions: RegionRules
+  boxEnvironments: BoxEnvironments
+  boxSecrets: BoxSecrets
   schedule(boxId: string): void
   /** See BoxServiceOptions. */
   random: (() => number) | undefined
@@ -24,7 +28,8 @@ export type BoxInserterOptions = {
 /** The kind of the audit event. A fork records `box.create`: it copies a box, and the client does not restore a snapshot. */
 export type CreateEvent = 'box.create' | 'snapshot.restore'
 
-export function createBoxInserter({ clock, regions, schedule, random = Math.random }: BoxInserterOptions) {
+export function createBoxInserter(options: BoxInserterOptions) {
+  const { clock, regions, boxEnvironments, boxSecrets, schedule, random = Math.random } = options
   return function insertNewBox(
     trx: Trx,
     actor: Actor,
@@ -38,13 +43,28 @@ export function createBoxInserter({ clock, regions, schedule, random = Math.rand
       if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
       const now = clock.now()
       const { workspaceId } = actor
-      const row = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
-        newBoxRow({ input, source, region, actor, ownerUserId, hostname, now }),
+      const environment = await boxEnvironments.choose(trx, actor, { environment: input.environment, source })
+      const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
+        newBoxRow({ input, source, environment, region, actor, ownerUserId, hostname, now }),
       )
+      const row = await mountSecrets(trx, actor, inserted, { source, environment })
+      await boxEnvironments.onCreate(trx, row)
       await enqueueCreateJob(trx, row, { actor: formatActor(actor), now })
       recordBoxChange(trx, event, row, { actor, now }, describeNewBox(row, source))
       onCommit(() => schedule(row.id))
       return presentBox(row)
     })
+  }
+
+  async function mountSecrets(
+    trx: Trx,
+    actor: Actor,
+    row: BoxRow,
+    { source, environment }: { source: SnapshotRow | null; environment: PinnedEnvironment | null },
+  ): Promise<BoxRow> {
+    const carried = source ? (JSON.parse(source.mounts) as CarriedMount[]) : []
+    const toggles = environment?.toggles ?? null
+    const mountVars = await boxSecrets.onCreate(trx, row, { actor, carried, toggles })
+    return mountVars === row.mount_vars ? row : updateBox(trx, row.id, { mount_vars: mountVars })
   }
 }

@@ -7,8 +7,9 @@ import { withTag } from '../http/route.ts'
 import type { Admit } from '../identity/admission/admit.ts'
 import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import type { DeletionHook } from './change-state.ts'
-import { createEnvironmentSender } from './environment-sender.ts'
+import type { BoxEnvironmentChanges } from './environment-module.ts'
 import type { Heartbeats } from './lifecycle/heartbeats.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import { createMoveBox } from './move.ts'
@@ -28,24 +29,37 @@ export type BoxesModuleContext = ModuleBase & {
   scheduler: Pick<Scheduler, 'scheduleAt'>
   snapshots: { onBoxDelete: DeletionHook }
   portShares: { onBoxDelete: DeletionHook }
+  boxEnvironment: Pick<BoxEnvironmentChanges, 'onChange'>
+  boxEnvironments: BoxEnvironments
+  boxSecrets: BoxSecrets
 }
 
 export function boxesModule(context: BoxesModuleContext) {
-  const { config, db, clock, log, modules, boxFinder, admit, providers, tunnels } = context
-  const { heartbeats, lifecycle, scheduler, snapshots, portShares } = context
+  const { config, db, clock, modules, boxFinder, admit, providers, tunnels } = context
+  const {
+    heartbeats,
+    lifecycle,
+    scheduler,
+    snapshots,
+    portShares,
+    boxEnvironment,
+    boxEnvironments,
+    boxSecrets,
+  } = context
   const { schedule } = lifecycle
   const { deleteOfBox } = modules
-  const environmentSender = createEnvironmentSender({ db, tunnels, log })
   const boxes: BoxService = createBoxService({
     db,
     finder: boxFinder,
     clock,
     admit,
     regions: providers,
+    boxEnvironments,
+    boxSecrets,
     getCapacity: (region) => providers.byRegion.get(region)?.capacity,
     schedule,
     onSchedule: scheduler.scheduleAt,
-    onEnvironmentChange: environmentSender.onChange,
+    onEnvironmentChange: boxEnvironment.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
     async beforeDelete(...deletion) {
@@ -70,6 +84,5 @@ export function boxesModule(context: BoxesModuleContext) {
         boxes: (signal: AbortSignal) => pruneBoxes({ db, clock, retentionDays, deleteOfBox }, signal),
       },
     },
-    close: { name: 'stop sending the variables of boxes', run: environmentSender.close },
   } satisfies Module
 }

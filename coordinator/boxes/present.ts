@@ -73,6 +73,7 @@ export type BoxDetailInput = {
   heartbeat: { vitals: Vitals; at: number } | undefined
   /** The machine on which all managed boxes of the region run. undefined: each has a machine of its own. */
   capacity: Capacity | undefined
+  environment: BoxDetail['environment']
 }
 
 export function presentDetail({
@@ -82,6 +83,7 @@ export function presentDetail({
   connected,
   heartbeat,
   capacity,
+  environment,
 }: BoxDetailInput): BoxDetail {
   return {
     box: presentBox(row),
@@ -98,7 +100,7 @@ export function presentDetail({
     events: events.map(presentEvent),
     job: job ? presentJob(job) : null,
     pausesSurvived: row.pauses_survived,
-    environment: null,
+    environment,
     envVars: parseEnvVars(row),
     restricted: row.restricted === 1,
   }

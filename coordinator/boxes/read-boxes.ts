@@ -8,6 +8,7 @@ import type { BoxFinder } from '../http/find-box.ts'
 import { readPages } from '../http/json-pages.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { getVisibility } from '../http/visibility.ts'
+import type { BoxEnvironments } from './box-hooks.ts'
 import { presentBox, presentDetail } from './present.ts'
 import { listBoxes } from './store/box-lists.ts'
 import { listBoxEvents } from './store/events.ts'
@@ -18,6 +19,7 @@ export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box'>
 export type BoxReaderOptions = {
   db: Db
   finder: Pick<BoxFinder, 'find'>
+  boxEnvironments: Pick<BoxEnvironments, 'describe'>
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
   /** The machine on which all managed boxes of the region run. undefined: each has a machine of its own. */
@@ -26,7 +28,8 @@ export type BoxReaderOptions = {
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
 }
 
-export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getCapacity }: BoxReaderOptions) {
+export function createBoxReader(options: BoxReaderOptions) {
+  const { db, finder, boxEnvironments, isConnected, latestHeartbeat, getCapacity } = options
   const visibleTo = (actor: Actor) => ({
     visibility: getVisibility(actor),
     // Spec §4.3.
@@ -60,9 +63,14 @@ export function createBoxReader({ db, finder, isConnected, latestHeartbeat, getC
 
   async function get(actor: Actor, id: string): Promise<BoxDetail> {
     const box = await finder.find(actor, id)
-    const [events, job] = await Promise.all([listBoxEvents(db, id), findJob(db, id)])
+    const [events, job, environment] = await Promise.all([
+      listBoxEvents(db, id),
+      findJob(db, id),
+      boxEnvironments.describe(db, box),
+    ])
     const [connected, heartbeat] = [isConnected(id), latestHeartbeat(id)]
-    return presentDetail({ box, events, job, connected, heartbeat, capacity: getCapacity(box.region) })
+    const capacity = getCapacity(box.region)
+    return presentDetail({ box, events, job, connected, heartbeat, capacity, environment })
   }
 
   return { list, listPages, listPage, get }

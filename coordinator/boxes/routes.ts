@@ -67,8 +67,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
         ...ADMISSION_ERRORS.create,
       ],
       errorDescriptions: {
-        not_found:
-          'There is no such snapshot or template, or this API key may not access it. Or: environment is set, and there are no environments yet.',
+        not_found: 'There is no such snapshot, template or environment, or this API key may not access it.',
       },
       handler: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),

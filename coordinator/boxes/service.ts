@@ -20,6 +20,7 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { type Admit, createAdmit } from '../identity/admission/admit.ts'
+import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
 import { checkCreateSource, type RegionRules } from './create.ts'
 import { describePatch } from './describe-change.ts'
@@ -39,6 +40,8 @@ export type BoxServiceOptions = {
   finder: BoxFinder
   clock: Clock
   regions: RegionRules
+  boxEnvironments: BoxEnvironments
+  boxSecrets: BoxSecrets
   /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
   schedule(boxId: string): void
   /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
@@ -82,7 +85,7 @@ export type BoxService = BoxFinder & {
   createFromSnapshot(
     trx: Trx,
     actor: Actor,
-    input: { name: string | undefined; tier: Tier },
+    input: Pick<CreateBoxRequest, 'name' | 'environment'> & { tier: Tier },
     source: SnapshotRow,
     event: CreateEvent,
   ): Promise<Box>
@@ -94,6 +97,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     finder,
     clock,
     regions,
+    boxEnvironments,
+    boxSecrets,
     schedule,
     isConnected,
     latestHeartbeat,
@@ -101,7 +106,14 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
   const { onEnvironmentChange = () => undefined, getCapacity = () => undefined } = options
-  const insertNewBox = createBoxInserter({ clock, regions, schedule, random })
+  const insertNewBox = createBoxInserter({
+    clock,
+    regions,
+    boxEnvironments,
+    boxSecrets,
+    schedule,
+    random,
+  })
 
   async function create(actor: Actor, input: CreateBoxRequest, trx?: Trx): Promise<Box> {
     if (actor.boxIds) {
@@ -145,7 +157,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   return {
-    ...createBoxReader({ db, finder, isConnected, latestHeartbeat, getCapacity }),
+    ...createBoxReader({ db, boxEnvironments, finder, isConnected, latestHeartbeat, getCapacity }),
     ...createStateChanges({ db, clock, finder, admit, schedule, beforeDelete }),
     ...finder,
     create,

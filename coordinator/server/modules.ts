@@ -12,8 +12,11 @@ import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
 import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
+import { NO_BOX_SECRETS } from '../boxes/box-hooks.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
+import { boxEnvironmentModule } from '../boxes/environment-module.ts'
+import { environmentsModule } from '../boxes/environments/module.ts'
 import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
 import { createAgentAuthenticator } from '../boxes/lifecycle/authenticate-agent.ts'
@@ -133,6 +136,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf: createRestrictBoxesOf(modules),
     upgradedBoxes,
+    boxSecrets: NO_BOX_SECRETS,
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),
   }
@@ -160,6 +164,8 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(reportsModule)
     .add(tunnelModule)
     .add(lifecycleModule)
+    .add(boxEnvironmentModule)
+    .add(environmentsModule)
     .add(snapshotJobsModule)
     .add(portsModule)
     .add(shareViewersModule)

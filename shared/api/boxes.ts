@@ -267,9 +267,15 @@ export const createBoxRequestSchema = z
     autoPauseMin: autoPauseMinSchema
       .nullish()
       .meta({ description: 'idle minutes until the box is suspended; null: never' }),
-    environment: z.string().nullish(),
+    environment: z.string().nullish().meta({
+      description:
+        'id or name of an environment, for its latest version; null: none. Default: the default environment of the workspace; of a box from a snapshot, the version that the snapshot has',
+    }),
     env: envSchema.optional().meta({ description: 'environment variables of every command on the box' }),
-    restricted: z.boolean().optional().meta({ description: 'stored, not enforced yet' }),
+    restricted: z.boolean().optional().meta({
+      description:
+        'safe for third parties: the box gets no secrets, no secret files, no cloud tokens and no links that need no membership, and stays so. The boxes of contractors, and of restricted environments, always are',
+    }),
     fromSnapshotId: z.string().optional().meta({
       description:
         'the snapshot whose files the box gets. Region, and by default tier and environment variables, are those of the snapshot; restricted is inherited',

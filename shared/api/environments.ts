@@ -146,7 +146,12 @@ export const createEnvironmentRequestSchema = z
   .meta({ id: 'CreateEnvironment' })
 export type CreateEnvironmentRequest = z.infer<typeof createEnvironmentRequestSchema>
 export const patchEnvironmentRequestSchema = z
-  .strictObject({ name: nameSchema.optional(), description: descriptionSchema.nullish(), ...configFields })
+  .strictObject({
+    name: nameSchema.optional(),
+    description: descriptionSchema.nullish(),
+    isDefault: z.boolean().optional(),
+    ...configFields,
+  })
   .refine((patch) => Object.keys(patch).length > 0, 'must have at least one field')
   .meta({
     id: 'PatchEnvironment',

@@ -16,7 +16,9 @@ export const createEnrollmentRequestSchema = z
       .enum(REGIONS)
       .optional()
       .meta({ description: 'a label. Default: the region of boxes that are created without one' }),
-    restricted: z.boolean().optional().meta({ description: 'stored, not enforced yet' }),
+    restricted: z.boolean().optional().meta({
+      description: 'safe for third parties: the box gets no secrets and no links that need no membership',
+    }),
     env: envSchema.optional().meta({ description: 'environment variables of every command on the box' }),
   })
   .meta({ id: 'CreateEnrollment' })

@@ -88,6 +88,9 @@ export const restoreRequestSchema = z
   .strictObject({
     name: boxNameSchema,
     tier: z.enum(TIER_NAMES).optional().meta({ description: 'default: the tier of the snapshot' }),
+    environment: z.string().nullish().meta({
+      description: 'id or name, for its latest version; null: none. Default: the version that the source had',
+    }),
   })
   .meta({ id: 'RestoreSnapshot' })
 export type RestoreRequest = z.infer<typeof restoreRequestSchema>

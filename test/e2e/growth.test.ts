@@ -83,6 +83,7 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     snapshot: newId('snapshot'),
     command: list.json.commands[0].id,
     operation: operation.id,
+    environment: newId('environment'),
     enrollment: newId('enrollment'),
     share: newId('portShare'),
     session: session.sessionId,

@@ -1,5 +1,6 @@
 // A lifecycle service with snapshots that tests can restart without closing it, as after kill -9.
 import type { Test } from 'tap'
+import { NO_BOX_SECRETS } from '../../coordinator/boxes/box-hooks.ts'
 import type { Lifecycle } from '../../coordinator/boxes/lifecycle/lifecycle.ts'
 import { createSnapshotService, type SnapshotService } from '../../coordinator/boxes/snapshots/service.ts'
 import {
@@ -45,6 +46,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       clock,
       log: silentLog as unknown as SnapshotsOptions['log'],
       providers,
+      boxSecrets: NO_BOX_SECRETS,
       scheduleBox: lifecycle.schedule,
       backoff: () => 1,
       finalSnapshots,
@@ -53,6 +55,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       db,
       clock,
       boxes,
+      boxSecrets: NO_BOX_SECRETS,
       admit: createAdmit(),
       schedule: snapshots.schedule,
       limit: 100,

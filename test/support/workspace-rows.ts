@@ -30,7 +30,16 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
   const actor = { ...ofWorkspace, workspaceId, userId, role: 'owner' } as unknown as Actor
   const box: BoxRow = {
     ...newBoxRow({
-      ...{ input: {}, source: null, region: 'us-west-2', actor, ownerUserId: userId, hostname: 'fig', now },
+      ...{
+        input: {},
+        source: null,
+        environment: null,
+        region: 'us-west-2',
+        actor,
+        ownerUserId: userId,
+        hostname: 'fig',
+        now,
+      },
     }),
     id: id('box'),
     ...boxChanges,

@@ -17,6 +17,7 @@ import { newApiKey } from '../../shared/api-key.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
 import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
+import { createTestBoxHooks } from './box-hooks.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
@@ -83,6 +84,7 @@ export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions>
     db,
     finder: createBoxFinder(db),
     clock: systemClock,
+    ...createTestBoxHooks(db, options.clock),
     regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
     schedule: () => undefined,
     isConnected: () => false,

@@ -8,7 +8,7 @@ import { createSnapshotService, type SnapshotService, type SnapshotServiceOption
 import { createSnapshots, type Snapshots, type SnapshotsOptions } from './snapshots.ts'
 
 export type SnapshotJobsModuleContext = ModuleBase &
-  Pick<SnapshotsOptions, 'providers'> & {
+  Pick<SnapshotsOptions, 'providers' | 'boxSecrets'> & {
     lifecycle: Pick<Lifecycle, 'schedule' | 'onChange'>
     overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
   }
@@ -17,13 +17,14 @@ export type SnapshotJobsModuleContext = ModuleBase &
 const CLOSE_MS = 15_000
 
 export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
-  const { config, db, clock, log, providers, lifecycle, overrides } = context
+  const { config, db, clock, log, providers, lifecycle, boxSecrets, overrides } = context
   const snapshots: Snapshots = createSnapshots({
     ...overrides.lifecycle,
     db,
     clock,
     log,
     providers,
+    boxSecrets,
     scheduleBox: lifecycle.schedule,
     finalSnapshots: config.finalSnapshots,
   })
@@ -41,12 +42,21 @@ export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
 }
 
 export type SnapshotsModuleContext = ModuleBase &
-  Pick<SnapshotServiceOptions, 'boxes' | 'admit'> & { snapshots: Pick<Snapshots, 'schedule'> }
+  Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'admit'> & { snapshots: Pick<Snapshots, 'schedule'> }
 
-export function snapshotsModule({ config, db, clock, boxes, admit, ...context }: SnapshotsModuleContext) {
+export function snapshotsModule(context: SnapshotsModuleContext) {
+  const { config, db, clock, boxes, boxSecrets, admit } = context
   const { schedule } = context.snapshots
   const limit = config.snapshotLimit
-  const snapshots: SnapshotService = createSnapshotService({ db, clock, boxes, admit, schedule, limit })
+  const snapshots: SnapshotService = createSnapshotService({
+    db,
+    clock,
+    boxes,
+    boxSecrets,
+    admit,
+    schedule,
+    limit,
+  })
   return {
     routes: [
       ...withTag('Boxes', boxSnapshotRoutes({ snapshots })),

@@ -85,7 +85,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Create a box with the files of a snapshot',
       description:
-        'The box is in the region of the snapshot and has its environment variables. Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
+        'The box is in the region of the snapshot and has its variables, its environment unless the request names another, and its secrets as far as their grants cover the new box. Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
       request: { params: snapshotId, body: restoreRequestSchema },
       fieldErrorCodes: RESTORE_ERROR_CODES,
       idempotent: true,
@@ -137,7 +137,7 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
       access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Create a box with a copy of the files of a box',
       description:
-        'Captures the files of the box and creates a new box from them, in the same region and with the same environment variables. Responds before the new box is running: poll GET /boxes/{id} until observedState is running or provision_failed. Processes and their memory are not copied.',
+        'Captures the files of the box and creates a new box from them, in the same region and with the same variables, the same version of its environment unless the request names another, and its secrets as far as their grants cover the new box. Responds before the new box is running: poll GET /boxes/{id} until observedState is running or provision_failed. Processes and their memory are not copied.',
       request: { params: boxId, body: forkRequestSchema },
       fieldErrorCodes: RESTORE_ERROR_CODES,
       idempotent: true,

@@ -17,6 +17,7 @@ import { type Actor, formatActor } from '../../http/actor.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../../jobs/operations/service.ts'
+import type { BoxSecrets } from '../box-hooks.ts'
 import type { BoxService } from '../service.ts'
 import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { assertFits, assertHasFiles, estimateContentBytes } from '../sources/file-rules.ts'
@@ -30,6 +31,7 @@ export type SnapshotServiceOptions = {
   db: Db
   clock: Clock
   boxes: Pick<BoxService, 'lock' | 'createFromSnapshot'>
+  boxSecrets: Pick<BoxSecrets, 'listCarried'>
   admit: Admit
   /** Schedules the snapshot for the reconciler. Called after the commit that wrote its job. */
   schedule(snapshotId: string): void
@@ -63,7 +65,7 @@ export type SnapshotService = {
 }
 
 export function createSnapshotService(options: SnapshotServiceOptions): SnapshotService {
-  const { db, clock, boxes, admit, schedule, limit } = options
+  const { db, clock, boxes, boxSecrets, admit, schedule, limit } = options
 
   async function list(actor: Actor, { includeTransient = false } = {}): Promise<Snapshot[]> {
     const rows = await listSnapshots(db, {
@@ -99,7 +101,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       const { templateName } = input
       const previous =
         templateName === undefined ? null : await freeTemplateName(trx, actor, templateName, now)
-      const row = await enqueueSnapshot(trx, box, { ...input, actor: formatActor(actor), now })
+      const row = await enqueueSnapshot(trx, box, { ...input, actor: formatActor(actor), now }, boxSecrets)
       if (templateName === undefined)
         recordSnapshotChange(trx, 'snapshot.create', row, { actor, now }, { kind: row.kind })
       else recordTemplate(trx, row, previous, { actor, now })
@@ -127,23 +129,24 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     return transaction(trx ?? db, async (trx, onCommit) => {
       const box = await boxes.lock(trx, actor, boxId)
       assertHasFiles(box)
-      const { name, tier = box.tier, keepSnapshot = false } = input
+      const { name, tier = box.tier, environment, keepSnapshot = false } = input
       assertFits(tier, estimateContentBytes(box))
       await admit(trx, actor, { action: 'fork', box, tier })
       if (keepSnapshot) await assertBelowLimit(trx, actor)
       const now = clock.now()
-      const snapshot = await enqueueSnapshot(trx, box, {
+      const copy: NewSnapshot = {
         name: createSnapshotName(box.hostname, 'fork', now),
         kind: 'fork',
         transient: !keepSnapshot,
         expiresAt: keepSnapshot ? null : now + TRANSIENT_LIFETIME_MS,
         actor: formatActor(actor),
         now,
-      })
+      }
+      const snapshot = await enqueueSnapshot(trx, box, copy, boxSecrets)
       if (keepSnapshot)
         recordSnapshotChange(trx, 'snapshot.create', snapshot, { actor, now }, { kind: 'fork' })
       const kind = 'box.create'
-      const created = await boxes.createFromSnapshot(trx, actor, { name, tier }, snapshot, kind)
+      const created = await boxes.createFromSnapshot(trx, actor, { name, tier, environment }, snapshot, kind)
       const fork = { newBoxId: created.id, newName: created.hostname, snapshotId: snapshot.id, keepSnapshot }
       recordBoxChange(trx, 'box.fork', box, { actor, now }, fork)
       onCommit(() => schedule(snapshot.id))
@@ -151,7 +154,8 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     })
   }
 
-  function restore(actor: Actor, id: string, { name, tier }: RestoreRequest, trx?: Trx): Promise<Box> {
+  function restore(actor: Actor, id: string, input: RestoreRequest, trx?: Trx): Promise<Box> {
+    const { name, tier, environment } = input
     return transaction(trx ?? db, async (trx) => {
       const snapshot = await requireSnapshot(trx, actor, id)
       assertUsable(snapshot)
@@ -159,7 +163,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       assertFits(chosenTier, snapshot.content_bytes)
       await admit(trx, actor, { action: 'restore', tier: chosenTier })
       const kind = 'snapshot.restore'
-      return boxes.createFromSnapshot(trx, actor, { name, tier: chosenTier }, snapshot, kind)
+      return boxes.createFromSnapshot(trx, actor, { name, tier: chosenTier, environment }, snapshot, kind)
     })
   }
 

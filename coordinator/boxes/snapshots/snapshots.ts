@@ -6,7 +6,8 @@ import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { ScheduleHandler } from '../../http/module.ts'
 import { deleteSchedule, lockSchedule } from '../../jobs/schedules.ts'
-import { enqueueDeletion, enqueueSnapshot } from '../sources/enqueue.ts'
+import type { BoxSecrets } from '../box-hooks.ts'
+import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { findFilesProblem } from '../sources/file-rules.ts'
 import {
   deleteSnapshotsDeletedBefore,
@@ -22,6 +23,7 @@ import { computeAutoExpiry, createSnapshotName } from './rules.ts'
 export type SnapshotsOptions = SnapshotReconcilerOptions & {
   /** Take a final snapshot of each box that is deleted. */
   finalSnapshots: boolean
+  boxSecrets: Pick<BoxSecrets, 'listCarried'>
 }
 
 export type Snapshots = {
@@ -58,7 +60,7 @@ const REMOVAL_BATCH = 100
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 export function createSnapshots(options: SnapshotsOptions): Snapshots {
-  const { db, clock, log, finalSnapshots } = options
+  const { db, clock, log, finalSnapshots, boxSecrets } = options
   const reconciler = createSnapshotReconciler(options)
   const { schedule } = reconciler
 
@@ -67,13 +69,10 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
       if (findFilesProblem(box) !== null) return null
       const [latest] = await listSnapshotsOfBox(trx, box.id, 'auto')
       if (latest?.status === 'creating') return null
-      const snapshot = await enqueueSnapshot(trx, box, {
-        name: createSnapshotName(box.hostname, 'auto', now),
-        kind: 'auto',
-        expiresAt: computeAutoExpiry(box, now),
-        actor: 'system',
-        now,
-      })
+      const name = createSnapshotName(box.hostname, 'auto', now)
+      const expiresAt = computeAutoExpiry(box, now)
+      const input: NewSnapshot = { name, kind: 'auto', expiresAt, actor: 'system', now }
+      const snapshot = await enqueueSnapshot(trx, box, input, boxSecrets)
       recordSnapshotChange(trx, 'snapshot.create', snapshot, { actor: 'system', now }, { kind: 'auto' })
       onCommit(() => schedule(snapshot.id))
       return snapshot.id
@@ -107,7 +106,7 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
       })
       if (!finalSnapshots || findFilesProblem(box) !== null) return
       const name = createSnapshotName(box.hostname, 'final', now)
-      const snapshot = await enqueueSnapshot(trx, box, { name, kind: 'final', actor, now })
+      const snapshot = await enqueueSnapshot(trx, box, { name, kind: 'final', actor, now }, boxSecrets)
       recordSnapshotChange(trx, 'snapshot.create', snapshot, { actor: 'system', now }, { kind: 'final' })
       onCommit(() => schedule(snapshot.id))
     })

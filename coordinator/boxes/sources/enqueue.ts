@@ -3,6 +3,7 @@ import { newId } from '../../../shared/ids.ts'
 import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { setSchedule } from '../../jobs/schedules.ts'
+import type { BoxSecrets } from '../box-hooks.ts'
 import { listBoxIdsBySource } from '../store/boxes.ts'
 import {
   findSnapshotJob,
@@ -24,7 +25,13 @@ export type NewSnapshot = {
   now: number
 }
 
-export async function enqueueSnapshot(trx: Trx, box: BoxRow, input: NewSnapshot): Promise<SnapshotRow> {
+/** The snapshot passes on the environment and the mounted secrets of the box. */
+export async function enqueueSnapshot(
+  trx: Trx,
+  box: BoxRow,
+  input: NewSnapshot,
+  boxSecrets: Pick<BoxSecrets, 'listCarried'>,
+): Promise<SnapshotRow> {
   const { name, kind, description = null, templateName = null, transient = false, actor, now } = input
   const row: SnapshotRow = {
     id: newId('snapshot'),
@@ -45,7 +52,7 @@ export async function enqueueSnapshot(trx: Trx, box: BoxRow, input: NewSnapshot)
     env_vars: box.env_vars,
     environment_id: box.environment_id,
     environment_version_no: box.environment_version_no,
-    mounts: '[]',
+    mounts: JSON.stringify(await boxSecrets.listCarried(trx, box.id)),
     content_bytes: null,
     stored_bytes: null,
     paused_ms: null,

@@ -7,6 +7,7 @@ export type Target = {
   /** A command record of the box. */
   command: string
   operation: string
+  environment: string
   /** A token that enrolls a machine. */
   enrollment: string
   /** A link to a port of the box. */
@@ -66,6 +67,31 @@ const controlRequests: Record<string, Request> = {
   ],
   'DELETE /snapshots/{id}/template': ({ snapshot }) => [`/snapshots/${snapshot}/template`],
   'GET /operations/{id}': ({ operation }) => [`/operations/${operation}`],
+  'GET /environments': () => ['/environments'],
+  'POST /environments': () => ['/environments', { name: crypto.randomUUID() }],
+  'PATCH /environments/{id}': ({ environment }) => [`/environments/${environment}`, { description: ISO() }],
+  'DELETE /environments/{id}': ({ environment }) => [`/environments/${environment}`],
+  'POST /environments/{id}/default': ({ environment }) => [`/environments/${environment}/default`],
+  'POST /environments/{id}/toggles': ({ environment }) => [
+    `/environments/${environment}/toggles`,
+    { git: true },
+  ],
+  'POST /environments/{id}/vars': ({ environment }) => [
+    `/environments/${environment}/vars`,
+    { name: 'A', value: ISO() },
+  ],
+  'DELETE /environments/{id}/vars/{name}': ({ environment }) => [`/environments/${environment}/vars/A`],
+  'PUT /environments/{id}/files': ({ environment }) => [
+    `/environments/${environment}/files`,
+    { path: '~/notes', content: ISO() },
+  ],
+  'DELETE /environments/{id}/files': ({ environment }) => [`/environments/${environment}/files?path=~/notes`],
+  'POST /environments/{id}/repos': ({ environment }) => [
+    `/environments/${environment}/repos`,
+    { repo: 'a/b', ref: 'main' },
+  ],
+  'DELETE /environments/{id}/repos': ({ environment }) => [`/environments/${environment}/repos?repo=a/b`],
+  'POST /environments/{id}/upgrade': ({ environment }) => [`/environments/${environment}/upgrade`],
   'GET /audit': () => ['/audit'],
   'GET /audit/chain': () => ['/audit/chain'],
   'POST /audit': ({ box }) => ['/audit', { kind: 'exec', boxId: box }],

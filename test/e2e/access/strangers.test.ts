@@ -37,7 +37,7 @@ t.test('what exists in another workspace looks like what does not exist', async 
   const missing: Target = {
     ...{ box: newUuid(), snapshot: newId('snapshot'), command: newId('process'), key: newId('apiKey') },
     ...{ operation: newId('operation'), session: newId('session'), member: newId('user') },
-    ...{ enrollment: newId('enrollment'), share: newId('portShare') },
+    ...{ enrollment: newId('enrollment'), share: newId('portShare'), environment: newId('environment') },
     ...{ workspaceName: 'tested', workspace: newId('workspace') },
   }
   const ids = [...Object.values(existing), ...Object.values(missing)]

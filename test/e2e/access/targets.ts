@@ -13,7 +13,7 @@ const DESTRUCTIVE = [
   ...['DELETE /snapshots/{id}', 'POST /snapshots/{id}/template', 'DELETE /snapshots/{id}/template'],
   ...['DELETE /boxes/{id}/commands', 'DELETE /boxes/{id}/commands/{commandId}'],
   ...['DELETE /sessions/{id}', 'DELETE /keys/{id}', 'DELETE /members/{id}', 'PATCH /members/{id}'],
-  'DELETE /port-shares/{id}',
+  ...['DELETE /port-shares/{id}', 'DELETE /environments/{id}'],
 ]
 
 export function createTargets(
@@ -86,6 +86,12 @@ export function createTargets(
     return json.enrollment?.id ?? newId('enrollment')
   }
 
+  async function addEnvironment(key: string): Promise<string> {
+    const { json } = await api('POST', '/environments', { name: crypto.randomUUID() }, { key })
+    // A contractor cannot create one.
+    return json.environment?.id ?? newId('environment')
+  }
+
   let port = 8000
 
   /** A port has one link. */
@@ -105,6 +111,7 @@ export function createTargets(
     return {
       ...{ box, snapshot, command, workspaceName, workspace: user.workspaceId },
       ...operation,
+      environment: await addEnvironment(key),
       enrollment: await addEnrollment(user),
       share: await addShare(key, box),
       session: (await credentials.addSession(user)).id,
@@ -122,6 +129,7 @@ export function createTargets(
     if (route.includes('/commands')) return { ...target, command: await addCommand(target.box) }
     if (route.includes('/sessions/')) return { ...target, session: (await credentials.addSession(user)).id }
     if (route.includes('/port-shares/')) return { ...target, share: await addShare(key, target.box) }
+    if (route.includes('/environments/')) return { ...target, environment: await addEnvironment(key) }
     if (route.includes('/keys/')) return { ...target, key: (await credentials.addKey(user)).id }
     if (route.includes('/members/'))
       return { ...target, member: (await credentials.addUser(user.workspaceId, 'member')).id }

@@ -18,6 +18,7 @@ import type { Provider } from '../../../coordinator/providers/provider.ts'
 import { createProviders } from '../../../coordinator/providers/regions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
+import { createTestBoxHooks } from '../box-hooks.ts'
 import type { FakeInfrastructure } from '../fake-infrastructure.ts'
 import type { KillablePoint } from './faults.ts'
 import { createKillableDriver } from './killable-driver.ts'
@@ -73,11 +74,19 @@ export function createSimulatedCoordinator(
     ingest: { apply: async () => undefined },
     disconnectGraceMs: 0,
   })
-  const shared = { db, clock: systemClock, admit: createAdmit(), schedule: lifecycle.schedule }
-  const snapshots = createSnapshots({ ...options, scheduleBox: lifecycle.schedule, finalSnapshots })
+  const hooks = createTestBoxHooks(db)
+  const { boxSecrets } = hooks
+  const shared = { db, clock: systemClock, boxSecrets, admit: createAdmit(), schedule: lifecycle.schedule }
+  const snapshots = createSnapshots({
+    ...options,
+    boxSecrets,
+    scheduleBox: lifecycle.schedule,
+    finalSnapshots,
+  })
   lifecycle.onChange(snapshots.onBoxChange)
   const boxes = createBoxService({
     ...shared,
+    ...hooks,
     finder: createBoxFinder(db),
     regions: providers,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,

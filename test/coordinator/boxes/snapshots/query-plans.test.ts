@@ -1,5 +1,6 @@
 // Requests and jobs of snapshots read only the index entries of the rows that they need.
 import t from 'tap'
+import { NO_BOX_SECRETS } from '../../../../coordinator/boxes/box-hooks.ts'
 import { createSnapshotService } from '../../../../coordinator/boxes/snapshots/service.ts'
 import { isWaitingForSnapshot, releaseSource } from '../../../../coordinator/boxes/sources/sources.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
@@ -16,7 +17,7 @@ onEachDatabase(t, async (t, newDb) => {
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
     const options = { db, clock, boxes, admit: createAdmit(), schedule: () => undefined, limit: 1 }
-    const service = createSnapshotService(options)
+    const service = createSnapshotService({ ...options, boxSecrets: NO_BOX_SECRETS })
     await readPlans()
     await service.list(owner)
     const plans = await readPlans()

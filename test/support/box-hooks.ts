@@ -1,0 +1,13 @@
+// The hooks of new boxes for tests that start only some parts: environments without files, and no secrets.
+import { type BoxEnvironments, type BoxSecrets, NO_BOX_SECRETS } from '../../coordinator/boxes/box-hooks.ts'
+import { createEnvironments } from '../../coordinator/boxes/environments/box-environments.ts'
+import type { Db } from '../../coordinator/db/open.ts'
+import { type Clock, systemClock } from '../../shared/clock.ts'
+
+export const createTestBoxHooks = (
+  db: Db,
+  clock: Clock = systemClock,
+): { boxEnvironments: BoxEnvironments; boxSecrets: BoxSecrets } => ({
+  boxEnvironments: createEnvironments({ db, clock, files: { read: async () => new Map() } }),
+  boxSecrets: NO_BOX_SECRETS,
+})
