@@ -34,9 +34,9 @@ export interface BoxEnvironments {
 
 export interface BoxSecrets {
   /**
-   * Mounts what the source had and what the channels of the environment name, as far as grants allow it and the names are free.
-   * Has no effect on a restricted box. Also called when the box gets another version of its environment.
-   * @returns the value of the column mount_vars, which the caller writes
+   * Mounts what the source had and what the channels of the environment name, as far as grants allow it, under variables that
+   * have no secret yet. No-op for a restricted box. Also for a box that exists, whose row the caller has locked.
+   * @returns the value of the column mount_vars for all mounts of the box, which the caller writes
    */
   onCreate(
     trx: Trx,
@@ -45,10 +45,13 @@ export interface BoxSecrets {
   ): Promise<string>
   /** The mounts of a box, for a snapshot or a fork. */
   listCarried(trx: Trx, boxId: string): Promise<CarriedMount[]>
-}
-
-/** For what runs without secrets. */
-export const NO_BOX_SECRETS: BoxSecrets = {
-  onCreate: async (_trx, box) => box.mount_vars,
-  listCarried: async () => [],
+  /**
+   * Mounts a secret under its name on a box, whose row the caller has locked, unless the box has the secret.
+   * @returns problem: why the box may not use the secret, as a part of a sentence
+   */
+  mountForRepo(
+    trx: Trx,
+    box: BoxRow,
+    secretName: string,
+  ): Promise<{ placeholder: string; hosts: readonly string[] } | { problem: string }>
 }

@@ -1,19 +1,21 @@
 // The variables of boxes at their agents. A module before those whose requests change the variables.
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
-import { createEnvironmentSender } from './environment-sender.ts'
+import { createEnvironmentSender, type EnvironmentSender } from './environment-sender.ts'
 
-export type BoxEnvironmentChanges = {
+export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'whenSent'> & {
   /** Call it after the commit of a change of what a box gets from its environment, its variables or its mounts. */
   onChange(boxId: string): void
   /** The listener is called after each change. Returns a function that removes it. */
   subscribe(listener: (boxId: string) => void): () => void
 }
 
-export function boxEnvironmentModule({ db, log, tunnels }: ModuleBase & { tunnels: Tunnels }) {
-  const sender = createEnvironmentSender({ db, tunnels, log })
+export function boxEnvironmentModule({ db, clock, log, tunnels }: ModuleBase & { tunnels: Tunnels }) {
+  const sender = createEnvironmentSender({ db, clock, tunnels, log })
   const listeners = new Set<(boxId: string) => void>()
   const boxEnvironment: BoxEnvironmentChanges = {
+    getBrokerTest: sender.getBrokerTest,
+    whenSent: sender.whenSent,
     onChange(boxId) {
       sender.onChange(boxId)
       for (const listener of listeners) listener(boxId)

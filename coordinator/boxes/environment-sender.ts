@@ -1,7 +1,10 @@
 // Sends the variables of a box to its agent when it connects and after each change: an API key among them makes a coding
-// agent ready. Commands and prompts have the variables in their own requests.
+// agent ready. Commands and prompts have the variables in their own requests. Also sends what the agent needs to connect
+// programs to the broker of secrets, and stores the result of its test.
 import type { Logger } from 'pino'
-import type { AgentEnvironment } from '../../shared/api/prompts.ts'
+import { type AgentEnvironment, agentEnvironmentResponseSchema } from '../../shared/api/prompts.ts'
+import type { BrokerTest } from '../../shared/api/secrets.ts'
+import { type Clock, systemClock, toTimestamp } from '../../shared/clock.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Db } from '../db/open.ts'
 import { findVariableColumns } from './store/boxes.ts'
@@ -10,10 +13,15 @@ import { getBoxVariables } from './variables.ts'
 export type EnvironmentSender = {
   /** Call it after the commit of a change. */
   onChange(boxId: string): void
+  /** The latest test of the agent that is connected. */
+  getBrokerTest(boxId: string): BrokerTest
+  /** Resolves when no change is being sent to the agent of the box: the latest one has been sent, or has failed. */
+  whenSent(boxId: string): Promise<void>
   close(): void
 }
 
-const RESPONSE_TIMEOUT_MS = 10_000
+/** The agent tests the broker before it responds. */
+const RESPONSE_TIMEOUT_MS = 30_000
 /** An agent of an earlier version does not have the route. */
 const NOT_FOUND = 404
 
@@ -21,12 +29,19 @@ export function createEnvironmentSender(options: {
   db: Db
   tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
   log: Pick<Logger, 'warn'>
+  clock?: Clock
+  /** What the agent needs to connect programs to the broker; null: the box has no secrets. Default: null. */
+  findBroker?(boxId: string): Promise<AgentEnvironment['broker']>
 }): EnvironmentSender {
-  const { db, tunnels, log } = options
+  const { db, tunnels, log, clock = systemClock, findBroker = async () => null } = options
   /** The boxes whose variables are being sent. true: the variables have changed since they were read. */
   const sending = new Map<string, boolean>()
+  /** The boxes whose variables are being sent, until the last of these requests. */
+  const sent = new Map<string, Promise<void>>()
   /** The boxes whose variables changed while the agent was disconnected: it may have variables that were removed. */
   const changed = new Set<string>()
+  /** The boxes with a connected agent that has tested the broker. */
+  const tests = new Map<string, BrokerTest>()
 
   async function send(boxId: string): Promise<void> {
     const tunnel = tunnels.current(boxId)
@@ -39,21 +54,34 @@ export function createEnvironmentSender(options: {
     const env = getBoxVariables(row)
     // A new agent has no variables.
     if (Object.keys(env).length === 0 && !changed.has(boxId)) return
-    const content: AgentEnvironment = { env }
-    const { status } = await tunnel.call({
+    const broker = await findBroker(boxId)
+    const content: AgentEnvironment = { env, broker: broker ?? null }
+    const { status, body } = await tunnel.call({
       method: 'PUT',
       path: '/environment',
       body: JSON.stringify(content),
       timeoutMs: RESPONSE_TIMEOUT_MS,
     })
     changed.delete(boxId)
+    storeTest(boxId, status < 300 && broker ? body : null)
     if (status >= 300 && status !== NOT_FOUND)
       log.warn({ boxId, status }, 'the agent has refused the variables of its box')
   }
 
+  /** @param body the response of an agent with secrets; an agent of an earlier version does not test the broker */
+  function storeTest(boxId: string, body: Buffer | null): void {
+    const test = body && parseTest(body)
+    if (!test || tunnels.current(boxId) === undefined) tests.delete(boxId)
+    else tests.set(boxId, { ...test, checkedAt: toTimestamp(clock.now()) })
+  }
+
   /** One request at a time per box, so that the last one has the newest variables. */
-  async function sendLatest(boxId: string): Promise<void> {
+  function sendLatest(boxId: string): void {
     if (sending.has(boxId)) return void sending.set(boxId, true)
+    sent.set(boxId, sendUntilLatest(boxId))
+  }
+
+  async function sendUntilLatest(boxId: string): Promise<void> {
     do {
       sending.set(boxId, false)
       await send(boxId).catch((err: unknown) => {
@@ -63,15 +91,37 @@ export function createEnvironmentSender(options: {
       })
     } while (sending.get(boxId) === true)
     sending.delete(boxId)
+    sent.delete(boxId)
   }
 
-  const onConnected = ({ boxId }: { boxId: string }) => void sendLatest(boxId)
+  const onConnected = ({ boxId }: { boxId: string }) => {
+    tests.delete(boxId)
+    sendLatest(boxId)
+  }
+  const onDisconnected = (boxId: string) => void tests.delete(boxId)
   tunnels.on('connected', onConnected)
+  tunnels.on('disconnected', onDisconnected)
   return {
     onChange(boxId) {
       changed.add(boxId)
-      void sendLatest(boxId)
+      sendLatest(boxId)
     },
-    close: () => tunnels.off('connected', onConnected),
+    whenSent: async (boxId) => sent.get(boxId),
+    getBrokerTest: (boxId) => tests.get(boxId) ?? UNKNOWN,
+    close() {
+      tunnels.off('connected', onConnected)
+      tunnels.off('disconnected', onDisconnected)
+    },
+  }
+}
+
+const UNKNOWN: BrokerTest = { state: 'unknown', message: null, checkedAt: null }
+
+/** The agent is not trusted. undefined: the response has no valid test. */
+function parseTest(body: Buffer): Pick<BrokerTest, 'state' | 'message'> | undefined {
+  try {
+    return agentEnvironmentResponseSchema.parse(JSON.parse(body.toString())).broker ?? undefined
+  } catch {
+    return undefined
   }
 }

@@ -31,7 +31,7 @@ export type BoxesModuleContext = ModuleBase & {
   portShares: { onBoxDelete: DeletionHook }
   boxEnvironment: Pick<BoxEnvironmentChanges, 'onChange'>
   boxEnvironments: BoxEnvironments
-  boxSecrets: BoxSecrets
+  boxSecrets: BoxSecrets & { onBoxDelete: DeletionHook }
 }
 
 export function boxesModule(context: BoxesModuleContext) {
@@ -64,7 +64,9 @@ export function boxesModule(context: BoxesModuleContext) {
     latestHeartbeat: heartbeats.latest,
     async beforeDelete(...deletion) {
       await portShares.onBoxDelete(...deletion)
+      // The final snapshot has the mounts of the box.
       await snapshots.onBoxDelete(...deletion)
+      await boxSecrets.onBoxDelete(...deletion)
     },
   })
   const changes = { db, clock, boxes, admit, schedule }

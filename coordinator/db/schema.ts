@@ -591,8 +591,6 @@ export type SecretUseRow = {
   secret_id: string
   workspace_id: string
   box_id: string
-  /** The name of the box. */
-  hostname: string
   host: string
   first_at: number
   last_at: number

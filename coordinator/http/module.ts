@@ -5,6 +5,7 @@ import type { Config } from '../base/config.ts'
 import type { Db } from '../db/open.ts'
 import type { Tables } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import type { Actor } from './actor.ts'
 import type { HostHandler } from './host-handler.ts'
 import type { PublicRoute } from './public-routes.ts'
 import type { Route } from './route.ts'
@@ -19,6 +20,8 @@ export type ModuleRegistry = {
   deleteOfBox(trx: Trx, boxId: string): Promise<void>
   /** Removes what the modules store for a box and a restricted box may not have. */
   restrictBox(trx: Trx, boxId: string): Promise<void>
+  /** See Module.removeMember. */
+  removeMember(trx: Trx, member: RemovedMember): Promise<void>
   /** See Module.prepareBox. */
   prepareBox(boxId: string, signal: AbortSignal): Promise<void>
   listWorkspaceTables(): readonly WorkspaceTable[]
@@ -73,6 +76,9 @@ export type Metric = {
   collect(): Promise<ReadonlyMap<string, number> | null> | ReadonlyMap<string, number>
 }
 
+/** The actor removes the user from its workspace. */
+export type RemovedMember = { actor: Actor; userId: string }
+
 /** `name` completes "failed to …" in the log. */
 export type CloseStep = {
   name: string
@@ -105,6 +111,8 @@ export type Module = {
   readonly deleteOfBox?: (trx: Trx, boxId: string) => Promise<unknown>
   /** Removes what a restricted box may not have. The caller has locked the box, and sets its column. */
   readonly restrictBox?: (trx: Trx, boxId: string) => Promise<unknown>
+  /** Runs when a member is removed, before the workspace is locked: it may lock boxes. A refused removal is rolled back. */
+  readonly removeMember?: (trx: Trx, member: RemovedMember) => Promise<unknown>
   /**
    * Runs when the agent has connected after a start of the box, before the box is running. An error repeats the step, so what a
    * retry cannot mend must not be thrown.

@@ -1,4 +1,5 @@
 // Reads users, keys and workspaces for other rooms, which do not use the store of this room.
 export { findKey } from './store/keys.ts'
+export { findMember, findMemberByEmail } from './store/members.ts'
 export { findFirstOwnerId, findRole, listUserNames } from './store/users.ts'
 export { findWorkspace } from './store/workspaces.ts'

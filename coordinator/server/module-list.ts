@@ -1,7 +1,7 @@
 // The modules of a coordinator: creates them in order, and starts, drains and closes them.
 import type { CleanupStack } from '../base/cleanup-stack.ts'
 import type { Trx } from '../db/transaction.ts'
-import type { Module, ModuleRegistry, SealedColumn, WorkspaceTable } from '../http/module.ts'
+import type { Module, ModuleRegistry, RemovedMember, SealedColumn, WorkspaceTable } from '../http/module.ts'
 
 export class ModuleList implements ModuleRegistry {
   readonly #modules: Module[] = []
@@ -31,6 +31,10 @@ export class ModuleList implements ModuleRegistry {
 
   readonly restrictBox = async (trx: Trx, boxId: string): Promise<void> => {
     for (const { restrictBox } of this.#modules) await restrictBox?.(trx, boxId)
+  }
+
+  readonly removeMember = async (trx: Trx, member: RemovedMember): Promise<void> => {
+    for (const { removeMember } of this.#modules) await removeMember?.(trx, member)
   }
 
   readonly prepareBox = async (boxId: string, signal: AbortSignal): Promise<void> => {

@@ -12,7 +12,6 @@ import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
 import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
-import { NO_BOX_SECRETS } from '../boxes/box-hooks.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
 import { boxEnvironmentModule } from '../boxes/environment-module.ts'
@@ -30,6 +29,7 @@ import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
 import { createRestrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
+import { secretsModule } from '../boxes/secrets/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
 import { teamModule } from '../boxes/team/module.ts'
 import type { DiskReserve } from '../db/disk-reserve.ts'
@@ -136,7 +136,6 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf: createRestrictBoxesOf(modules),
     upgradedBoxes,
-    boxSecrets: NO_BOX_SECRETS,
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),
   }
@@ -165,6 +164,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(tunnelModule)
     .add(lifecycleModule)
     .add(boxEnvironmentModule)
+    .add(secretsModule)
     .add(environmentsModule)
     .add(snapshotJobsModule)
     .add(portsModule)

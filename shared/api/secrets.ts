@@ -175,19 +175,17 @@ export type BrokerTest = z.infer<typeof secretMountListSchema>['broker']
 export const secretMountResponseSchema = z.object({ mount: secretMountSchema })
 
 export const mountSecretRequestSchema = z
-  .union([
-    z.strictObject({ secretId: z.string(), envName: envNameSchema }),
-    z.strictObject({
-      name: nameSchema,
-      value: valueSchema,
-      envName: envNameSchema,
-      hosts: hostsSchema.optional(),
-      description: descriptionSchema.nullish(),
-    }),
-  ])
+  .strictObject({
+    secretId: z.string().optional(),
+    name: nameSchema.optional(),
+    value: valueSchema.optional(),
+    envName: envNameSchema,
+    hosts: hostsSchema.optional(),
+    description: descriptionSchema.nullish(),
+  })
   .meta({
     id: 'MountSecret',
     description:
-      'secretId of an existing secret, or the name and value of a new one, which is granted to this box',
+      'secretId and envName for an existing secret; or name, value and envName, and optionally hosts and description, for a new one, which is granted to this box',
   })
 export type MountSecretRequest = z.infer<typeof mountSecretRequestSchema>

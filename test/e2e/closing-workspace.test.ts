@@ -42,6 +42,7 @@ t.test('the life of a workspace', async (t) => {
   await send('POST', `/boxes/${plum}/suspend`)
   await waitForState(plum, 'suspended')
   const snapshot: string = (await send('POST', '/snapshots', { boxId: fig, name: 'a' })).json.snapshot.id
+  const secret: string = (await send('POST', '/secrets', { name: 'A', value: 'a' })).json.secret.id
   await waitUntil('no job is left', async () => {
     const [jobs, snapshotJobs] = await Promise.all([
       db.selectFrom('jobs').select('box_id').execute(),
@@ -85,6 +86,9 @@ t.test('the life of a workspace', async (t) => {
       'POST /snapshots': ['/snapshots', { boxId: fig, name: 'b' }],
       'POST /snapshots/{id}/restore': [`/snapshots/${snapshot}/restore`, {}],
       'POST /snapshots/{id}/template': [`/snapshots/${snapshot}/template`, { name: 'b' }],
+      'POST /secrets': ['/secrets', { name: 'B', value: 'b' }],
+      'POST /secrets/{id}/grants': [`/secrets/${secret}/grants`, { boxId: fig }],
+      'POST /boxes/{id}/secrets': [`/boxes/${fig}/secrets`, { secretId: secret, envName: 'A' }],
       'POST /keys': ['/keys', { name: 'b' }],
       'POST /members': ['/members', { email: 'ada@example.com', role: 'member' }],
       'PATCH /workspace/policies': ['/workspace/policies', { memberBoxLimit: 3 }],

@@ -77,6 +77,7 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
   const box = (await api('POST', '/boxes', {})).json.box.id
   await waitForState(box, 'running')
   await fillBoxes(db, { boxId: box, ...size })
+  const { id: secret } = (await api('POST', '/secrets', { name: 'TOKEN', value: 'a' })).json.secret
   const list = await api('GET', `/boxes/${box}/commands?limit=1`)
   const target: Target = {
     box,
@@ -86,6 +87,9 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     environment: newId('environment'),
     enrollment: newId('enrollment'),
     share: newId('portShare'),
+    secret,
+    grant: newId('secretGrant'),
+    mount: newId('secretMount'),
     session: session.sessionId,
     key: (await db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow()).id,
     member: session.userId,

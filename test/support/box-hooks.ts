@@ -1,8 +1,14 @@
 // The hooks of new boxes for tests that start only some parts: environments without files, and no secrets.
-import { type BoxEnvironments, type BoxSecrets, NO_BOX_SECRETS } from '../../coordinator/boxes/box-hooks.ts'
+import type { BoxEnvironments, BoxSecrets } from '../../coordinator/boxes/box-hooks.ts'
 import { createEnvironments } from '../../coordinator/boxes/environments/box-environments.ts'
 import type { Db } from '../../coordinator/db/open.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
+
+export const NO_BOX_SECRETS: BoxSecrets = {
+  onCreate: async (_trx, box) => box.mount_vars,
+  listCarried: async () => [],
+  mountForRepo: async () => ({ problem: 'there are no secrets' }),
+}
 
 export const createTestBoxHooks = (
   db: Db,

@@ -1,6 +1,5 @@
 // A lifecycle service with snapshots that tests can restart without closing it, as after kill -9.
 import type { Test } from 'tap'
-import { NO_BOX_SECRETS } from '../../coordinator/boxes/box-hooks.ts'
 import type { Lifecycle } from '../../coordinator/boxes/lifecycle/lifecycle.ts'
 import { createSnapshotService, type SnapshotService } from '../../coordinator/boxes/snapshots/service.ts'
 import {
@@ -13,6 +12,7 @@ import { createAdmit } from '../../coordinator/identity/admission/admit.ts'
 import { type Providers, serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
+import { NO_BOX_SECRETS } from './box-hooks.ts'
 import type { FakeInfrastructure } from './fake-infrastructure.ts'
 import { createRestartableLifecycle } from './restartable-lifecycle.ts'
 

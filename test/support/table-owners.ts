@@ -82,6 +82,11 @@ export const READERS: readonly TableAccess[] = [
     reason: 'joins the owner of the box to each request of a viewer',
   },
   {
+    dir: 'boxes/secrets',
+    tables: ['boxes', 'users'],
+    reason: 'joins the box and its owner to each request with a secret',
+  },
+  {
     dir: 'server/backup',
     tables: ['boxes', 'jobs', 'snapshots'],
     reason: 'lists what belongs to a backup',

@@ -223,7 +223,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
     ],
     secret_uses: [
       {
-        ...{ secret_id: id('sec'), ...ofWorkspace, box_id: box.id, hostname: 'fig', host: 'example.com' },
+        ...{ secret_id: id('sec'), ...ofWorkspace, box_id: box.id, host: 'example.com' },
         ...{ first_at: now, last_at: now, count: 1 },
       },
     ],

@@ -139,7 +139,6 @@ async function createSecrets(db: Kysely<unknown>): Promise<void> {
     .addColumn('secret_id', 'text', (c) => c.notNull().references('secrets.id'))
     .addColumn('workspace_id', 'text', (c) => c.notNull())
     .addColumn('box_id', 'text', (c) => c.notNull())
-    .addColumn('hostname', 'text', (c) => c.notNull())
     .addColumn('host', 'text', (c) => c.notNull())
     .addColumn('first_at', 'bigint', (c) => c.notNull())
     .addColumn('last_at', 'bigint', (c) => c.notNull())

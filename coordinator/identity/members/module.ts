@@ -1,5 +1,5 @@
 // The members of workspaces (spec §2.3, §5.7).
-import type { Module, ModuleBase } from '../../http/module.ts'
+import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
@@ -10,17 +10,19 @@ export type MembersModuleContext = ModuleBase & {
   mailer: Mailer
   openRequests: Pick<OpenRequests, 'accessChanged'>
   restrictBoxesOf: MemberServiceOptions['restrictBoxesOf']
+  modules: Pick<ModuleRegistry, 'removeMember'>
   /** `public`: the origin at which clients reach the coordinator. */
   urls: { public: string }
 }
 
 export function membersModule(context: MembersModuleContext) {
-  const { config, db, clock, mailer, openRequests, restrictBoxesOf, urls } = context
+  const { config, db, clock, mailer, openRequests, restrictBoxesOf, modules, urls } = context
   const members: MemberService = createMemberService({
     db,
     clock,
     openRequests,
     restrictBoxesOf,
+    onRemove: modules.removeMember,
     sendMail: config.smtpUrl === null ? null : mailer.send,
     publicUrl: urls.public,
   })

@@ -9,6 +9,7 @@ import type { Db } from '../../db/open.ts'
 import type { UserRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import type { RemovedMember } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { endSessionsOfUser } from '../sessions/end-sessions.ts'
@@ -45,6 +46,8 @@ export type MemberServiceOptions = {
     userId: string,
     by: { actor: Actor; now: number },
   ): Promise<void>
+  /** Removes what only the membership allows. Locks boxes, like restrictBoxesOf(). */
+  onRemove?(trx: Trx, member: RemovedMember): Promise<void>
 }
 
 /** Throws not_found for an id that is unknown or malformed. */
@@ -62,7 +65,7 @@ export type MemberService = {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createMemberService(options: MemberServiceOptions): MemberService {
-  const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf } = options
+  const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf, onRemove } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
     const { workspaceId } = actor
@@ -138,6 +141,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       )
     assertMemberId(id)
     await transaction(db, async (trx, onCommit) => {
+      await onRemove?.(trx, { actor, userId: id })
       const now = clock.now()
       await confirmActor(trx, actor, now)
       if (await isRemovedMember(trx, workspaceId, id)) return

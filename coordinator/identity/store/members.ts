@@ -27,6 +27,13 @@ export const listMembers = (db: Db | Trx, workspaceId: string): Promise<MemberRo
 export const findMember = (db: Db | Trx, workspaceId: string, id: string): Promise<MemberRow | undefined> =>
   selectMembers(db, workspaceId).where('users.id', '=', id).executeTakeFirst()
 
+export const findMemberByEmail = (
+  db: Db | Trx,
+  workspaceId: string,
+  email: string,
+): Promise<MemberRow | undefined> =>
+  selectMembers(db, workspaceId).where('users.email', '=', email).executeTakeFirst()
+
 export async function isRemovedMember(trx: Trx, workspaceId: string, id: string): Promise<boolean> {
   const row = await trx
     .selectFrom('users')

@@ -12,6 +12,10 @@ export type Target = {
   enrollment: string
   /** A link to a port of the box. */
   share: string
+  /** A secret that is granted to the box and mounted on it. */
+  secret: string
+  grant: string
+  mount: string
   session: string
   key: string
   member: string
@@ -24,6 +28,7 @@ type Request = (target: Target) => [path: string, body?: object | string]
 const ISO = () => new Date().toISOString()
 const PROCESS = 'p_000000000000000000000000'
 const RUN = 'run_000000000000000000000000'
+export const newSecretName = () => `S_${crypto.randomUUID().replaceAll('-', '').toUpperCase()}`
 
 const controlRequests: Record<string, Request> = {
   'GET /me': () => ['/me'],
@@ -66,6 +71,21 @@ const controlRequests: Record<string, Request> = {
     { name: `base-${snapshot}` },
   ],
   'DELETE /snapshots/{id}/template': ({ snapshot }) => [`/snapshots/${snapshot}/template`],
+  'GET /secrets': () => ['/secrets'],
+  'POST /secrets': () => ['/secrets', { name: newSecretName(), value: 'value' }],
+  'PATCH /secrets/{id}': ({ secret }) => [`/secrets/${secret}`, { value: 'other' }],
+  'DELETE /secrets/{id}': ({ secret }) => [`/secrets/${secret}`],
+  'POST /secrets/{id}/grants': ({ secret, box }) => [`/secrets/${secret}/grants`, { boxId: box }],
+  'DELETE /secrets/{id}/grants/{grantId}': ({ secret, grant }) => [
+    `/secrets/${secret}/grants/${grant}?widen=1`,
+  ],
+  'GET /secrets/{id}/usage': ({ secret }) => [`/secrets/${secret}/usage`],
+  'GET /boxes/{id}/secrets': ({ box }) => [`/boxes/${box}/secrets`],
+  'POST /boxes/{id}/secrets': ({ box, secret }) => [
+    `/boxes/${box}/secrets`,
+    { secretId: secret, envName: newSecretName() },
+  ],
+  'DELETE /boxes/{id}/secrets/{mountId}': ({ box, mount }) => [`/boxes/${box}/secrets/${mount}`],
   'GET /operations/{id}': ({ operation }) => [`/operations/${operation}`],
   'GET /environments': () => ['/environments'],
   'POST /environments': () => ['/environments', { name: crypto.randomUUID() }],

@@ -38,6 +38,7 @@ t.test('what exists in another workspace looks like what does not exist', async 
     ...{ box: newUuid(), snapshot: newId('snapshot'), command: newId('process'), key: newId('apiKey') },
     ...{ operation: newId('operation'), session: newId('session'), member: newId('user') },
     ...{ enrollment: newId('enrollment'), share: newId('portShare'), environment: newId('environment') },
+    ...{ secret: newId('secret'), grant: newId('secretGrant'), mount: newId('secretMount') },
     ...{ workspaceName: 'tested', workspace: newId('workspace') },
   }
   const ids = [...Object.values(existing), ...Object.values(missing)]

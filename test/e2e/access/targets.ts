@@ -3,7 +3,7 @@ import { newId } from '../../../shared/ids.ts'
 import type { TestCoordinator } from '../../support/coordinator.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import type { createCredentials, User } from './credentials.ts'
-import type { Target } from './requests.ts'
+import { newSecretName, type Target } from './requests.ts'
 
 type Owner = { user: User; key: string; workspaceName: string }
 
@@ -14,6 +14,8 @@ const DESTRUCTIVE = [
   ...['DELETE /boxes/{id}/commands', 'DELETE /boxes/{id}/commands/{commandId}'],
   ...['DELETE /sessions/{id}', 'DELETE /keys/{id}', 'DELETE /members/{id}', 'PATCH /members/{id}'],
   ...['DELETE /port-shares/{id}', 'DELETE /environments/{id}'],
+  ...['DELETE /secrets/{id}', 'DELETE /secrets/{id}/grants/{grantId}'],
+  'DELETE /boxes/{id}/secrets/{mountId}',
 ]
 
 export function createTargets(
@@ -101,6 +103,17 @@ export function createTargets(
     return json.share.id
   }
 
+  /** A contractor has none. */
+  async function addSecret(key: string, box: string): Promise<Pick<Target, 'secret' | 'grant' | 'mount'>> {
+    const name = newSecretName()
+    const body = { name, value: 'value', hosts: ['api.example.com'], grants: [{ boxId: box }] }
+    const { secret } = (await api('POST', '/secrets', body, { key })).json
+    if (!secret) return { secret: newId('secret'), grant: newId('secretGrant'), mount: newId('secretMount') }
+    const mounting = { secretId: secret.id, envName: name }
+    const { mount } = (await api('POST', `/boxes/${box}/secrets`, mounting, { key })).json
+    return { secret: secret.id, grant: secret.grants[0].id, mount: mount.id }
+  }
+
   async function add({ user, key, workspaceName }: Owner): Promise<Target & { deletedBox: string }> {
     const box = await addBox(key)
     const [snapshot, command, operation] = [
@@ -114,6 +127,7 @@ export function createTargets(
       environment: await addEnvironment(key),
       enrollment: await addEnrollment(user),
       share: await addShare(key, box),
+      ...(await addSecret(key, box)),
       session: (await credentials.addSession(user)).id,
       key: (await credentials.addKey(user)).id,
       member: (await credentials.addUser(user.workspaceId, 'member')).id,
@@ -130,6 +144,7 @@ export function createTargets(
     if (route.includes('/sessions/')) return { ...target, session: (await credentials.addSession(user)).id }
     if (route.includes('/port-shares/')) return { ...target, share: await addShare(key, target.box) }
     if (route.includes('/environments/')) return { ...target, environment: await addEnvironment(key) }
+    if (route.includes('/secrets')) return { ...target, ...(await addSecret(key, target.box)) }
     if (route.includes('/keys/')) return { ...target, key: (await credentials.addKey(user)).id }
     if (route.includes('/members/'))
       return { ...target, member: (await credentials.addUser(user.workspaceId, 'member')).id }

@@ -1,12 +1,12 @@
 // Requests and jobs of snapshots read only the index entries of the rows that they need.
 import t from 'tap'
-import { NO_BOX_SECRETS } from '../../../../coordinator/boxes/box-hooks.ts'
 import { createSnapshotService } from '../../../../coordinator/boxes/snapshots/service.ts'
 import { isWaitingForSnapshot, releaseSource } from '../../../../coordinator/boxes/sources/sources.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { createLeases } from '../../../../coordinator/jobs/leases.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
+import { NO_BOX_SECRETS } from '../../../support/box-hooks.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
 import { createOwner, createTestBoxService } from '../../../support/workspace.ts'
