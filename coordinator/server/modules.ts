@@ -29,6 +29,7 @@ import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
 import { createRestrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
+import { authoritiesModule } from '../boxes/secrets/authorities-module.ts'
 import { secretsModule } from '../boxes/secrets/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
 import { teamModule } from '../boxes/team/module.ts'
@@ -162,6 +163,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(processSnapshotsModule)
     .add(reportsModule)
     .add(tunnelModule)
+    .add(authoritiesModule)
     .add(lifecycleModule)
     .add(boxEnvironmentModule)
     .add(secretsModule)
