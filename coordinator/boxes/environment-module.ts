@@ -2,6 +2,8 @@
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createEnvironmentSender, type EnvironmentSender } from './environment-sender.ts'
+import { createBrokerSettings } from './secrets/broker-settings.ts'
+import type { WorkspaceAuthorities } from './secrets/types.ts'
 
 export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'whenSent'> & {
   /** Call it after the commit of a change of what a box gets from its environment, its variables or its mounts. */
@@ -10,8 +12,15 @@ export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'w
   subscribe(listener: (boxId: string) => void): () => void
 }
 
-export function boxEnvironmentModule({ db, clock, log, tunnels }: ModuleBase & { tunnels: Tunnels }) {
-  const sender = createEnvironmentSender({ db, clock, tunnels, log })
+export type BoxEnvironmentModuleContext = ModuleBase & {
+  tunnels: Tunnels
+  workspaceAuthorities: Pick<WorkspaceAuthorities, 'getCertificate'>
+}
+
+export function boxEnvironmentModule(context: BoxEnvironmentModuleContext) {
+  const { db, clock, log, tunnels, workspaceAuthorities: authorities } = context
+  const findBroker = createBrokerSettings({ db, authorities })
+  const sender = createEnvironmentSender({ db, clock, tunnels, log, findBroker })
   const listeners = new Set<(boxId: string) => void>()
   const boxEnvironment: BoxEnvironmentChanges = {
     getBrokerTest: sender.getBrokerTest,
