@@ -13,6 +13,8 @@ import type { AgentConfig } from './config.ts'
 import { createCoordinatorAccess, createCoordinatorConnections } from './coordinator-connections.ts'
 import { Desktop } from './desktop/desktop.ts'
 import { createViewers } from './desktop/viewers.ts'
+import { createGit } from './environment/git.ts'
+import { createRepos } from './environment/repos.ts'
 import { openCommands } from './exec/commands.ts'
 import { baseEnvironment, createEnvironmentFactory } from './exec/environment.ts'
 import { openMachine } from './machine/machine.ts'
@@ -104,6 +106,8 @@ export async function startAgent(
   const createBrowserEnv = createEnvironmentFactory(baseEnv)
   const desktop = await Desktop.open({ ...common, createBrowserEnv, dir: join(realDir, 'desktop') })
   const viewers = use(createViewers({ desktop, portDialer, activity, log }))
+  const git = use(createGit({ ...common, startTimer: runningClock.startTimer }))
+  const repos = createRepos({ home, stateDir: realDir, git, activity })
   const isInUse = () => sessions.list().length > 0 || attachments.hasOpenStdin()
   const openStreams = createOpenStreams()
   const reports = {
@@ -126,6 +130,7 @@ export async function startAgent(
       terminal: { attachDialer, log, sessions, stopping },
       desktop: { desktop, viewers, stopping },
       files: { home, stateDir: realDir, log, clock, transferDialer, activity },
+      environment: { home, stateDir: realDir, clock, log, repos, stopping },
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,

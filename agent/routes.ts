@@ -2,6 +2,7 @@
 import type { AgentAppOptions } from './app.ts'
 import { type EnvironmentDeps, environmentRoutes } from './broker/routes.ts'
 import { type DesktopDeps, desktopRoutes } from './desktop/routes.ts'
+import { type EnvironmentDeps, environmentRoutes } from './environment/routes.ts'
 import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
 import { type ExecDeps, execRoutes } from './exec/routes.ts'
 import type { FileDeps } from './files/deps.ts'
@@ -22,6 +23,7 @@ export type AgentRoutesDeps = {
   terminal: TerminalDeps
   desktop: DesktopDeps
   files: FileDeps
+  environment: EnvironmentDeps
   ports: PortDeps
   upgrade: UpgradeDeps
   /** null: this agent does not belong to an enrolled machine. */
@@ -38,6 +40,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => terminalRoutes(scope, deps.terminal),
   (scope) => desktopRoutes(scope, deps.desktop),
   (scope) => fileRoutes(scope, deps.files),
+  (scope) => environmentRoutes(scope, deps.environment),
   (scope) => portRoutes(scope, deps.ports),
   (scope) => upgradeRoutes(scope, deps.upgrade),
   (scope) => uninstallRoutes(scope, deps.uninstall),

@@ -4,6 +4,7 @@ import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
 import { createOutputTail } from '../../exec/output-tail.ts'
 import type { Spawner } from '../../exec/spawner.ts'
 import { terminateTree } from '../../exec/terminate-tree.ts'
+import { type StartTimer, startWallTimer } from '../../running-clock.ts'
 
 export type ProbeOptions = {
   cwd: string
@@ -35,7 +36,8 @@ export type Prober = {
 /** The time between SIGTERM and SIGKILL. */
 const GRACE_MS = 500
 
-export function createProber(spawner: Spawner): Prober {
+/** @param startTimer starts the timer of the time limit */
+export function createProber(spawner: Spawner, startTimer: StartTimer = startWallTimer): Prober {
   const closing = new AbortController()
   const running = new Set<Promise<unknown>>()
 
@@ -55,7 +57,7 @@ export function createProber(spawner: Spawner): Prober {
     const terminate = () => {
       terminateTree({ pid: child.pid, processId }, GRACE_MS).then(() => stopped.resolve(null), stopped.reject)
     }
-    const timer = setTimeout(() => {
+    const stopTimer = startTimer(() => {
       // The command may have exited, with the exit event still queued.
       if (!child.isRunning()) return
       timedOut = true
@@ -72,7 +74,7 @@ export function createProber(spawner: Spawner): Prober {
         stderr: stderr.text(),
       }
     } finally {
-      clearTimeout(timer)
+      stopTimer()
       closing.signal.removeEventListener('abort', terminate)
     }
   }
