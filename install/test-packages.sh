@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
-# PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, Python with pip and pipx, cargo, Chromium,
+# PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, gh, Python with pip, requests and pipx, cargo, Chromium,
 # nginx, Caddy, OpenSSL, and a desktop (Xvfb, openbox, x11vnc, xterm). Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -20,6 +20,7 @@ require tmux tmux
 require vim vim
 require rsync rsync
 require git git
+require gh gh
 require curl curl
 require busybox busybox
 require shellcheck shellcheck
@@ -41,6 +42,7 @@ require xterm xterm
 # Boxes see only the programs in /usr.
 [ -x /usr/bin/pip3 ] || missing="$missing python3-pip"
 /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+/usr/bin/python3 -c 'import requests' 2>/dev/null || missing="$missing python3-requests"
 [ -x /usr/bin/pipx ] || missing="$missing pipx"
 [ -x /usr/bin/cargo ] || missing="$missing cargo"
 # Debian installs the server binaries outside the PATH.

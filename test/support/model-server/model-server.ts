@@ -17,6 +17,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { createMessagesEncoder, messagesError, parseMessages, wholeMessage } from './anthropic-messages.ts'
 import {
   asObject,
@@ -59,7 +60,15 @@ const APIS = {
   },
 }
 
-export async function startModelServer(t: { teardown(callback: () => unknown): void }): Promise<ModelServer> {
+export type ModelServerOptions = {
+  /** Whether it has the Responses API over WebSockets, which codex uses where it can. Default: false. */
+  acceptsWebSockets?: boolean
+}
+
+export async function startModelServer(
+  t: { teardown(callback: () => unknown): void },
+  { acceptsWebSockets = false }: ModelServerOptions = {},
+): Promise<ModelServer> {
   const script = createScript()
   const requests: ModelRequest[] = []
   let lastId = 0
@@ -79,24 +88,42 @@ export async function startModelServer(t: { teardown(callback: () => unknown): v
     if (incoming.method === 'POST' && pathname.endsWith('/count_tokens'))
       return sendJson(response, 200, { input_tokens: Math.ceil(body.length / 4) })
     if (incoming.method !== 'POST' || !api) return sendJson(response, 404, openaiError('not found', null))
-    const json = asObject(JSON.parse(body.toString()))
-    const parsed = APIS[api].parse(json)
-    const auxiliary = parsed.tools.length === 0
-    const request = { ...parsed, api, path: pathname, headers: incoming.headers, body: json, auxiliary }
-    requests.push(request)
-    const reply = auxiliary ? text('auxiliary') : script.take(userTexts(request).join('\n'))
+    const { request, reply, id } = take(api, asObject(JSON.parse(body.toString())), pathname, incoming)
     if ('status' in reply) return sendJson(response, reply.status, APIS[api].error(reply))
-    lastId += 1
-    await sendReply(response, request, reply, String(lastId))
+    await sendReply(response, request, reply, id)
   }
 
-  // codex tries a WebSocket first and continues with HTTP after this answer.
-  server.on('upgrade', (_, socket) => {
+  function take(api: keyof typeof APIS, body: JsonObject, path: string, { headers }: IncomingMessage) {
+    const parsed = APIS[api].parse(body)
+    const auxiliary = parsed.tools.length === 0
+    const request = { ...parsed, api, path, headers, body, auxiliary }
+    requests.push(request)
+    lastId += 1
+    const reply = auxiliary ? text('auxiliary') : script.take(userTexts(request).join('\n'))
+    return { request, reply, id: String(lastId) }
+  }
+
+  /** Each message of the client is a request, and each event of its reply is a message. */
+  function serveWebSocket(ws: WebSocket, incoming: IncomingMessage): void {
+    ws.on('message', (data) => {
+      const body = { ...asObject(JSON.parse(data.toString())), stream: true }
+      const { request, reply, id } = take('responses', body, incoming.url ?? '', incoming)
+      if ('status' in reply) return void ws.close()
+      sendReply(new WebSocketResponse(ws), request, reply, id).catch(() => ws.terminate())
+    })
+  }
+
+  const sockets = new WebSocketServer({ noServer: true })
+  server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
+    if (acceptsWebSockets)
+      return sockets.handleUpgrade(request, socket, head, (ws) => serveWebSocket(ws, request))
+    // codex tries a WebSocket first and continues with HTTP after this answer.
     socket.end('HTTP/1.1 426 Upgrade Required\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
+    for (const ws of sockets.clients) ws.terminate()
     server.closeAllConnections()
     return new Promise((resolve) => server.close(resolve))
   })
@@ -112,8 +139,38 @@ export async function startModelServer(t: { teardown(callback: () => unknown): v
   }
 }
 
+/** The members of a response that a streamed reply uses. */
+class WebSocketResponse {
+  readonly #ws: WebSocket
+
+  constructor(ws: WebSocket) {
+    this.#ws = ws
+  }
+
+  writeHead(): void {
+    // The upgrade was the head.
+  }
+
+  write(chunk: string, done?: () => void): void {
+    for (const [, data = ''] of chunk.matchAll(/^data: (.*)$/gm)) this.#ws.send(data)
+    done?.()
+  }
+
+  end(chunk: string): void {
+    this.write(chunk)
+  }
+
+  destroy(): void {
+    this.#ws.terminate()
+  }
+
+  once(event: 'close', listener: () => void): void {
+    this.#ws.once(event, listener)
+  }
+}
+
 async function sendReply(
-  response: ServerResponse,
+  response: ServerResponse | WebSocketResponse,
   request: ModelRequest,
   reply: ModelReply,
   id: string,
@@ -122,6 +179,7 @@ async function sendReply(
   const deltas = typeof reply.text === 'string' ? [reply.text] : (reply.text ?? [])
   if (!request.stream) {
     if (reply.cut) return void response.destroy()
+    if (response instanceof WebSocketResponse) throw new Error('replies over a WebSocket are streams')
     return sendJson(response, 200, whole(request.model, id, deltas.join('')))
   }
   const encoder: StreamEncoder = createEncoder(request.model, id)
