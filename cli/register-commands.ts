@@ -49,6 +49,16 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('wait', async () => (await import('./commands/wait.ts')).addWaitCommand),
     remote('machine', async () => (await import('./commands/machine.ts')).addMachineCommand),
   ],
+  'Environments and secrets:': [
+    remote(
+      ['environments', 'envs'],
+      async () => (await import('./commands/environments.ts')).addEnvironmentsCommand,
+    ),
+    remote('repos', async () => (await import('./commands/repos.ts')).addReposCommand),
+    remote('secrets', async () => (await import('./commands/secrets.ts')).addSecretsCommand),
+    remote(['mount', 'unmount'], async () => (await import('./commands/mount.ts')).addMountCommands),
+    remote('mounts', async () => (await import('./commands/mounts.ts')).addMountsCommand),
+  ],
   'Snapshots:': [
     remote('fork', async () => (await import('./commands/fork.ts')).addForkCommand),
     remote('snapshot', async () => (await import('./commands/snapshot.ts')).addSnapshotCommand),

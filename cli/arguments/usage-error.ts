@@ -16,6 +16,7 @@ export function toUsageError(
   const command = findCommand(program, words[0])
   const subcommand = command && findCommand(command, words[1])
   const name = [command, subcommand].flatMap((found) => found?.name() ?? []).join(' ')
+  // An excess argument of `box secrets set` is the value of a secret.
   const [text = '', ...suggestion] = message
     .replace(/^error: /, '')
     .replace(
@@ -23,6 +24,7 @@ export function toUsageError(
       '$1 must be one of ',
     )
     .split('\n')
+    .map((line) => (name.startsWith('secrets ') ? line.replace(/(but got \d+): .*/, '$1.') : line))
   const hint = findHint(code, text, name, words)
   const help = `See '${['box', ...(name === '' ? [] : [name])].join(' ')} --help'.`
   const lines = hint ? [hint] : [...suggestion, help]

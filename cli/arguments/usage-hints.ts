@@ -22,6 +22,10 @@ const ACCESS =
 const PROMPT =
   '`box prompt NAME "…"` sends a prompt to a coding agent on a box: -p claude, codex, opencode or pi.'
 const CONTINUE = 'Use -c, or --conversation with an id of `box conversations NAME`.'
+const SECRET =
+  '`box secrets set SECRET` stores a key or token, `box mount NAME SECRET` lets a box use it without having the value.'
+export const NO_VALUE_ARGUMENT =
+  'The value of a secret is never an argument, because other users of the machine and the history of your shell would see it. Type it at the prompt, or pipe it: `box secrets set SECRET <file`.'
 const TIER = '--tier sets the CPUs, the memory and the disk of a box.'
 
 const forWords = (words: string, hint: string) => words.split(' ').map((word) => [word, hint] as const)
@@ -87,15 +91,24 @@ const COMMAND_HINTS = new Map([
     '`boxwood restore FILE` restores a backup of the coordinator, which `box backup FILE` has written, into an empty data directory.',
   ),
   ...forWords('invite', '`box members invite EMAIL --role ROLE` invites a person.'),
-  ...forWords('role roles grant', '`box members set EMAIL --role ROLE` changes the role of a member.'),
+  ...forWords('role roles', '`box members set EMAIL --role ROLE` changes the role of a member.'),
+  ...forWords(
+    'grant ungrant',
+    '`box secrets grant SECRET NAME` lets a box use a secret. `box members set EMAIL --role ROLE` changes the role of a member.',
+  ),
   ...forWords(
     'revoke rotate',
-    '`box keys rm KEY` revokes an API key, `box keys rotate KEY` replaces its secret.',
+    '`box keys rm KEY` revokes an API key, `box keys rotate KEY` replaces its secret. `box secrets rotate SECRET` replaces the value of a secret.',
   ),
   ...forWords('quota quotas limits quiet-hours', '`box policies` shows the policies of the workspace.'),
   ...forWords('org orgs organization project projects', '`box workspace ls` lists your workspaces.'),
   ...forWords('apply deploy', '`box create` creates a box, `box cp` copies files, `box exec` runs commands.'),
-  ...forWords('secret secrets vars variables', '`box env NAME A=1` sets environment variables of a box.'),
+  ...forWords('vault credential credentials', SECRET),
+  ...forWords(
+    'vars variables setenv',
+    '`box env NAME A=1` sets environment variables of a box, `box environments set ENVIRONMENT A=1` those of new boxes. Keys and tokens belong into secrets: `box secrets set SECRET`.',
+  ),
+  ...forWords('repo', '`box repos NAME` lists the git repositories of a box.'),
   ...forWords('claude codex opencode pi chat ask agent agents ai task tasks', PROMPT),
   ...forWords(
     'session thread threads',
@@ -135,6 +148,13 @@ const OPTION_HINTS = new Map([
   ['resize --tier', 'Use `box resize NAME TIER`.'],
   ['move --region', 'Use `box move NAME REGION`.'],
   ['env -e', 'Use `box env NAME A=1`.'],
+  ...['set', 'rotate'].flatMap((command) =>
+    ['--value', '-v', '--body', '--from-literal'].map(
+      (option) => [`secrets ${command} ${option}`, NO_VALUE_ARGUMENT] as const,
+    ),
+  ),
+  ...forWords('--secret --secrets', '`box mount NAME SECRET` lets a box use a secret.'),
+  ...forWords('--env-file', 'Use `box env NAME --file FILE`, or --environment with an environment.'),
   ['env --set', 'Use `box env NAME A=1`.'],
   ['wait --condition', 'Use --for.'],
   ['wait --state', 'Use --for.'],
@@ -151,6 +171,9 @@ const OPTION_HINTS = new Map([
 
 /** The hints for missing or excess arguments, by the command. */
 const ARGUMENT_HINTS = new Map([
+  ['secrets set', NO_VALUE_ARGUMENT],
+  ['secrets rotate', NO_VALUE_ARGUMENT],
+  ['secrets', SECRET],
   ['exec', 'For a command: `box exec NAME COMMAND`. For a terminal: `box ssh NAME`.'],
   ['up', 'box up starts the coordinator. To start a box: `box start NAME`.'],
   ['down', 'box down stops the coordinator. To stop a box: `box stop NAME`.'],

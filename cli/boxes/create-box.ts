@@ -1,5 +1,5 @@
 // Creates a box: the options of box create and box run, and the request.
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Box, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
@@ -8,11 +8,12 @@ import type { Client } from '../connection/client.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
-import { addTierOption } from './new-box.ts'
+import { addEnvironmentOption, addTierOption, getEnvironmentHints, toEnvironmentField } from './new-box.ts'
 
 export type CreateOptions = {
   name?: string
   tier?: string
+  environment?: string
   from?: string
   region?: string
   env?: Record<string, string>
@@ -23,7 +24,7 @@ export type CreateOptions = {
 
 /** -t is not short for --tier: in box run, as in box exec, -t is short for --tty. */
 export const addCreateOptions = (command: Command): Command =>
-  addTierOption(command)
+  addEnvironmentOption(addTierOption(command), 'that of the snapshot, else of the workspace')
     .option(
       '--from <template|snapshot>',
       'create the box with the files, the variables and the tier of a template or snapshot, in its region',
@@ -44,13 +45,16 @@ export const addCreateOptions = (command: Command): Command =>
       'suspend the box when it was idle for this time: 30m to 7d; a number alone is minutes',
       createDurationParser('--auto-pause', 'minutes', LIMITS.autoPauseMin),
     )
-    .addOption(new Option('--restricted').hideHelp())
+    .option(
+      '--restricted',
+      'for third parties: the box gets no secrets, no secret files, no cloud tokens and no links for others, and stays so',
+    )
 
 /** Sends the request; the box is not running yet. @throws CliError */
 export async function createBox(client: Client, options: CreateOptions): Promise<Box> {
   const request = { ...toCreateRequest(options), ...(await findSource(client, options)) }
   const response = client.request<{ box: Box }>('POST', '/boxes', request)
-  return (await addHints(response, TIER_TOO_SMALL_HINTS)).box
+  return (await addHints(response, { ...TIER_TOO_SMALL_HINTS, ...getEnvironmentHints(options) })).box
 }
 
 /** --from: the snapshot, by its id, its template name or its name. */
@@ -67,17 +71,13 @@ async function findSource(client: Client, { from, region }: CreateOptions): Prom
 /** Does not validate name, tier and region: a newer coordinator may accept other values. */
 function toCreateRequest(options: CreateOptions): CreateBoxRequest {
   const { name, tier, region, env, ttl, autoPause, restricted } = options
-  // The API stores the setting. Nothing protects third parties from such a box yet.
-  if (restricted)
-    throw new CliError(
-      EXIT.usage,
-      '--restricted is not available yet, because nothing enforces it. Create the box without --restricted.',
-    )
   return {
     ...(name !== undefined && { name }),
     ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
     ...(region !== undefined && { region: region as NonNullable<CreateBoxRequest['region']> }),
     ...(env !== undefined && { env }),
+    ...toEnvironmentField(options),
+    ...(restricted && { restricted }),
     ...(ttl !== undefined && { ttlMinutes: ttl }),
     ...(autoPause !== undefined && { autoPauseMin: autoPause }),
   }

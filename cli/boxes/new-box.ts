@@ -11,7 +11,8 @@ import { getProgress } from '../output/status-line.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 import { describeTier, isBounded } from './box-size.ts'
 
-export type NewBoxOptions = OutputOptions & { name?: string; tier?: string }
+export type EnvironmentOption = { environment?: string }
+export type NewBoxOptions = OutputOptions & EnvironmentOption & { name?: string; tier?: string }
 
 /** The name of the new box, and the options that create, fork and restore share. @param tier the default */
 export const addNewBoxArgument = (command: Command): Command =>
@@ -24,6 +25,22 @@ export const addTierOption = (command: Command, defaultTier: string = DEFAULT_TI
     '--tier <tier>',
     `size of the box: ${TIER_NAMES.join(', ')} (default: ${defaultTier}); box show lists the enforced limits`,
   )
+
+/** @param defaultEnvironment such as `the default of the workspace` */
+export const addEnvironmentOption = (command: Command, defaultEnvironment: string): Command =>
+  command.option(
+    '--environment <environment>',
+    `start with the latest version of this environment, or with none (default: ${defaultEnvironment})`,
+  )
+
+/** The field of a request that creates a box. */
+export const toEnvironmentField = ({ environment }: EnvironmentOption): { environment?: string | null } =>
+  environment === undefined ? {} : { environment: environment === 'none' ? null : environment }
+
+/** For not_found: the source of the box has been found before. */
+export const getEnvironmentHints = ({ environment }: EnvironmentOption): Record<string, string | null> => ({
+  not_found: environment === undefined ? null : '`box environments` lists the environments.',
+})
 
 /** @throws CliError when the argument and --name differ */
 export function selectName(argument: string | undefined, option: string | undefined): string | undefined {

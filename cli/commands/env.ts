@@ -8,6 +8,7 @@ import {
   type JsonOption,
   type QuietOption,
 } from '../arguments/options.ts'
+import { addHints } from '../connection/refusals.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -48,7 +49,9 @@ history of your shell; --file avoids this. At most 100 variables, 64 KiB togethe
       runAction(async (session) => {
         const { unset = [], file = [], clear = false } = options
         const isChange = unset.length > 0 || file.length > 0 || clear || words.some(isAssignment)
-        const box = await session.client.findBox(boxName)
+        const box = await addHints(session.client.findBox(boxName), {
+          no_such_box: VERB.test(boxName) ? `\`box environments ${boxName}\` is about environments.` : null,
+        })
         const variables = toVariables(box)
         if (isChange) await changeVariables(session, box, words, options)
         else if (words.length > 0) printValue(boxName, variables, words)
@@ -58,6 +61,9 @@ history of your shell; --file avoids this. At most 100 variables, 64 KiB togethe
       }),
     )
 }
+
+/** A verb of `box environments`, typed after `box env`. */
+const VERB = /^(create|add|new|ls|list|show|set|unset|update|rm|delete|default|file|repo|toggle|upgrade)$/
 
 const collect = (text: string, previous: string[] = []): string[] => [...previous, text]
 const isAssignment = (word: string): boolean => word.includes('=')

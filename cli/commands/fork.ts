@@ -4,11 +4,14 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import { addOutputOptions } from '../arguments/options.ts'
 import {
+  addEnvironmentOption,
   addNewBoxArgument,
   addTierOption,
   finishCreation,
+  getEnvironmentHints,
   type NewBoxOptions,
   selectName,
+  toEnvironmentField,
 } from '../boxes/new-box.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
@@ -27,7 +30,10 @@ export function addForkCommand(program: Command, runAction: RunAction): void {
     )
     .argument('<source>', 'name or id of the box to copy')
   addOutputOptions(
-    addTierOption(addNewBoxArgument(command), 'that of the box').option(
+    addEnvironmentOption(
+      addTierOption(addNewBoxArgument(command), 'that of the box'),
+      'that of the box',
+    ).option(
       '--keep-snapshot',
       'keep the snapshot that the fork takes; otherwise it is deleted when the new box has its files',
     ),
@@ -51,7 +57,10 @@ A running box is copied while it runs: its processes are paused for a moment, so
           `/boxes/${id}/fork`,
           toRequest(selectName(argument, options.name), options),
         )
-        const { box: createdBox, snapshot } = await addHints(response, TIER_TOO_SMALL_HINTS)
+        const { box: createdBox, snapshot } = await addHints(response, {
+          ...TIER_TOO_SMALL_HINTS,
+          ...getEnvironmentHints(options),
+        })
         await finishCreation(session, createdBox, options, (box) => ({ box, snapshot }))
         if (options.keepSnapshot && getProgress(options) !== 'none')
           printMessage(`the snapshot is ${snapshot.name} (${snapshot.id}).`)
@@ -61,8 +70,9 @@ A running box is copied while it runs: its processes are paused for a moment, so
 }
 
 /** Does not validate the name and the tier: a newer coordinator may accept other values. */
-const toRequest = (name: string | undefined, { tier, keepSnapshot }: Options): ForkRequest => ({
+const toRequest = (name: string | undefined, { tier, keepSnapshot, ...options }: Options): ForkRequest => ({
   ...(name !== undefined && { name }),
   ...(tier !== undefined && { tier: tier as NonNullable<ForkRequest['tier']> }),
   ...(keepSnapshot && { keepSnapshot }),
+  ...toEnvironmentField(options),
 })

@@ -4,11 +4,14 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { RestoreRequest } from '../../shared/api/snapshots.ts'
 import { addOutputOptions } from '../arguments/options.ts'
 import {
+  addEnvironmentOption,
   addNewBoxArgument,
   addTierOption,
   finishCreation,
+  getEnvironmentHints,
   type NewBoxOptions,
   selectName,
+  toEnvironmentField,
 } from '../boxes/new-box.ts'
 import { boxCommand } from '../command-name.ts'
 import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
@@ -25,7 +28,12 @@ export function addRestoreCommand(program: Command, runAction: RunAction): void 
         'running. The box of the snapshot does not change. Prints the name on stdout and the state changes on stderr.',
     )
     .argument('<snapshot>', 'name or id of a snapshot, or name of a template')
-  addOutputOptions(addTierOption(addNewBoxArgument(command), 'that of the snapshot'))
+  addOutputOptions(
+    addEnvironmentOption(
+      addTierOption(addNewBoxArgument(command), 'that of the snapshot'),
+      'that of the snapshot',
+    ),
+  )
     .addHelpText(
       'after',
       `
@@ -47,7 +55,11 @@ Of several snapshots with the name, the one of a box that exists wins: a deleted
           `/snapshots/${encodeURIComponent(id)}/restore`,
           toRequest(name, options),
         )
-        const hints = { ...TIER_TOO_SMALL_HINTS, name_taken: getRenameHint(name) }
+        const hints = {
+          ...TIER_TOO_SMALL_HINTS,
+          ...getEnvironmentHints(options),
+          name_taken: getRenameHint(name),
+        }
         await finishCreation(session, (await addHints(response, hints)).box, options)
         return undefined
       }),
@@ -57,7 +69,8 @@ Of several snapshots with the name, the one of a box that exists wins: a deleted
 const getRenameHint = (name: string | undefined): string | null =>
   name === undefined ? null : `\`${boxCommand()} rename ${sanitize(name)} NEWNAME\` frees the name.`
 
-const toRequest = (name: string | undefined, { tier }: NewBoxOptions): RestoreRequest => ({
+const toRequest = (name: string | undefined, { tier, ...options }: NewBoxOptions): RestoreRequest => ({
+  ...toEnvironmentField(options),
   ...(name !== undefined && { name }),
   ...(tier !== undefined && { tier: tier as NonNullable<RestoreRequest['tier']> }),
 })

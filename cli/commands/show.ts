@@ -14,6 +14,7 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatAge, formatBytes, formatWholeSeconds } from '../output/format.ts'
 import { print, printJson } from '../output/print.ts'
 import { type Cell, formatTable } from '../output/table.ts'
+import { loadMounts, type MountList } from '../secrets/mounts.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 
 export function addShowCommand(program: Command, runAction: RunAction): void {
@@ -39,11 +40,12 @@ Examples:
         const detail = await client.getBoxDetail(id)
         if (options.json) printJson(detail)
         else {
-          const [count, getUserName] = await Promise.all([
+          const [count, secrets, getUserName] = await Promise.all([
             countSnapshots(client, id),
+            loadMountsIfAllowed(client, id),
             loadMemberNames(client),
           ])
-          print(formatDetail(detail, count, getUserName, Date.now()))
+          print(formatDetail(detail, { count, secrets, getUserName, now: Date.now() }))
         }
         return undefined
       }),
@@ -60,15 +62,27 @@ async function countSnapshots(client: Client, boxId: string): Promise<number | n
   }
 }
 
-/** The coordinator stores the setting but does not enforce it. */
-const NOT_ENFORCED = '(stored, not enforced yet)'
+/** null: the coordinator has no secrets, or not for this user or API key. */
+async function loadMountsIfAllowed(client: Client, boxId: string): Promise<MountList | null> {
+  try {
+    return await loadMounts(client, boxId)
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode !== EXIT.unreachable) return null
+    throw error
+  }
+}
 
-function formatDetail(
-  detail: BoxDetail,
-  snapshotCount: number | null,
-  getUserName: (id: string) => string,
-  now: number,
-): string {
+const RESTRICTED = 'yes: no secrets, no secret files, no cloud tokens, and links only for members'
+
+type Context = {
+  /** Of the snapshots. */
+  count: number | null
+  secrets: MountList | null
+  getUserName: (id: string) => string
+  now: number
+}
+
+function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: Context): string {
   const { box, state, job, vitals, events } = detail
   const rows: [string, Cell][] = [
     ['name', box.hostname],
@@ -88,12 +102,15 @@ function formatDetail(
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
   ]
   rows.push(...formatSchedules(box, now))
-  if (snapshotCount) rows.push(['snapshots', `${snapshotCount} (${boxCommand()} snapshots ${box.hostname})`])
+  if (count) rows.push(['snapshots', `${count} (${boxCommand()} snapshots ${box.hostname})`])
   if (detail.pausesSurvived > 0)
     rows.push(['frozen', `${detail.pausesSurvived} times; the processes continued with their memory`])
-  if (box.restricted) rows.push(['restricted', `yes ${NOT_ENFORCED}`])
+  if (box.restricted) rows.push(['restricted', RESTRICTED])
+  if (detail.environment !== null) rows.push(['environment', formatEnvironmentPin(detail.environment)])
   // The row has only the names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
+  if (secrets !== null && secrets.mounts.length > 0)
+    rows.push(['secrets', formatMounts(secrets, box.hostname)])
   // The last heartbeat of a box that is not connected does not describe it now.
   if (vitals && state.connected)
     rows.push(
@@ -120,6 +137,19 @@ function formatDetail(
     formatActor(actor, getUserName),
   ])
   return [formatTable(rows), ...(changes.length > 0 ? ['', formatTable(changes)] : [])].join('\n')
+}
+
+const formatEnvironmentPin = ({
+  name,
+  versionNo,
+  latestVersionNo,
+}: NonNullable<BoxDetail['environment']>): string =>
+  `${name}, version ${versionNo}${versionNo === latestVersionNo ? '' : ` of ${latestVersionNo} (${boxCommand()} environments upgrade ${name})`}`
+
+/** A failed test is the reason of every request that is refused. */
+function formatMounts({ mounts, broker }: MountList, hostname: string): string {
+  const names = mounts.map(({ envName }) => envName).join(', ')
+  return broker.state === 'failed' ? `${names}; they do not work (${boxCommand()} mounts ${hostname})` : names
 }
 
 function formatJob({ op, step, attempt, nextRetryAt }: Job, now: number): string {

@@ -1,15 +1,18 @@
 // The values of options and arguments: boxes, snapshots, processes and sessions of the coordinator, tiers, regions, time spans, local files.
 import type { Argument, Command, Option } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
+import type { Environment } from '../../shared/api/environments.ts'
 import type { Member } from '../../shared/api/members.ts'
 import type { ExecList } from '../../shared/api/processes.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
+import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { isSuspended } from '../boxes/box-state.ts'
 import { getProfilePath, readProfiles } from '../connection/profile-file.ts'
 import { LOCAL } from '../connection/select-profile.ts'
 import { openSession } from '../connection/session.ts'
 import { listTopics } from '../docs/pages.ts'
+import { findEnvironment, loadEnvironments } from '../environments/find-environment.ts'
 import { getPage } from '../history/read-records.ts'
 import { loadKeys } from '../keys/find-key.ts'
 import { loadEnrollments } from '../machines/enrollments.ts'
@@ -17,6 +20,8 @@ import { sanitize } from '../output/print.ts'
 import { POLICY_NAMES } from '../policies/policy-values.ts'
 import { loadConversations, loadPrompts } from '../prompts/find-run.ts'
 import { toLoadedRuns } from '../prompts/run-list.ts'
+import { loadSecrets } from '../secrets/find-secret.ts'
+import { loadMounts } from '../secrets/mounts.ts'
 import { loadBoxShares } from '../shares/requests.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'
 import { listSessions } from '../terminal/create-session.ts'
@@ -30,7 +35,7 @@ type Source = (words: readonly string[]) => Values | Promise<Values>
 /** The user waits for the candidates. */
 const TIMEOUT_MS = 1_000
 /** A shell inserts the value into the command line without quotes. */
-const SAFE_VALUE = /^[\w.:@+-]{1,128}$/
+const SAFE_VALUE = /^[\w.:@+/-]{1,128}$/
 const MAX_DESCRIPTION_LENGTH = 60
 
 const none: Source = () => ({ candidates: [], includesFiles: false })
@@ -97,6 +102,32 @@ const SOURCES: Record<string, Source> = {
   workspace: async () => ({ candidates: await listWorkspaces(), includesFiles: false }),
   policy: choices(POLICY_NAMES),
   csv: files,
+  secret: async (words) => ({ candidates: await listSecrets(words), includesFiles: false }),
+  'set secret': async () => ({ candidates: await listNewSecrets(), includesFiles: false }),
+  'mount secret': async ([, ...words]) => ({ candidates: await listSecrets(words), includesFiles: false }),
+  'unmount variable': async ([box = '', ...words]) => ({
+    candidates: await listMounted(box, words),
+    includesFiles: false,
+  }),
+  grant: async () => ({ candidates: await listGrantees(), includesFiles: false }),
+  grantee: async ([, ...words]) => ({ candidates: await listGrantees(words), includesFiles: false }),
+  environment: async (words) => ({ candidates: await listEnvironments(words), includesFiles: false }),
+  'set variable': none,
+  'unset variable': async ([environment = '', ...words]) => ({
+    candidates: await listEnvironmentValues(environment, words, ({ vars }) => vars.map(({ name }) => name)),
+    includesFiles: false,
+  }),
+  'put path': none,
+  'rm path': async ([environment = '', ...words]) => ({
+    candidates: await listEnvironmentValues(environment, words, ({ files }) =>
+      files.map(({ path }) => path.replace(/^~\//, '')),
+    ),
+    includesFiles: false,
+  }),
+  'rm repo': async ([environment = '', ...words]) => ({
+    candidates: await listEnvironmentValues(environment, words, ({ repos }) => repos.map(({ repo }) => repo)),
+    includesFiles: false,
+  }),
   profile: () => choices(listProfileNames())([]),
   topic: () => choices(listTopics())([]),
 }
@@ -223,6 +254,49 @@ async function listPaths(): Promise<Values> {
   const boxes = await listBoxes()
   return { candidates: boxes.map((box) => ({ ...box, value: `${box.value}:` })), includesFiles: true }
 }
+
+const listSecrets = (exclude: readonly string[] = []): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    (await loadSecrets(client))
+      .filter(({ name }) => !exclude.includes(name))
+      .map(({ name, hosts }) => ({ value: name, description: describe(hosts.join(', ')) })),
+  )
+
+/** The secrets that exist, and the well-known names. */
+async function listNewSecrets(): Promise<Candidate[]> {
+  const existing = await listSecrets()
+  const names = existing.map(({ value }) => value)
+  const known = Object.entries(KNOWN_SECRETS).filter(([name]) => !names.includes(name))
+  return [...existing, ...known.map(([value, { description }]) => ({ value, description }))]
+}
+
+const listMounted = (box: string, exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    (await loadMounts(client, (await client.findBox(box)).id)).mounts
+      .filter(({ envName }) => !exclude.includes(envName))
+      .map(({ envName, secret }) => ({ value: envName, description: describe(secret.name) })),
+  )
+
+const listGrantees = async (exclude: readonly string[] = []): Promise<Candidate[]> =>
+  (await Promise.all([listBoxes(exclude), listMembers(exclude)])).flat()
+
+const listEnvironments = (exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    (await loadEnvironments(client))
+      .filter(({ name }) => !exclude.includes(name))
+      .map(({ name, latestVersionNo }) => ({ value: name, description: `version ${latestVersionNo}` })),
+  )
+
+const listEnvironmentValues = (
+  environment: string,
+  exclude: readonly string[],
+  getValues: (environment: Environment) => string[],
+): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    getValues(findEnvironment(await loadEnvironments(client), environment))
+      .filter((value) => !exclude.includes(value))
+      .map((value) => ({ value, description: '' })),
+  )
 
 const listProcesses = (box: string, exclude: readonly string[]): Promise<Candidate[]> =>
   fetchUnlessFails(async (client) => {

@@ -1,0 +1,44 @@
+// The details of a secret as text, without its value.
+import type { Secret } from '../../shared/api/secrets.ts'
+import { formatAge } from '../output/format.ts'
+import { type Cell, formatTable } from '../output/table.ts'
+import { formatHosts, getGrantee } from './secret-list.ts'
+
+/** Where the value is used, such as `used in requests to api.openai.com`. */
+export const describeUse = ({ hosts }: Pick<Secret, 'hosts'>): string =>
+  hosts.length === 0
+    ? 'it has no hosts, so its value is used nowhere'
+    : `used in requests to ${hosts.join(', ')}`
+
+export const describeScope = ({ scope, grants }: Pick<Secret, 'scope' | 'grants'>): string =>
+  scope === 'workspace'
+    ? 'all boxes of the workspace that are not restricted may mount it'
+    : `only ${grants.map(describeGrant).join(', ')} may mount it`
+
+const describeGrant = (grant: Secret['grants'][number]): string =>
+  grant.boxId === null ? `boxes of ${getGrantee(grant)}` : getGrantee(grant)
+
+export function formatSecret(secret: Secret, now: number): string {
+  const rows: [string, Cell][] = [
+    ['name', secret.name],
+    ['id', secret.id],
+    ...(secret.description === null ? [] : ([['description', secret.description]] as [string, Cell][])),
+    ['hosts', formatHosts(secret.hosts)],
+    ['placeholder', secret.placeholder],
+    [
+      'boxes',
+      secret.scope === 'workspace'
+        ? 'all that are not restricted'
+        : secret.grants.map(describeGrant).join(', '),
+    ],
+    ['mounts', String(secret.mountCount)],
+    ['created', `${secret.createdAt} (${formatAge(secret.createdAt, now)} ago)`],
+    [
+      'rotated',
+      secret.lastRotatedAt === null
+        ? 'never'
+        : `${secret.lastRotatedAt} (${formatAge(secret.lastRotatedAt, now)} ago)`,
+    ],
+  ]
+  return formatTable(rows)
+}

@@ -1,0 +1,92 @@
+// Grants a secret to boxes and to the owners of boxes, and removes grants.
+import type { Grantee, Secret, SecretGrant } from '../../shared/api/secrets.ts'
+import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import type { Client } from '../connection/client.ts'
+import { addHint } from '../connection/refusals.ts'
+import type { Session } from '../connection/session.ts'
+import { canAsk, confirm } from '../output/confirm.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
+import { describeScope } from './describe-secret.ts'
+import { findSecret, loadSecrets } from './find-secret.ts'
+import { getGrantee } from './secret-list.ts'
+
+type Output = JsonOption & QuietOption
+
+/** An email address, the id of a user, or the name or id of a box. @throws CliError */
+export async function findGrantee(client: Client, typed: string): Promise<Grantee> {
+  if (typed.includes('@')) return { email: typed }
+  if (typed.startsWith('usr_')) return { userId: typed }
+  return { boxId: (await client.findBox(typed)).id }
+}
+
+export async function grantSecret(
+  { client }: Session,
+  name: string,
+  typed: readonly string[],
+  { json, quiet }: Output,
+): Promise<undefined> {
+  const before = findSecret(await loadSecrets(client), name)
+  const grantees = []
+  for (const text of typed) grantees.push(await findGrantee(client, text))
+  for (const grantee of grantees) {
+    const { grant } = await client.request<{ grant: SecretGrant }>(
+      'POST',
+      `/secrets/${before.id}/grants`,
+      grantee,
+    )
+    if (json) printJson(grant)
+  }
+  if (json || quiet) return
+  const secret = findSecret(await loadSecrets(client), before.id)
+  const unmounted = before.mountCount - secret.mountCount
+  const note = unmounted > 0 ? ` It was unmounted from ${countBoxes(unmounted)} that no grant covers.` : ''
+  printStderr(`${secret.name}: ${describeScope(secret)}.${note}`)
+}
+
+const countBoxes = (count: number): string => (count === 1 ? '1 box' : `${count} boxes`)
+
+/** Returns the exit code. */
+export async function ungrantSecret(
+  { client, signal }: Session,
+  name: string,
+  typed: readonly string[],
+  { yes, json, quiet }: Output & { yes?: boolean },
+): Promise<number> {
+  const before = findSecret(await loadSecrets(client), name)
+  const grants = typed.map((text) => findGrant(before, text))
+  for (const grant of new Set(grants)) {
+    try {
+      await client.request('DELETE', `/secrets/${before.id}/grants/${grant.id}${yes ? '?widen=1' : ''}`)
+    } catch (error) {
+      if (!(error instanceof CliError) || error.code !== 'secret_would_widen') throw error
+      if (!canAsk(json ?? false)) throw addHint(error, { secret_would_widen: 'Add --yes.' })
+      const question = `${getGrantee(grant)} is the last grant of ${before.name}. Without it, every box of the workspace that is not restricted may use the secret. Remove it?`
+      if (!(await confirm(sanitize(question), signal))) {
+        printMessage('the grant stays.')
+        return EXIT.failed
+      }
+      await client.request('DELETE', `/secrets/${before.id}/grants/${grant.id}?widen=1`)
+    }
+    if (json) printJson({ ...grant, removed: true })
+  }
+  if (!json && !quiet) {
+    const secret = findSecret(await loadSecrets(client), before.id)
+    printStderr(`${secret.name}: ${describeScope(secret)}.`)
+  }
+  return EXIT.ok
+}
+
+/** @throws CliError */
+function findGrant({ name, grants }: Secret, typed: string): SecretGrant {
+  const found = grants.find(
+    ({ id, boxId, hostname, userId, email }) =>
+      [id, boxId, hostname, userId].includes(typed) || email === typed.toLowerCase(),
+  )
+  if (found !== undefined) return found
+  throw new CliError(
+    EXIT.notFound,
+    `${name} is not granted to '${sanitize(typed)}'. \`box secrets show ${name}\` shows its grants.`,
+    { code: 'no_such_grant' },
+  )
+}
