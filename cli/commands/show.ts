@@ -106,7 +106,7 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
   if (detail.pausesSurvived > 0)
     rows.push(['frozen', `${detail.pausesSurvived} times; the processes continued with their memory`])
   if (box.restricted) rows.push(['restricted', RESTRICTED])
-  if (detail.environment !== null) rows.push(['environment', formatEnvironmentPin(detail.environment)])
+  if (detail.environment) rows.push(['environment', formatEnvironmentPin(detail.environment)])
   // The row has only the names: the values are often secrets. --json also prints the values.
   if (detail.envVars.length > 0) rows.push(['variables', detail.envVars.map(({ name }) => name).join(', ')])
   if (secrets !== null && secrets.mounts.length > 0)

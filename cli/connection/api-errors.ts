@@ -13,6 +13,8 @@ const WRONG_USAGE_CODES = [
   'invalid_region',
   'invalid_template',
   'invalid_env',
+  'invalid_env_name',
+  'invalid_host',
   'environment_too_large',
   'invalid_auto_pause',
   'invalid_pause_at',

@@ -9,7 +9,6 @@ import type {
   EnvironmentToggles,
   UpgradedEnvironment,
 } from '../../shared/api/environments.ts'
-import { UPGRADE_SKIP_REASONS } from '../../shared/api/environments.ts'
 import { isEnvName, type JsonOption, type QuietOption } from '../arguments/options.ts'
 import { startBatch } from '../boxes/batch.ts'
 import { boxCommand } from '../command-name.ts'
@@ -25,6 +24,13 @@ import { findEnvironment, loadEnvironments } from './find-environment.ts'
 import { readLocalFile } from './read-local-file.ts'
 
 export type Output = JsonOption & QuietOption
+/** A later coordinator may send other reasons. */
+const SKIP_REASONS: Record<string, string> = {
+  up_to_date: 'it uses the latest version',
+  box_failed: 'it could not be provisioned; delete it',
+  terminating: 'it is being deleted',
+}
+
 type Response = { environment: Environment }
 
 export const find = async (client: Client, typed: string): Promise<Environment> =>
@@ -289,7 +295,7 @@ export async function upgradeBoxes(
   for (const { hostname, versionNo } of upgraded)
     printStderr(`${hostname}: version ${latestVersionNo} instead of ${versionNo}`)
   for (const { hostname, reason } of skipped)
-    printStderr(`${hostname}: skipped: ${UPGRADE_SKIP_REASONS[reason] ?? reason}`)
+    printStderr(`${hostname}: skipped: ${SKIP_REASONS[reason] ?? reason}`)
   if (upgraded.length + skipped.length === 0) printStderr(`No box uses ${name}.`)
   else if (upgraded.length > 0)
     printStderr('Running boxes get the files and variables now, the others when they start.')

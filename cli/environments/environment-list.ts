@@ -1,11 +1,12 @@
 // The list of environments, the list of the repositories of a box, and the details of one environment.
 import type { BoxRepo, Environment, EnvironmentRepo } from '../../shared/api/environments.ts'
-import { REPO_STATES } from '../../shared/api/environments.ts'
 import { formatEnvLine } from '../env/env-file.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge, formatBytes } from '../output/format.ts'
 import { sanitize } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
+
+const REPO_STATES: BoxRepo['state'][] = ['pending', 'cloning', 'ready', 'failed']
 
 /** The toggles that are on, such as `git, cloud`. */
 export const formatToggles = ({ toggles }: Pick<Environment, 'toggles'>): string =>

@@ -50,7 +50,7 @@ Exit codes:
   2         wrong usage, or a value that the API does not accept
   3         cannot reach the coordinator or the box
   4         not authenticated: no API key or sign-in, or it was rejected
-  5         no such box, snapshot, process, run, record, path, profile, key, link, member or workspace
+  5         no such box, snapshot, process, run, record, path, profile, key, link, member, workspace, secret or environment
   130, 143  interrupted by Ctrl-C or SIGTERM
 exec, run, ssh, attach and logs -f exit with the code of the command on the box. When box itself fails, exec, run and
 logs -f exit with 125, ssh and attach with 255.

@@ -1,7 +1,9 @@
 // The lists of secrets and of their uses.
-import { SECRET_SCOPES, type Secret, type SecretGrant, type SecretUse } from '../../shared/api/secrets.ts'
+import type { Secret, SecretGrant, SecretUse } from '../../shared/api/secrets.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge } from '../output/format.ts'
+
+const SCOPES: Secret['scope'][] = ['workspace', 'granted']
 
 /** The box, or the owner of the boxes. */
 export const getGrantee = ({ hostname, boxId, email, userId, id }: SecretGrant): string =>
@@ -43,7 +45,7 @@ export const SECRETS: List<Secret> = {
   filters: {
     name: { get: ({ name }) => name },
     host: { get: ({ hosts }) => hosts.join(' ') },
-    scope: { get: ({ scope }) => scope, values: SECRET_SCOPES },
+    scope: { get: ({ scope }) => scope, values: SCOPES },
   },
   getEmptyMessage: (isFiltered) =>
     isFiltered ? 'No matching secrets.' : 'No secrets. `box secrets set NAME` creates one.',

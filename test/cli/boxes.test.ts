@@ -51,17 +51,6 @@ t.test('create takes the name as an argument or an option, and refuses two names
   await box('rm', 'lemon')
 })
 
-t.test('create refuses --restricted, which nothing enforces', async (t) => {
-  const requests = fake.requests.length
-  t.match(await box('create', 'kiwi', '--restricted'), {
-    code: 2,
-    stdout: '',
-    stderr: /^box: --restricted is not available yet.*without --restricted\.\n$/,
-  })
-  t.equal(fake.requests.length, requests)
-  t.notMatch((await box('create', '--help')).stdout, /restricted/)
-})
-
 t.test('create reports why provisioning failed', async (t) => {
   fake.handleNext('GET /api/v1/boxes/', (response) => {
     const box = { ...fake.boxes[0], hostname: 'kiwi', observedState: 'provision_failed' }
@@ -94,16 +83,6 @@ t.test('show prints the names of variables without their values, and no control 
   t.notMatch(stdout, /secret-value/)
   t.notOk(stdout.includes('\u001b'))
   t.match(await boxJson('show', fake.boxes.at(-1)?.id ?? ''), { box: { hostname: 'fig' }, events: [{}] })
-})
-
-t.test('show marks a setting that is stored but not enforced', async (t) => {
-  fake.handleNext('GET /api/v1/boxes/', (response) => {
-    const since = '2030-01-01T00:00:00.000Z'
-    const state = { desired: 'running', observed: 'running', connected: true, since }
-    const box = { ...fake.boxes[0], restricted: true }
-    response.end(JSON.stringify({ box, state, job: null, vitals: null, events: [], envVars: [] }))
-  })
-  t.match((await box('show', 'fig')).stdout, /^restricted +yes \(stored, not enforced yet\)$/m)
 })
 
 t.test('show prints the usage and the agent of a box', async (t) => {

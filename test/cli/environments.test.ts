@@ -131,7 +131,7 @@ t.test('upgrade prints each box with the reason of a skip', async (t) => {
   }
   t.match(
     await run('environments', 'upgrade', 'web'),
-    /fig: version 3 instead of 1\nplum: skipped: the box uses the latest version\nRunning boxes get/,
+    /fig: version 3 instead of 1\nplum: skipped: it uses the latest version\nRunning boxes get/,
   )
 })
 

@@ -136,7 +136,6 @@ t.test('creates no box for wrong usage', async (t) => {
   t.match(await run([]), { code: 125, stderr: /missing required argument/ })
   t.match(await run(['--rm', '-d', '--', 'true']), { code: 125, stderr: /--rm cannot be combined with -d/ })
   t.match(await run(['-it', '--', 'bash']), { code: 125, stderr: /stdin is not a terminal/ })
-  t.match(await run(['--restricted', '--', 'true']), { code: 125, stderr: /--restricted is not available/ })
   t.same(fake.requests, [])
 })
 
