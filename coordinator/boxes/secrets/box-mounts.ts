@@ -1,4 +1,5 @@
 // The secrets that are mounted on a box (spec §4.10).
+import { setTimeout } from 'node:timers/promises'
 import type { BrokerTest, MountSecretRequest, SecretMount } from '../../../shared/api/secrets.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -38,10 +39,15 @@ export type BoxMountServiceOptions = {
   insertSecret: InsertSecret
   changes: MountChanges
   getBrokerTest(boxId: string): BrokerTest
+  /** See EnvironmentSender. */
+  whenSent(boxId: string): Promise<void>
 }
 
+/** How long a request waits for the agent. */
+const MAX_WAIT_MS = 5000
+
 export function createBoxMountService(options: BoxMountServiceOptions): BoxMountService {
-  const { db, clock, boxes, confirmActor, insertSecret, changes, getBrokerTest } = options
+  const { db, clock, boxes, confirmActor, insertSecret, changes, getBrokerTest, whenSent } = options
 
   async function chooseSecret(
     trx: Trx,
@@ -65,7 +71,14 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
     return secret
   }
 
-  const mount: BoxMountService['mount'] = (actor, boxId, input) =>
+  /** The commands that the client starts next can use the secret, unless the agent is slow. */
+  const mount: BoxMountService['mount'] = async (actor, boxId, input) => {
+    const mounted = await insertMount(actor, boxId, input)
+    await Promise.race([whenSent(boxId), setTimeout(MAX_WAIT_MS, undefined, { ref: false })])
+    return mounted
+  }
+
+  const insertMount: BoxMountService['mount'] = (actor, boxId, input) =>
     transaction(db, async (trx) => {
       const box = await boxes.lockLive(trx, actor, boxId)
       const now = clock.now()

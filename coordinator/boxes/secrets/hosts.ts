@@ -42,11 +42,11 @@ function normalizeHost(text: string, index: number, rules: HostRules): string {
       'must be a host name such as api.example.com, or a wildcard such as *.example.com, without scheme, port and path',
     )
   if (isAddress(name)) return refuse('must be a host name, not an IP address')
+  if (isWildcard && getPublicSuffix(name, { allowPrivateDomains: true }) === name)
+    return refuse('must not cover a public suffix, below which everyone can register names')
   if (!name.includes('.') && !rules.allowsSingleLabels)
     return refuse('must be a host name with a domain, such as api.example.com')
   const pattern = isWildcard ? `*.${name}` : name
-  if (isWildcard && getPublicSuffix(name, { allowPrivateDomains: true }) === name)
-    return refuse('must not cover a public suffix, below which everyone can register names')
   if (isOwnName(pattern, name, rules))
     return refuse('must not be, or cover, a name of this coordinator or of its shared ports')
   return pattern

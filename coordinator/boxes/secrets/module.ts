@@ -22,7 +22,7 @@ export type SecretsModuleContext = ModuleBase & {
   keyring: Pick<Keyring, 'seal' | 'open'>
   boxFinder: BoxFinder
   confirmActor: ConfirmActor
-  boxEnvironment: Pick<EnvironmentSender, 'onChange' | 'getBrokerTest'>
+  boxEnvironment: Pick<EnvironmentSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
   urls: { agents: string; public: string; listener: string }
 }
 
@@ -47,7 +47,9 @@ export function secretsModule(context: SecretsModuleContext) {
   const grants = createGrantService({ withSecret, changes })
   const mounts = createBoxMountService({
     ...common,
-    ...{ insertSecret, changes, getBrokerTest: boxEnvironment.getBrokerTest },
+    ...{ insertSecret, changes },
+    getBrokerTest: boxEnvironment.getBrokerTest,
+    whenSent: boxEnvironment.whenSent,
   })
   const boxSecrets: BoxSecretHooks = createBoxSecrets({ clock, changes })
   return {
