@@ -4,6 +4,7 @@ import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { addBackupCommand } from './backup.ts'
 import { addPlatformCommand } from './platform.ts'
 import { addRestoreCommand } from './restore.ts'
+import { addRotateMasterKeyCommand } from './rotate-master-key.ts'
 
 const HELP = `
 Without a command, boxwood starts the coordinator in the foreground. \`box up\` starts it in the background. The commands
@@ -24,5 +25,6 @@ export function createProgram(signal: AbortSignal): Command {
   addBackupCommand(program, signal)
   addRestoreCommand(program, signal)
   addPlatformCommand(program, signal)
+  addRotateMasterKeyCommand(program)
   return program
 }
