@@ -135,7 +135,7 @@ export async function startAgent(
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
       prompts: { prompts, activity, stopping },
-      environment: { detector, broker },
+      broker: { detector, broker },
       reports: { ...reports, nextReports },
       vitals,
     }),

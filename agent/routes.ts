@@ -1,6 +1,6 @@
 // All routes of the agent.
 import type { AgentAppOptions } from './app.ts'
-import { type EnvironmentDeps, environmentRoutes } from './broker/routes.ts'
+import { type BrokerDeps, brokerRoutes } from './broker/routes.ts'
 import { type DesktopDeps, desktopRoutes } from './desktop/routes.ts'
 import { type EnvironmentDeps, environmentRoutes } from './environment/routes.ts'
 import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
@@ -29,7 +29,7 @@ export type AgentRoutesDeps = {
   /** null: this agent does not belong to an enrolled machine. */
   uninstall: Uninstall | null
   prompts: PromptRoutesDeps
-  environment: EnvironmentDeps
+  broker: BrokerDeps
   reports: ReportDeps
   vitals: Pick<VitalsService, 'liveProcesses' | 'readActivity'>
 }
@@ -45,7 +45,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => upgradeRoutes(scope, deps.upgrade),
   (scope) => uninstallRoutes(scope, deps.uninstall),
   (scope) => promptRoutes(scope, deps.prompts),
-  (scope) => environmentRoutes(scope, deps.environment),
+  (scope) => brokerRoutes(scope, deps.broker),
   (scope) => reportRoutes(scope, deps.reports),
   (scope) => liveProcessRoutes(scope, deps.vitals.liveProcesses),
   (scope) => activityRoutes(scope, deps.vitals),

@@ -7,12 +7,12 @@ import { addJsonRoute } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { Broker } from './broker.ts'
 
-export type EnvironmentDeps = {
+export type BrokerDeps = {
   detector: Pick<ProviderDetector, 'setBoxEnvironment'>
   broker: Pick<Broker, 'update'>
 }
 
-export function environmentRoutes(app: FastifyInstance, { detector, broker }: EnvironmentDeps): void {
+export function brokerRoutes(app: FastifyInstance, { detector, broker }: BrokerDeps): void {
   addJsonRoute(app, 'PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
     const { env, broker: content = null } = validateRequest(agentEnvironmentSchema, body)
     assertEnvironment(env)

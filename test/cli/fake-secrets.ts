@@ -151,7 +151,7 @@ export function addFakeSecrets(fake: FakeCoordinator): FakeSecrets {
       /^POST \/api\/v1\/boxes\/([^/]+)\/secrets$/,
       async (request, response, [, boxId = '']) => {
         const body = mountSecretRequestSchema.parse(JSON.parse(await readText(request)))
-        if (!('secretId' in body)) throw new Error('the box command creates no secret with a mount')
+        if (body.secretId === undefined) throw new Error('the box command creates no secret with a mount')
         const { id, name, placeholder, hosts, scope, grants } = find(body.secretId)
         if (scope === 'granted' && !grants.some((grant) => grant.boxId === boxId))
           throw new ApiError('secret_not_granted')

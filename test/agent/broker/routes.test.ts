@@ -1,7 +1,7 @@
 // PUT /environment of the agent.
 import t from 'tap'
 import { buildAgentApp } from '../../../agent/app.ts'
-import { environmentRoutes } from '../../../agent/broker/routes.ts'
+import { brokerRoutes } from '../../../agent/broker/routes.ts'
 import type { AgentBroker } from '../../../shared/api/prompts.ts'
 import { silentLog } from '../../support/tunnel.ts'
 
@@ -15,9 +15,7 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
       return content === null ? null : ({ state: 'ready', message: null } as const)
     },
   }
-  const routes = [
-    (scope: Parameters<typeof environmentRoutes>[0]) => environmentRoutes(scope, { detector, broker }),
-  ]
+  const routes = [(scope: Parameters<typeof brokerRoutes>[0]) => brokerRoutes(scope, { detector, broker })]
   const app = buildAgentApp({ log: silentLog, routes })
   t.teardown(() => app.close())
   await app.ready()
