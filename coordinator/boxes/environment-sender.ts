@@ -38,22 +38,16 @@ export function createEnvironmentSender(options: {
   const sending = new Map<string, boolean>()
   /** The boxes whose variables are being sent, until the last of these requests. */
   const sent = new Map<string, Promise<void>>()
-  /** The boxes whose variables changed while the agent was disconnected: it may have variables that were removed. */
-  const changed = new Set<string>()
   /** The boxes with a connected agent that has tested the broker. */
   const tests = new Map<string, BrokerTest>()
 
   async function send(boxId: string): Promise<void> {
     const tunnel = tunnels.current(boxId)
-    if (tunnel === undefined) {
-      changed.add(boxId)
-      return
-    }
+    if (tunnel === undefined) return
     const row = await findVariableColumns(db, boxId)
-    if (row === undefined) return void changed.delete(boxId)
+    if (row === undefined) return
     const env = getBoxVariables(row)
-    // A new agent has no variables.
-    if (Object.keys(env).length === 0 && !changed.has(boxId)) return
+    // Also without variables: an agent keeps the hosts of secrets, which may have been unmounted while it was disconnected.
     const broker = await findBroker(boxId)
     const content: AgentEnvironment = { env, broker: broker ?? null }
     const { status, body } = await tunnel.call({
@@ -62,7 +56,6 @@ export function createEnvironmentSender(options: {
       body: JSON.stringify(content),
       timeoutMs: RESPONSE_TIMEOUT_MS,
     })
-    changed.delete(boxId)
     storeTest(boxId, status < 300 && broker ? body : null)
     if (status >= 300 && status !== NOT_FOUND)
       log.warn({ boxId, status }, 'the agent has refused the variables of its box')
@@ -86,7 +79,6 @@ export function createEnvironmentSender(options: {
       sending.set(boxId, false)
       await send(boxId).catch((err: unknown) => {
         // The agent gets them when it connects again.
-        changed.add(boxId)
         log.warn({ err, boxId }, 'failed to send the variables of a box to its agent')
       })
     } while (sending.get(boxId) === true)
@@ -103,7 +95,6 @@ export function createEnvironmentSender(options: {
   tunnels.on('disconnected', onDisconnected)
   return {
     onChange(boxId) {
-      changed.add(boxId)
       sendLatest(boxId)
     },
     whenSent: async (boxId) => sent.get(boxId),
