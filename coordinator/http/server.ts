@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import {
   ENROLL_PATH,
+  SECRET_PATH_PREFIX,
   SOCKET_PATH_PREFIX,
   STREAM_PATH_PREFIX,
   TRANSFER_PATH_PREFIX,
@@ -70,7 +71,8 @@ export type HttpServer = {
 }
 
 export const isAgentWebSocketPath = (path: string) =>
-  path === TUNNEL_PATH || path.startsWith(STREAM_PATH_PREFIX) || path.startsWith(SOCKET_PATH_PREFIX)
+  path === TUNNEL_PATH ||
+  [STREAM_PATH_PREFIX, SOCKET_PATH_PREFIX, SECRET_PATH_PREFIX].some((prefix) => path.startsWith(prefix))
 
 /** The paths of shared ports are those of the apps on the boxes. */
 const SHARE_ROUTE = '/*'

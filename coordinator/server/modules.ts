@@ -36,6 +36,7 @@ import { teamModule } from '../boxes/team/module.ts'
 import type { DiskReserve } from '../db/disk-reserve.ts'
 import type { Db } from '../db/open.ts'
 import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
+import { type SecretBrokerOverrides, secretBrokerModule } from '../edge/secret-broker/module.ts'
 import { sharedPortsModule } from '../edge/shared-ports/module.ts'
 import { viewersModule } from '../edge/shared-ports/viewers/module.ts'
 import { commandsModule } from '../history/commands/module.ts'
@@ -105,6 +106,8 @@ export type ModuleOverrides = {
   /** Tests with in-memory machines pass the tunnels of these machines. */
   tunnels?: Tunnels
   streams?: Streams
+  /** The servers to which boxes send requests with secrets. */
+  secretBroker?: SecretBrokerOverrides
   /** Timeouts of silent agents and idle transfers. */
   agentConnections?: Partial<
     Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs' | 'acceptedVersions'>
@@ -180,6 +183,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(boxSchedulesModule)
     .add(upgradesModule)
     .add(edgeModule)
+    .add(secretBrokerModule)
     .add(viewersModule)
     .add(sharedPortsModule)
     .add(retentionModule)

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIVENESS, type LivenessSettings } from '../../../shared/liveness.ts'
-import { SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../../shared/protocol.ts'
+import { SECRET_PATH_PREFIX, SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createBoxLimits } from './box-limits.ts'
 import type { Authenticate } from './credentials.ts'
@@ -13,11 +13,20 @@ import { OpenSessions } from './open-sessions.ts'
 import { createRegistry } from './registry.ts'
 import { type Ingest, type ReportReader, type ReportStreamOptions, startReportReader } from './reports.ts'
 import { restartAgent } from './restart-agent.ts'
+import { createSecretSockets } from './secret-sockets.ts'
 import type { Session } from './session.ts'
 import { createSockets } from './sockets.ts'
 import { createStreams } from './streams.ts'
 import { createTransfers } from './transfers.ts'
-import type { MachineAgents, Sockets, Streams, Transfers, TunnelRequestObserver, Tunnels } from './types.ts'
+import type {
+  MachineAgents,
+  SecretConnections,
+  Sockets,
+  Streams,
+  Transfers,
+  TunnelRequestObserver,
+  Tunnels,
+} from './types.ts'
 
 export type AgentConnectionsOptions = {
   log: Logger
@@ -60,6 +69,7 @@ export type AgentConnections = Tunnels & {
   readonly transfers: Transfers
   readonly streams: Streams
   readonly sockets: Sockets
+  readonly secretConnections: SecretConnections
   /**
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
    * Resolves to false when the agent keeps running because terminal sessions or commands with stdin run. Rejects when no agent is connected, or
@@ -90,6 +100,7 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
   const dialBackOptions = { log, authenticate, dialBackTimeoutMs, onAuthenticated }
   const streams = createStreams({ ...dialBackOptions, limits })
   const sockets = createSockets(dialBackOptions)
+  const secretSockets = createSecretSockets({ log, clock, authenticate, onAuthenticated })
   const transfers = createTransfers({
     ...dialBackOptions,
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
@@ -141,23 +152,27 @@ export function createAgentConnections(options: AgentConnectionsOptions): AgentC
       transfers.disconnect(boxId)
       streams.disconnect(boxId)
       sockets.disconnect(boxId)
+      secretSockets.disconnect(boxId)
     },
     restartAgent: (boxId, buildId) => restartAgent(registry, boxId, buildId),
     handleUpgrade(request, socket, head) {
       const path = request.url ?? ''
       if (path.startsWith(STREAM_PATH_PREFIX)) streams.handleUpgrade(request, socket, head)
       else if (path.startsWith(SOCKET_PATH_PREFIX)) sockets.handleUpgrade(request, socket, head)
+      else if (path.startsWith(SECRET_PATH_PREFIX)) secretSockets.handleUpgrade(request, socket, head)
       else acceptor.handleUpgrade(request, socket, head)
     },
     handleTransfer: transfers.handleTransfer,
     transfers,
     streams,
     sockets,
+    secretConnections: secretSockets,
     drain: () => sessions.drain(),
     async close() {
       transfers.close()
       streams.close()
       sockets.close()
+      secretSockets.close()
       acceptor.close()
       sessions.close()
     },

@@ -122,6 +122,22 @@ export interface Sockets {
   expect(boxId: string): PendingDialBack<WebSocket>
 }
 
+/** Serves the connections of programs of boxes to the hosts of secrets. */
+export type SecretConnectionServer = {
+  /**
+   * Called before the upgrade.
+   * @param host from the path, unchecked
+   * @returns serves the WebSocket, which is paused
+   * @throws RejectedUpgrade
+   */
+  admit(boxId: string, host: string): Promise<(ws: WebSocket) => void>
+}
+
+export interface SecretConnections {
+  /** Call it once. Until then connections are rejected. */
+  setServer(server: SecretConnectionServer): void
+}
+
 /** What the tunnels need to know of enrolled machines. */
 export type MachineAgents = {
   /** Whether the agent belongs to a machine whose box has been deleted. */

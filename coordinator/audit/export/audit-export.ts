@@ -1,11 +1,11 @@
 // Wires up the export of the audit log: owners configure an endpoint, events are delivered to it.
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
+import { resolveWithDns, resolveWithSystem } from '../../base/resolve-name.ts'
 import { COORDINATOR_VERSION } from '../../base/version.ts'
 import type { Db } from '../../db/open.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
-import { resolveWithDns, resolveWithSystem } from './addresses.ts'
 import { createDeliveries, type Deliveries } from './deliveries.ts'
 import { createPost, type PostOptions } from './post.ts'
 import { type AuditSinkService, createAuditSinkService } from './service.ts'

@@ -4,7 +4,8 @@ import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { replaceControlCharacters } from '../../../shared/api/common.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { AddressError, findAddresses, type Resolve } from './addresses.ts'
+import type { Resolve } from '../../base/resolve-name.ts'
+import { AddressError, findAddresses } from './addresses.ts'
 import type { SetTimer } from './timers.ts'
 
 export type PostRequest = { url: string; headers: Record<string, string>; body: string }

@@ -4,9 +4,11 @@ import { toPairs } from '../headers/raw-headers.ts'
 
 const CONTINUE = 100
 
+/** @param changeText see ResponseTransform */
 export function forwardInformation(
   { statusCode, rawHeaders }: InformationEvent,
   response: ServerResponse,
+  changeText: (text: string) => string = (text) => text,
 ): void {
   // HTTP/1.0 has no such responses.
   if (response.headersSent || response.destroyed || response.req.httpVersionMinor === 0) return
@@ -20,7 +22,7 @@ export function forwardInformation(
   // Other headers have no meaning here, except in the final response, where they are filtered.
   const links = toPairs(rawHeaders).filter(([name]) => /^link$/i.test(name))
   try {
-    response.writeInformation(statusCode, links.flat())
+    response.writeInformation(statusCode, links.flat().map(changeText))
   } catch {
     // The box has sent a header that Node does not send.
   }

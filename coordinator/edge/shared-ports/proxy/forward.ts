@@ -1,13 +1,14 @@
-// Forwards a request to an HTTP server on a port of a box, and its response to the viewer. Bytes are not buffered and not
-// changed. Node parses the message of both sides, so that both have the same end of every message.
+// Forwards a request to an HTTP server, such as one on a port of a box, and its response to the viewer. Bytes are not buffered,
+// and only a transform changes them. Node parses the message of both sides, so that both have the same end of every message.
 import {
   type Agent,
   type ClientRequest,
   request as createRequest,
   type IncomingMessage,
+  type RequestOptions,
   type ServerResponse,
 } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { isBodyPending } from '../../../http/lingering-close.ts'
 import { releaseSentChunks } from '../../release-sent-chunks.ts'
 import { filterTrailers } from '../headers/hop-by-hop.ts'
@@ -28,6 +29,23 @@ export type Forwarding = {
   headers: readonly HeaderPair[]
   /** @param isChunked whether the response to the viewer has the chunked encoding */
   createResponseHeaders(incoming: IncomingMessage, isChunked: boolean): HeaderPair[]
+  /** How the agent connects, where it needs that. */
+  connection?: RequestOptions
+  /** Called with each request to the server: a second one when the first has used a stale connection. */
+  onRequest?(outgoing: ClientRequest): void
+  transform?: ResponseTransform
+}
+
+/** Changes what the viewer gets, except the headers. */
+export type ResponseTransform = {
+  /** The status message, names and values of trailers, and headers of responses with a status of 1xx. */
+  changeText(text: string): string
+  /** The body passes through these streams. */
+  createBodyStreams(incoming: IncomingMessage): Duplex[]
+  /** Whether the body does not have its length in Content-Length any more. */
+  changesLength(incoming: IncomingMessage): boolean
+  /** What the server sends after an upgrade passes through this stream. */
+  createUpgradedStream(): Duplex
 }
 
 /** The largest headers of a response. */
@@ -81,7 +99,9 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
     headers: headers.flat(),
     setHost: false,
     maxHeaderSize: MAX_HEADER_BYTES,
+    ...forwarding.connection,
   })
+  forwarding.onRequest?.(outgoing)
   const destroy = () => {
     // The response may have been sent before the end of the request body.
     if (!outgoing.writableFinished || !response.writableFinished) outgoing.destroy()
@@ -95,7 +115,8 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
   let informationCount = 0
   outgoing.on('information', (information) => {
     informationCount += 1
-    if (informationCount <= MAX_INFORMATION) forwardInformation(information, response)
+    if (informationCount <= MAX_INFORMATION)
+      forwardInformation(information, response, forwarding.transform?.changeText)
     else outgoing.destroy(new Error('the server sent too many responses with a status of 1xx'))
   })
   outgoing.once('response', (incoming) => {
@@ -114,15 +135,18 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
     response.off('close', destroy)
     response.statusCode = 101
     stream.allowHalfOpen = true
+    const { transform } = forwarding
+    const changeText = transform?.changeText ?? ((text: string) => text)
     connectUpgraded({
       viewer: { stream: viewer.stream, head: viewer.takeHead() },
       box: { stream, head },
-      statusMessage: incoming.statusMessage ?? '',
+      statusMessage: changeText(incoming.statusMessage ?? ''),
       headers: [
         ...forwarding.createResponseHeaders(incoming, false),
         ['Connection', 'Upgrade'],
-        ['Upgrade', incoming.headers.upgrade ?? ''],
+        ['Upgrade', changeText(incoming.headers.upgrade ?? '')],
       ],
+      transform: transform?.createUpgradedStream(),
     })
     resolve('upgrade')
   })
@@ -144,33 +168,38 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
 }
 
 async function startResponse(incoming: IncomingMessage, forwarding: Forwarding): Promise<Forwarded> {
-  const { request, response } = forwarding
+  const { request, response, transform } = forwarding
   const status = incoming.statusCode ?? 0
   // A proxy in front of the coordinator could treat the connection as upgraded.
   if (status < 200)
     throw new Error(`the server sent a response with status ${status}, which is not a final one`)
   const isWithoutBody = request.method === 'HEAD' || status === 204 || status === 304
-  const isChunked =
-    !isWithoutBody && incoming.headers['content-length'] === undefined && request.httpVersionMinor > 0
+  const hasLength = incoming.headers['content-length'] !== undefined && !transform?.changesLength(incoming)
+  const isChunked = !isWithoutBody && !hasLength && request.httpVersionMinor > 0
   const headers = forwarding.createResponseHeaders(incoming, isChunked)
   // The connection cannot be reused when the rest of the body is discarded.
   const isEarly = isBodyPending(request)
   response.sendDate = false
-  response.writeHead(status, incoming.statusMessage, [
+  const changeText = transform?.changeText ?? ((text: string) => text)
+  response.writeHead(status, changeText(incoming.statusMessage ?? ''), [
     ...headers.flat(),
     ...(isEarly ? ['Connection', 'close'] : []),
   ])
-  incoming.on('error', () => response.destroy())
-  incoming.once('end', () => {
-    if (isChunked) addTrailers(response, incoming)
+  const body = connectStreams(
+    incoming,
+    isWithoutBody ? [] : (transform?.createBodyStreams(incoming) ?? []),
+    response,
+  )
+  body.once('end', () => {
+    if (isChunked) addTrailers(response, incoming, changeText)
     response.end()
   })
   let hasData = false
-  incoming.once('data', () => {
+  body.once('data', () => {
     hasData = true
   })
   releaseSentChunks(response)
-  incoming.pipe(response, { end: false })
+  body.pipe(response, { end: false })
   // The first part of the body often arrives with the headers, and is then sent with them.
   setImmediate(() => {
     if (!hasData && !response.writableEnded && !response.destroyed) response.flushHeaders()
@@ -180,12 +209,33 @@ async function startResponse(incoming: IncomingMessage, forwarding: Forwarding):
     : 'response'
 }
 
-function addTrailers(target: ClientRequest | ServerResponse, { rawTrailers }: IncomingMessage): void {
+/** Returns the last stream. An error of one of them closes the connection of the viewer, whose response is incomplete. */
+function connectStreams(
+  incoming: IncomingMessage,
+  streams: readonly Duplex[],
+  response: ServerResponse,
+): Readable {
+  let last: Readable = incoming.on('error', () => response.destroy())
+  for (const stream of streams) {
+    stream.on('error', () => response.destroy())
+    response.once('close', () => stream.destroy())
+    last = last.pipe(stream)
+  }
+  return last
+}
+
+function addTrailers(
+  target: ClientRequest | ServerResponse,
+  { rawTrailers }: IncomingMessage,
+  changeText: (text: string) => string = (text) => text,
+): void {
   const trailers = filterTrailers(toPairs(rawTrailers))
   if (trailers.length === 0) return
   try {
     // Node's type has no read-only tuples.
-    target.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]))
+    target.addTrailers(
+      trailers.map(([name, value]): [string, string] => [changeText(name), changeText(value)]),
+    )
   } catch {
     // The sender has sent a trailer that Node does not send. Trailers are optional.
   }

@@ -3,6 +3,7 @@ import { Server } from 'node:http'
 import { createTunnelMetrics } from '../../../../coordinator/agents/tunnel/metrics.ts'
 import { createBoxCounts } from '../../../../coordinator/boxes/lifecycle/box-counts.ts'
 import { createDiskMetric } from '../../../../coordinator/boxes/lifecycle/disk-metric.ts'
+import { BrokerMetrics } from '../../../../coordinator/edge/secret-broker/metrics.ts'
 import { createShareMetrics } from '../../../../coordinator/edge/shared-ports/metrics.ts'
 import { createSlotMetric } from '../../../../coordinator/edge/slot-metric.ts'
 import { createPrometheusMetrics } from '../../../../coordinator/server/telemetry/prometheus/prometheus-metrics.ts'
@@ -19,6 +20,7 @@ export async function listMetricDefinitions(): Promise<MetricDefinition[]> {
     ...createTunnelMetrics({ on: () => undefined }),
     createSlotMetric({ acquiredCount: () => 0 }),
     ...createShareMetrics({ size: 0 }, { size: { ports: 0, connections: 0 } }),
+    ...new BrokerMetrics().list(() => 0),
     createBoxCounts(async () => new Map()),
     createDiskMetric({ isReleased: false }),
   ])

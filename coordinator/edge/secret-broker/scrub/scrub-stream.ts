@@ -1,0 +1,21 @@
+// Masks values in the body of a response.
+import { Transform, type TransformCallback } from 'node:stream'
+import type { Matcher } from './matcher.ts'
+import { Scrubber } from './scrubber.ts'
+
+export class ScrubStream extends Transform {
+  readonly #scrubber: Scrubber
+
+  constructor(matcher: Matcher) {
+    super()
+    this.#scrubber = new Scrubber(matcher)
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    done(null, this.#scrubber.push(chunk))
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(null, this.#scrubber.flush())
+  }
+}

@@ -1,0 +1,100 @@
+// Serves one request of a program on a box to a host of a secret.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
+import type { BrokeredSecret, SecretBroker } from '../../boxes/secrets/types.ts'
+import { getUpgrade } from '../../http/websocket.ts'
+import { removeHopByHop } from '../shared-ports/headers/hop-by-hop.ts'
+import { isNamed, toPairs } from '../shared-ports/headers/raw-headers.ts'
+import { forward } from '../shared-ports/proxy/forward.ts'
+import type { BrokerConnection } from './broker-connections.ts'
+import { BrokerError, toBrokerError } from './broker-error.ts'
+import { checkRequest } from './check-request.ts'
+import type { BrokerResult } from './metrics.ts'
+import { Matcher } from './scrub/matcher.ts'
+import { createNeedles } from './scrub/needles.ts'
+import { createResponseTransform, scrubHeaders } from './scrub/response-transform.ts'
+import { onConnected, type UpstreamPool } from './upstream-agents.ts'
+import { createUpstreamHeaders } from './upstream-headers.ts'
+
+export type ServeContext = {
+  connection: BrokerConnection
+  broker: SecretBroker
+  upstream: UpstreamPool
+}
+
+/**
+ * Resolves when the response has begun. The mounts are read for each request.
+ * @throws BrokerError when there is no response yet
+ */
+export async function serveRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { connection, broker, upstream }: ServeContext,
+): Promise<BrokerResult> {
+  const { boxId, host } = connection
+  const problem = checkRequest(request, host)
+  if (problem !== null) throw problem
+  const found = await broker.find(boxId, host)
+  if (found === null)
+    throw new BrokerError('host_not_brokered', `No secret that is mounted on the box has the host ${host}.`)
+  if (host === BROKER_TEST_HOST) {
+    response.writeHead(204).end()
+    return 'test'
+  }
+  const upgrade = getUpgrade(request)
+  const { headers, secretIds, basic } = createUpstreamHeaders(
+    {
+      method: request.method ?? '',
+      headers: toPairs(request.rawHeaders),
+      isChunked: request.headers['transfer-encoding'] !== undefined,
+      isUpgrade: upgrade !== undefined,
+    },
+    found.secrets,
+  )
+  // The program or a cut may have closed the connection meanwhile.
+  if (connection.isClosed || response.destroyed) return 'refused'
+  let isRecorded = false
+  function recordUses(): void {
+    if (isRecorded) return
+    isRecorded = true
+    for (const secretId of secretIds) broker.recordUse({ secretId, boxId, host })
+  }
+  const matcher = createMatcher(found.secrets, basic)
+  const transform = createResponseTransform(matcher)
+  try {
+    const result = await forward({
+      request,
+      response,
+      upgrade,
+      agent: upstream.agent,
+      url: request.url ?? '/',
+      headers,
+      connection: upstream.target,
+      onRequest: (outgoing) => onConnected(outgoing, host, recordUses),
+      transform,
+      createResponseHeaders: (incoming, isChunked) =>
+        scrubHeaders(
+          removeHopByHop(toPairs(incoming.rawHeaders)).filter(
+            (header) => isChunked || !isNamed(header, 'trailer'),
+          ),
+          { matcher, isDecoded: !isBodyless(request, incoming) && transform.changesLength(incoming) },
+        ),
+    })
+    if (result === 'upgrade') connection.isUpgraded = true
+    return 'forwarded'
+  } catch (error) {
+    throw toBrokerError(error as NodeJS.ErrnoException, host)
+  }
+}
+
+const isBodyless = ({ method }: IncomingMessage, { statusCode = 0 }: IncomingMessage): boolean =>
+  method === 'HEAD' || statusCode === 101 || statusCode === 204 || statusCode === 304
+
+/** null: no value is long enough to be masked. */
+function createMatcher(secrets: readonly BrokeredSecret[], basic: readonly string[]): Matcher | null {
+  const needles = createNeedles(
+    secrets.map(({ value }) => value.reveal()),
+    basic,
+  )
+  return needles.length === 0 ? null : new Matcher(needles)
+}

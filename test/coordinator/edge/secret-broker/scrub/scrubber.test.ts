@@ -1,0 +1,111 @@
+// Masking of values: all encodings, at all chunk boundaries, at equal length, and without a delay of other bytes.
+import fc from 'fast-check'
+import t from 'tap'
+import { Matcher } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
+import { createNeedles } from '../../../../../coordinator/edge/secret-broker/scrub/needles.ts'
+import { Scrubber, scrubText } from '../../../../../coordinator/edge/secret-broker/scrub/scrubber.ts'
+
+const VALUE = 'sk-t/est+"1é&<2>~\\x'
+const createMatcher = (value = VALUE, sent: string[] = []) => new Matcher(createNeedles([value], sent))
+
+function scrub(matcher: Matcher, chunks: readonly Buffer[]): string {
+  const scrubber = new Scrubber(matcher)
+  const parts = chunks.map((chunk) => Buffer.from(scrubber.push(Buffer.from(chunk))))
+  return Buffer.concat([...parts, scrubber.flush()]).toString('latin1')
+}
+
+/** Encodings, and the number of characters at their edges that do not depend on the value alone. */
+const ENCODINGS: Record<string, (value: string) => string> = {
+  raw: (value) => value,
+  JSON: (value) => JSON.stringify(value).slice(1, -1),
+  'JSON of PHP': (value) =>
+    JSON.stringify(value).slice(1, -1).replaceAll('/', '\\/').replaceAll('é', '\\u00e9'),
+  'JSON of Python': (value) => JSON.stringify(value).slice(1, -1).replaceAll('é', '\\u00e9'),
+  'JSON of Go': (value) =>
+    JSON.stringify(value)
+      .slice(1, -1)
+      .replace(/[&<>]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
+  percent: encodeURIComponent,
+  'percent, lowercase': (value) => encodeURIComponent(value).replace(/%../g, (byte) => byte.toLowerCase()),
+  form: (value) => new URLSearchParams({ v: value }).toString().slice(2),
+  hex: (value) => Buffer.from(value).toString('hex'),
+  'hex, uppercase': (value) => Buffer.from(value).toString('hex').toUpperCase(),
+  ...Object.fromEntries(
+    ['', 'u', 'us', 'user:'].flatMap((prefix) =>
+      (['base64', 'base64url'] as const).map((encoding) => [
+        `${encoding} after ${prefix.length} bytes`,
+        (value: string) => Buffer.from(`${prefix}${value}`).toString(encoding),
+      ]),
+    ),
+  ),
+}
+
+t.test('each encoding of a value is masked, wherever it is split', async (t) => {
+  const matcher = createMatcher()
+  for (const [name, encode] of Object.entries(ENCODINGS)) {
+    const echo = Buffer.from(`{"token":"${encode(VALUE)}"}\n`)
+    const expected = scrub(matcher, [echo])
+    t.equal(expected.length, echo.length, `${name}: the length stays`)
+    t.match(expected, /^\{"token":"[^*]{0,8}\*{17,}[^*]{0,2}=*"\}\n$/, `${name}: masked`)
+    for (let at = 0; at <= echo.length; at += 1)
+      if (scrub(matcher, [echo.subarray(0, at), echo.subarray(at)]) !== expected)
+        t.fail(`${name}: split at ${at}`)
+    const bytes = [...echo].map((byte) => Buffer.from([byte]))
+    t.equal(scrub(matcher, bytes), expected, `${name}: byte by byte`)
+  }
+})
+
+t.test('what was sent as Basic is masked with its edges', async (t) => {
+  const sent = Buffer.from(`user:${VALUE}`).toString('base64')
+  t.equal(scrubText(createMatcher(VALUE, [sent]), `Basic ${sent}`), `Basic ${'*'.repeat(sent.length)}`)
+})
+
+t.test('several values that overlap are masked as one', async (t) => {
+  const matcher = new Matcher(['abcabcab', 'bcabcabcab', 'cabxxxxx'].map((text) => Buffer.from(text)))
+  const data = Buffer.from('-abcabcabcabxxxxx-abcabca-')
+  const expected = '-****************-abcabca-'
+  for (let a = 0; a <= data.length; a += 1)
+    for (let b = a; b <= data.length; b += 1) {
+      const result = scrub(matcher, [data.subarray(0, a), data.subarray(a, b), data.subarray(b)])
+      if (result !== expected) t.equal(result, expected, `split at ${a} and ${b}`)
+    }
+})
+
+t.test('random chunks give the same as the whole text', async () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 60 })
+  const needles = fc.array(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 2, maxLength: 9 }), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  fc.assert(
+    fc.property(needles, fc.array(text, { maxLength: 6 }), (needles, chunks) => {
+      const whole = chunks.join('')
+      const masked = [...whole]
+      for (const needle of needles)
+        for (let at = whole.indexOf(needle); at !== -1; at = whole.indexOf(needle, at + 1))
+          masked.fill('*', at, at + needle.length)
+      const matcher = new Matcher(needles.map((needle) => Buffer.from(needle)))
+      return (
+        scrub(
+          matcher,
+          chunks.map((chunk) => Buffer.from(chunk)),
+        ) === masked.join('')
+      )
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('only the start of a value is held back, so events are not delayed', async (t) => {
+  const scrubber = new Scrubber(createMatcher())
+  const push = (text: string) => scrubber.push(Buffer.from(text)).toString()
+  t.equal(push('data: sk-t\n\n'), 'data: sk-t\n\n')
+  t.equal(push('data: sk-t'), 'data: ')
+  t.equal(push('oo'), 'sk-too')
+  t.equal(push('s'), '')
+  t.equal(scrubber.flush().toString(), 's')
+})
+
+t.test('short values are not masked', async (t) => {
+  t.same(createNeedles(['1234567'], []), [])
+})

@@ -1,0 +1,42 @@
+// The secrets of boxes, in memory.
+import { EventEmitter } from 'node:events'
+import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
+import type { BrokerCut, SecretBroker } from '../../../coordinator/boxes/secrets/types.ts'
+import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
+
+export type FakeMount = { secretId: string; placeholder: string; value: string; hosts: string[] }
+
+export class FakeSecrets implements SecretBroker {
+  readonly events = new EventEmitter<{ cut: [BrokerCut] }>()
+  /** By box. Changes apply to the next request. */
+  readonly mounts = new Map<string, FakeMount[]>()
+  readonly uses: { secretId: string; boxId: string; host: string }[] = []
+
+  mount(boxId: string, mount: FakeMount): FakeMount {
+    this.mounts.set(boxId, [...(this.mounts.get(boxId) ?? []), mount])
+    return mount
+  }
+
+  unmount(boxId: string, { secretId, hosts }: FakeMount): void {
+    const left = (this.mounts.get(boxId) ?? []).filter((mount) => mount.secretId !== secretId)
+    this.mounts.set(boxId, left)
+    this.events.emit('cut', { boxId, patterns: hosts })
+  }
+
+  async find(boxId: string, host: string) {
+    const mounts = this.mounts.get(boxId) ?? []
+    const covering = mounts.filter(({ hosts }) => hosts.some((pattern) => coversHost(pattern, host)))
+    const found = host === BROKER_TEST_HOST ? mounts : covering
+    if (found.length === 0) return null
+    const secrets = covering.map(({ secretId, placeholder, value }) => ({
+      secretId,
+      placeholder,
+      value: new SecretValue(value),
+    }))
+    return { workspaceId: 'ws_1', hostname: 'fig', secrets }
+  }
+
+  recordUse(use: { secretId: string; boxId: string; host: string }): void {
+    this.uses.push(use)
+  }
+}
