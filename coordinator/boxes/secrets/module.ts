@@ -53,7 +53,7 @@ export function secretsModule(context: SecretsModuleContext) {
   })
   const boxSecrets: BoxSecretHooks = createBoxSecrets({ clock, changes })
   return {
-    services: { secretBroker: broker, boxSecrets },
+    services: { secretBroker: broker, secretUses: uses, boxSecrets },
     routes: [
       ...withTag('Secrets', secretRoutes({ secrets, grants })),
       ...withTag('Boxes', boxSecretRoutes({ mounts })),
