@@ -53,7 +53,14 @@ export function secretsModule(context: SecretsModuleContext) {
   })
   const boxSecrets: BoxSecretHooks = createBoxSecrets({ clock, changes })
   return {
-    services: { secretBroker: broker, secretUses: uses, boxSecrets },
+    services: {
+      secretBroker: broker,
+      secretUses: uses,
+      boxSecrets,
+      secrets,
+      secretGrants: grants,
+      secretMounts: mounts,
+    },
     routes: [
       ...withTag('Secrets', secretRoutes({ secrets, grants })),
       ...withTag('Boxes', boxSecretRoutes({ mounts })),
