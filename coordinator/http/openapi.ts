@@ -31,7 +31,6 @@ The server closes a WebSocket with 1000 when the exchange is complete, 1008 for 
 A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
 
 Not there yet:
-- Secrets. Their routes respond with 404.
 - Cloud roles. Their routes respond with 404.
 - Billing. Amounts are 0, and no request is refused because of its cost.
 - The effect of most policies: only \`auditRetentionDays\`, \`machineEnrollment\`, \`anyoneLinksOwnerOnly\` and \`shareLinks\` have one. The others are stored, like \`quietHoursExempt\` of a box.

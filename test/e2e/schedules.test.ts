@@ -420,6 +420,7 @@ t.test('what has expired is deleted every hour, also across restarts', async (t)
         'commands',
         'deleted_machines',
         'enrollments',
+        'environments',
         'idempotency_keys',
         'metrics',
         'operations',

@@ -1,6 +1,9 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
+import { deleteReposOfBox } from '../../coordinator/boxes/environments/delivery/box-repos.ts'
 import { deleteSharesOfBox } from '../../coordinator/boxes/port-shares/store.ts'
 import { deleteViewersOfBox } from '../../coordinator/boxes/port-shares/viewers/store.ts'
+import { deleteMountsOfBox } from '../../coordinator/boxes/secrets/mount-store.ts'
+import { deleteUsesOfBox } from '../../coordinator/boxes/secrets/use-store.ts'
 import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
 import { deleteLastPrompt } from '../../coordinator/boxes/team/store.ts'
@@ -19,6 +22,7 @@ export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
   for (const deleteRows of [
     ...[deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots],
     ...[deleteLastPrompt, deleteSharesOfBox, deleteViewersOfBox],
+    ...[deleteReposOfBox, deleteMountsOfBox, deleteUsesOfBox],
   ])
     await deleteRows(trx, boxId)
 }
