@@ -330,3 +330,67 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
   await api('POST', `/environments/${web.id}/upgrade`)
   t.match((await api('GET', `/boxes/${running}`)).json, { restricted: true, environment: { versionNo: 4 } })
 })
+
+t.test('secrets of boxes: channels, forks, snapshots and restricted boxes', async (t) => {
+  const coordinator = await startTestCoordinator(t)
+  const { api, instance } = coordinator
+  const { db } = instance.context
+  const addSecret = async (name: string, grants: object[] = []) =>
+    (await api('POST', '/secrets', { name, value: `value of ${name}`, hosts: ['api.example.com'], grants }))
+      .json.secret
+  const listMounts = async (boxId: string) =>
+    (await api('GET', `/boxes/${boxId}/secrets`)).json.mounts.map(
+      (mount: { envName: string }) => mount.envName,
+    )
+  const readVariables = async (boxId: string) => {
+    const row = await db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirstOrThrow()
+    return JSON.parse(row.mount_vars)
+  }
+  const token = await addSecret('GITHUB_TOKEN')
+  const key = await addSecret('SHOP_KEY')
+  await api('POST', '/environments', { name: 'web', toggles: { git: true } })
+  await api('POST', '/environments', { name: 'strict', toggles: { git: true, restricted: true } })
+
+  const boxId = await createRunningBox(coordinator, { name: 'fig', environment: 'web' })
+  t.same(await listMounts(boxId), ['GITHUB_TOKEN'], 'the channel of the environment')
+  t.same(await readVariables(boxId), [{ name: 'GITHUB_TOKEN', value: token.placeholder }])
+  t.equal((await api('POST', `/boxes/${boxId}/secrets`, { secretId: key.id, envName: 'KEY' })).status, 201)
+  const snapshotId = await takeSnapshot(coordinator, boxId)
+  const carried = ['GITHUB_TOKEN', 'KEY']
+  const fork = (await api('POST', `/boxes/${boxId}/fork`, {})).json.box
+  t.same((await listMounts(fork.id)).sort(), carried)
+  t.same((await readVariables(fork.id)).length, 2)
+  const restored = (await api('POST', `/snapshots/${snapshotId}/restore`, { environment: null })).json.box
+  t.same((await listMounts(restored.id)).sort(), carried)
+
+  for (const [what, path, body] of [
+    ['a fork', `/boxes/${boxId}/fork`, { environment: 'strict' }],
+    ['a restored box', `/snapshots/${snapshotId}/restore`, { environment: 'strict' }],
+    ['a new box', '/boxes', { environment: 'strict' }],
+    ['a requested restriction', '/boxes', { environment: 'web', restricted: true }],
+  ] as const) {
+    const { box } = (await api('POST', path, body)).json
+    t.equal(box.restricted, true, what)
+    t.same(await listMounts(box.id), [], what)
+  }
+
+  // A grant of another box narrows the secret, and is not passed on.
+  await api('POST', `/secrets/${key.id}/grants`, { boxId })
+  t.same(await listMounts(boxId), carried.toSorted())
+  t.same(await listMounts(fork.id), ['GITHUB_TOKEN'])
+  const later = (await api('POST', '/boxes', { fromSnapshotId: snapshotId })).json.box
+  t.same(await listMounts(later.id), ['GITHUB_TOKEN'])
+
+  // An upgrade mounts what a channel adds, and a restricted version unmounts everything.
+  const environments = (await api('GET', '/environments')).json.environments
+  const web = environments.find(({ name }: { name: string }) => name === 'web')
+  await addSecret('ANTHROPIC_API_KEY')
+  await api('POST', `/environments/${web.id}/toggles`, { codingAgents: true, git: false })
+  await api('POST', `/environments/${web.id}/upgrade`)
+  t.same((await listMounts(boxId)).sort(), ['ANTHROPIC_API_KEY', 'GITHUB_TOKEN', 'KEY'])
+  t.equal((await readVariables(boxId)).length, 3)
+  await api('POST', `/environments/${web.id}/toggles`, { restricted: true })
+  await api('POST', `/environments/${web.id}/upgrade`)
+  t.same(await listMounts(boxId), [])
+  t.same(await readVariables(boxId), [])
+})
