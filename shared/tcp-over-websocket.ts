@@ -53,7 +53,6 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   readonly #ws: ConnectionWebSocket
   readonly #countMessage: () => number
   readonly #pingTimer: NodeJS.Timeout
-  #isFinSent = false
   #isFinReceived = false
   /** Both directions have ended, and the stream is closed. The peer may still read. */
   #isComplete = false
@@ -118,7 +117,8 @@ export class TcpOverWebSocket extends WebSocketDuplex {
 
   #onClose(): void {
     clearInterval(this.#pingTimer)
-    if (this.#isFinSent && this.#isFinReceived) return
+    // A FIN that could not be sent does not complete the connection.
+    if (this.writableFinished && this.#isFinReceived) return
     // A server may respond, and then reset the connection because it does not read the whole request.
     const reset = () => this.destroy(createResetError())
     this.#resetTimer = setTimeout(reset, RESET_TIMEOUT_MS).unref()
@@ -172,7 +172,6 @@ export class TcpOverWebSocket extends WebSocketDuplex {
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    this.#isFinSent = true
     this.#ws.send(FIN, ignoreFailure(done))
   }
 

@@ -333,3 +333,16 @@ t.test('emits timeout when no bytes flow', async (t) => {
   a.setTimeout(0)
   t.equal(a.destroyed, false)
 })
+
+t.test('a connection whose FIN cannot be sent is closed', async (t) => {
+  const [wsA, wsB] = await openWebSocketPair(t)
+  const a = wrap(wsA)
+  wsB.send(Buffer.alloc(0))
+  a.resume()
+  await once(a, 'end')
+  const isClosed = closed(a)
+  wsA.terminate()
+  a.end()
+  await isClosed
+  t.equal(a.destroyed, true)
+})

@@ -1,6 +1,6 @@
 // Ends TLS of programs on boxes, with a certificate of the authority of the workspace.
-import type { Duplex } from 'node:stream'
 import { createSecureContext, createServer, type SecureContext, type TLSSocket } from 'node:tls'
+import type { TcpOverWebSocket } from '../../../shared/tcp-over-websocket.ts'
 import type { LeafCertificate } from '../../boxes/secrets/types.ts'
 
 /** Parsing a certificate takes longer than the rest of a handshake. */
@@ -21,7 +21,7 @@ export type TlsEndOptions = {
 }
 
 /** A client that does not send the host as the server name gets no certificate, so that its handshake fails. */
-export function endTls(stream: Duplex, options: TlsEndOptions): void {
+export function endTls(stream: TcpOverWebSocket, options: TlsEndOptions): void {
   const { host, leaf, handshakeTimeoutMs, onSecure, onFailure } = options
   const server = createServer({
     ALPNProtocols: ['http/1.1'],
@@ -31,10 +31,14 @@ export function endTls(stream: Duplex, options: TlsEndOptions): void {
       done(null, name.toLowerCase() === host ? getContext(leaf) : undefined)
     },
   })
-  server.once('secureConnection', onSecure)
+  server.once('secureConnection', (socket) => {
+    // Node leaves the stream open, which still has to send the last bytes.
+    socket.once('close', () => stream.destroySoon())
+    onSecure(socket)
+  })
   server.once('tlsClientError', (error, socket) => {
     socket.destroy()
-    stream.destroy()
+    stream.destroySoon()
     onFailure(error)
   })
   server.emit('connection', stream)

@@ -14,7 +14,7 @@ export type TestResponse = {
 
 export type SendOptions = RequestOptions & {
   body?: string | Buffer
-  /** Default: a new connection. */
+  /** Default: a new connection. The request closes it. */
   socket?: Duplex
 }
 

@@ -2,7 +2,6 @@
 // this process.
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -87,11 +86,12 @@ export async function startBroker(t: Test, options: StartBrokerOptions = {}) {
     return ws
   }
 
-  async function openStream(host = HOST, credentials = box): Promise<Duplex> {
+  async function openStream(host = HOST, credentials = box): Promise<TcpOverWebSocket> {
     const ws = await openWebSocket(host, credentials)
     const stream = new TcpOverWebSocket(ws)
+    stream.on('error', () => undefined)
     t.teardown(() => stream.destroy())
-    return stream.on('error', () => undefined)
+    return stream
   }
 
   /** A program of the box that trusts the authority of the workspace. */
@@ -105,6 +105,8 @@ export async function startBroker(t: Test, options: StartBrokerOptions = {}) {
       ...tls,
     })
     t.teardown(() => socket.destroy())
+    // Node leaves the stream open.
+    socket.once('close', () => stream.destroySoon())
     await once(socket, 'secureConnect')
     socket.on('error', () => undefined)
     return socket

@@ -28,6 +28,7 @@ export async function startUpstream(
   const sockets = new Set<TLSSocket>()
   const server = createTlsServer({
     ALPNProtocols: ['http/1.1'],
+    noDelay: true,
     SNICallback(name, done) {
       const { key, certificate } = authority.getLeaf(name)
       done(null, createSecureContext({ key, cert: certificate }))
