@@ -67,7 +67,7 @@ async function openTunnel({ port, credential }: BrokerEndpoint, signal: AbortSig
 async function requestStatus(socket: Socket, ca: string, signal: AbortSignal): Promise<number | undefined> {
   const tls = connectTls({ socket, ca, servername: BROKER_TEST_HOST, ALPNProtocols: ['http/1.1'] })
   const request: ClientRequest = requestHttps({
-    ...{ host: BROKER_TEST_HOST, path: '/', signal },
+    ...{ host: BROKER_TEST_HOST, defaultPort: 443, path: '/', signal },
     // Without an agent, which would ignore this function.
     createConnection: () => tls,
   })

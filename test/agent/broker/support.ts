@@ -1,7 +1,6 @@
 // A broker of a box in this process, and a coordinator that accepts its connections to the hosts of secrets.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as requestHttp } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
 import {
   type AddressInfo,
   connect,
@@ -21,8 +20,7 @@ import { joinConnections } from '../../../shared/join-connections.ts'
 import { BOX_HEADER, SECRET_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
 import { TcpOverWebSocket } from '../../../shared/tcp-over-websocket.ts'
-import { createCertificate } from '../../support/certificate.ts'
-import { createTempDir } from '../../support/temp-dir.ts'
+import { startUpstream } from '../../support/broker/upstream.ts'
 import { silentLog } from '../../support/tunnel.ts'
 
 /** Accepts connections to 127.0.0.1 until the end of the test. */
@@ -46,14 +44,9 @@ export const createEchoServer = (): Server =>
 
 /** The test host responds with 204 over TLS; the other hosts are echo servers. */
 export async function startFakeCoordinator(t: Test, covered: readonly string[]) {
-  const certificate = createCertificate(createTempDir(t, 'certificate'), BROKER_TEST_HOST)
-  const { key = '', cert = '', ca = '' } = certificate ?? {}
-  const testPort = await listen(
-    t,
-    certificate === undefined
-      ? createTcpServer()
-      : createHttpsServer({ key, cert }, (_request, response) => void response.writeHead(204).end()),
-  )
+  const { port: testPort, authority } = await startUpstream(t, ({ headers }, response) => {
+    response.writeHead(headers.host === BROKER_TEST_HOST ? 204 : 421).end()
+  })
   const echoPort = await listen(t, createEchoServer())
   const requests: { host: string; box: unknown; authorization: unknown }[] = []
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, autoPong: true })
@@ -71,7 +64,7 @@ export async function startFakeCoordinator(t: Test, covered: readonly string[]) 
     })
   })
   const port = await listen(t, server)
-  return { url: `http://127.0.0.1:${port}`, ca, hasOpenssl: certificate !== undefined, requests }
+  return { url: `http://127.0.0.1:${port}`, ca: authority.certificate, requests }
 }
 
 export type BrokerSetup = { dir: string; url: string; hasPrivateNetwork?: boolean; log?: Logger }
