@@ -6,16 +6,16 @@ import { join } from 'node:path'
 /** The PEM texts, which are also in the files `key` and `cert` of the directory. Undefined where openssl is not installed. */
 export function createCertificate(
   dir: string,
-  ...hosts: readonly [string, ...string[]]
+  host: string,
 ): { key: string; cert: string; ca: string } | undefined {
   const file = (name: string) => join(dir, name)
   const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ca = ['-x509', '-keyout', file('ca.key'), '-out', file('ca.pem'), '-subj', '/CN=Test CA']
-  const names = `subjectAltName=${hosts.map((host) => `DNS:${host}`).join()},IP:127.0.0.1`
+  const names = `subjectAltName=DNS:${host},IP:127.0.0.1`
   try {
     run('req', ...newKey, ...ca)
-    run('req', ...newKey, '-keyout', file('key'), '-out', file('csr'), '-subj', `/CN=${hosts[0]}`)
+    run('req', ...newKey, '-keyout', file('key'), '-out', file('csr'), '-subj', `/CN=${host}`)
     writeFileSync(file('ext'), names)
     run(
       ...['x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key')],

@@ -20,6 +20,7 @@ import { buffer } from 'node:stream/consumers'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { createMessagesEncoder, messagesError, parseMessages, wholeMessage } from './anthropic-messages.ts'
 import {
+  asArray,
   asObject,
   type JsonObject,
   type ModelRequest,
@@ -105,8 +106,12 @@ export async function startModelServer(
 
   /** Each message of the client is a request, and each event of its reply is a message. */
   function serveWebSocket(ws: WebSocket, incoming: IncomingMessage): void {
+    let input: JsonObject[] = []
     ws.on('message', (data) => {
-      const body = { ...asObject(JSON.parse(data.toString())), stream: true }
+      const message = asObject(JSON.parse(data.toString()))
+      // A request that continues a response has only what is new.
+      input = [...(message.previous_response_id ? input : []), ...asArray(message.input)]
+      const body = { ...message, input, stream: true }
       const { request, reply, id } = take('responses', body, incoming.url ?? '', incoming)
       if ('status' in reply) return void ws.close()
       sendReply(new WebSocketResponse(ws), request, reply, id).catch(() => ws.terminate())

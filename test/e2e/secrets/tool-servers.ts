@@ -1,14 +1,12 @@
 // The servers that the tools of the tests use, on one TLS port of loopback: an API that sends back what it received, a git
 // repository, a package registry, the API of GitHub, and the APIs of models.
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type ServerResponse } from 'node:http'
-import { createServer } from 'node:https'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { createCertificate } from '../../support/certificate.ts'
+import { startUpstream } from '../../support/broker/upstream.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 export const HOSTS = {
@@ -20,32 +18,27 @@ export const HOSTS = {
   openai: 'api.openai.com',
 } as const
 
-export type UpstreamRequest = { host: string; path: string; headers: IncomingMessage['headers'] }
+export type ReceivedRequest = { host: string; path: string; headers: IncomingMessage['headers'] }
 
-export type Upstream = {
+export type ToolServers = {
   port: number
   /** The certificate of its authority, PEM. */
   ca: string
-  requests: UpstreamRequest[]
+  requests: ReceivedRequest[]
   /** The values of Authorization, and of x-api-key, that the host has received. */
   credentials(host: string): string[]
 }
 
-/** @param modelsUrl a fake model server. Undefined is returned where openssl is not installed. */
-export async function startUpstream(t: Test, modelsUrl?: string): Promise<Upstream | undefined> {
-  const certificate = createCertificate(
-    createTempDir(t, 'upstream'),
-    ...(Object.values(HOSTS) as [string, ...string[]]),
-  )
-  if (certificate === undefined) return undefined
-  const repository = createRepository(t)
-  const requests: UpstreamRequest[] = []
-  const record = ({ headers, url = '' }: IncomingMessage): UpstreamRequest => {
-    const request = { host: (headers.host ?? '').replace(/:443$/, ''), path: url, headers }
+/** @param modelsUrl a fake model server */
+export async function startToolServers(t: Test, modelsUrl?: string): Promise<ToolServers> {
+  const repository = existsSync('/usr/bin/git') ? createRepository(t) : ''
+  const requests: ReceivedRequest[] = []
+  const record = ({ headers, url = '' }: IncomingMessage): ReceivedRequest => {
+    const request = { host: headers.host ?? '', path: url, headers }
     requests.push(request)
     return request
   }
-  const server = createServer(certificate, (request, response) => {
+  const upstream = await startUpstream(t, (request, response) => {
     const { host, path } = record(request)
     if (host === HOSTS.git) serveRepository(repository, request, response)
     else if (host === HOSTS.registry) sendJson(response, { username: 'tester' })
@@ -53,25 +46,14 @@ export async function startUpstream(t: Test, modelsUrl?: string): Promise<Upstre
     else if (modelsUrl !== undefined && isModelApi(host)) forward(request, response, modelsUrl)
     else sendJson(response, { received: request.headers })
   })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+  upstream.http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     record(request)
     if (modelsUrl === undefined) return void socket.destroy()
     forwardUpgrade(request, socket, head, new URL(modelsUrl))
   })
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket.on('error', () => undefined))
-  })
-  server.on('tlsClientError', () => undefined)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
   return {
-    port: (server.address() as AddressInfo).port,
-    ca: certificate.ca,
+    port: upstream.port,
+    ca: upstream.authority.certificate,
     requests,
     credentials: (host) =>
       requests
