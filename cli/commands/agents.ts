@@ -62,7 +62,12 @@ Examples:
   box agents
   box agents --filter state=failed
   box agents rollout --share 20
-  box agents rollout --pause`,
+  box agents rollout --pause
+
+These are Boxwood's own agents. A coding agent needs a key, which does not have to be on the box:
+  box secrets set ANTHROPIC_API_KEY
+  box mount fig ANTHROPIC_API_KEY
+  box prompt fig "fix the failing test"`,
     )
     .action((options: ListOptions) =>
       runAction(({ client, signal }) => {

@@ -72,8 +72,9 @@ Examples:
   ID=$(box prompt -d fig "port it to Rust") && box prompts fig $ID -f
   box prompt --json fig "list the TODOs" | jq -r 'select(.type == "text").text'
 
-The coding agent has to be signed in on the box: see \`box docs prompts\`. A prompt that starts with a hyphen needs -- before
-it.
+The coding agent needs a key or a sign-in. A key that is not on the box:
+  box secrets set ANTHROPIC_API_KEY && box mount fig ANTHROPIC_API_KEY
+See \`box docs prompts\`. A prompt that starts with a hyphen needs -- before it.
 
 On a terminal, Ctrl-C asks whether to interrupt the run; a second Ctrl-C interrupts it. Without a terminal, Ctrl-C
 interrupts it. Ctrl-\\ detaches: the run continues, as with -d, and after SIGTERM and SIGHUP.

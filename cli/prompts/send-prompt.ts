@@ -138,7 +138,7 @@ function getHints(box: string, { provider, continue: isContinued, conversationId
   return {
     prompt_in_progress: `--queue waits for it.${other} \`box interrupt ${box}\` interrupts it.`,
     prompt_limit_reached: `${wait}\`box prompts ${box}\` lists the runs, and \`box interrupt ${box} RUN\` interrupts one.`,
-    provider_not_signed_in: `\`box ssh ${box}\` opens a terminal on the box; \`box env ${box} NAME=VALUE\` sets a variable.`,
+    provider_not_signed_in: `\`box ssh ${box}\` opens a terminal on the box.`,
     provider_not_installed: (message: string) =>
       // The same command would fail in the same way.
       message.includes('NODE_EXTRA_CA_CERTS')

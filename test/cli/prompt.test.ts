@@ -283,7 +283,7 @@ const refuse = (code: ErrorCode, message: string = ERRORS[code][1]) =>
 
 t.test('a refusal says what to do with this command', async (t) => {
   const expected: [ErrorCode, string[], RegExp, number?][] = [
-    ['provider_not_signed_in', [], /box ssh fig.*box env fig NAME=VALUE.*\(provider_not_signed_in\)\n$/],
+    ['provider_not_signed_in', [], /box ssh fig.*\(provider_not_signed_in\)\n$/],
     ['provider_not_installed', ['-p', 'codex'], /box exec fig npm install -g @openai\/codex/],
     ['prompt_in_progress', [], /--queue waits.*--new starts.*box interrupt fig/],
     ['no_session_to_continue', ['-p', 'pi', '-c'], /Without -c/],

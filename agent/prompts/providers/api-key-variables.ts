@@ -1,5 +1,5 @@
 // Environment variables with API keys, by the provider ids that OpenCode and pi have in common.
-import { backendSignInHint, type Environment, hasVariable } from './backend-credentials.ts'
+import { backendSignInHint, type Environment, hasVariable, mountKeyHint } from './backend-credentials.ts'
 import type { ModelSelection } from './types.ts'
 
 export type ApiKeyVariables = Readonly<Record<string, readonly string[]>>
@@ -42,8 +42,7 @@ export function createSignInHint(
 ): string {
   if (model?.backend) return `${backendSignInHint(model.backend)} Or run ${signIn}.`
   const [variable] = variablesOf(list, providerOf(model?.full ?? '') ?? 'anthropic') ?? []
-  const example = model === null ? ', such as' : ''
   return variable
-    ? `Run ${signIn}, or set an API key${example} ${variable} in the environment of the box.`
+    ? `${mountKeyHint(variable, model === null ? `a key, such as ${variable},` : 'the key')} Or run ${signIn}.`
     : `Run ${signIn}.`
 }

@@ -61,9 +61,13 @@ export async function hasBackendCredential(
   return texts.some((text) => text !== null && AWS_CREDENTIAL_LINE.test(text))
 }
 
+/** How to let a coding agent use a key that no process of the box has. @param text such as `the key` */
+export const mountKeyHint = (variable: string, text = 'the key'): string =>
+  `Keep ${text} off the box: \`box secrets set ${variable}\`, then \`box mount BOX ${variable}\`.`
+
 /** What to do when the backend has no credential. */
 export function backendSignInHint(backend: Backend): string {
-  if (backend === 'openrouter') return 'Set OPENROUTER_API_KEY in the environment of the box.'
-  if (backend === 'deepseek') return 'Set DEEPSEEK_API_KEY in the environment of the box.'
+  if (backend === 'openrouter') return mountKeyHint('OPENROUTER_API_KEY')
+  if (backend === 'deepseek') return mountKeyHint('DEEPSEEK_API_KEY')
   return 'Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and AWS_REGION in the environment of the box, or create ~/.aws/credentials.'
 }

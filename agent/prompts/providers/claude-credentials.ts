@@ -6,6 +6,7 @@ import {
   hasBackendCredential,
   hasVariable,
   homeDirectory,
+  mountKeyHint,
   resolveInHome,
 } from './backend-credentials.ts'
 import { nonBlankStringAt, objectAt, parseJsonObject } from './json-fields.ts'
@@ -50,7 +51,7 @@ export async function isClaudeSignedIn({ model, env, readText }: CredentialInput
 
 export function claudeSignInHint(model: ModelSelection | null): string {
   if (model?.backend) return backendSignInHint(model.backend)
-  return 'Run `claude` on the box and enter /login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the environment of the box.'
+  return `${mountKeyHint('ANTHROPIC_API_KEY')} Or run \`claude\` on the box and enter /login, or set CLAUDE_CODE_OAUTH_TOKEN in the environment of the box.`
 }
 
 const stringsOf = (object: JsonObject): Record<string, string> =>

@@ -8,6 +8,7 @@ import {
   hasBackendCredential,
   hasVariable,
   homeDirectory,
+  mountKeyHint,
   resolveInHome,
 } from './backend-credentials.ts'
 import {
@@ -88,5 +89,5 @@ function parseToml(text: string): JsonObject | null {
 
 export function codexSignInHint(model: ModelSelection | null): string {
   if (model?.backend) return backendSignInHint(model.backend)
-  return 'Run `codex login --device-auth` on the box, or set OPENAI_API_KEY in the environment of the box.'
+  return `${mountKeyHint('OPENAI_API_KEY')} Or run \`codex login --device-auth\` on the box.`
 }

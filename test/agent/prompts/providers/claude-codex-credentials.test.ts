@@ -153,7 +153,10 @@ t.test('the watched files are those that are read', async (t) => {
 
 t.test('the hint is about the backend of the model', async (t) => {
   for (const provider of [claude, codex]) {
-    t.match(provider.signInHint(null), /environment of the box/)
+    t.match(
+      provider.signInHint(null),
+      /^Keep the key off the box: `box secrets set (ANTHROPIC|OPENAI)_API_KEY`, then `box mount BOX/,
+    )
     t.match(provider.signInHint(selectModel('openrouter/x')), /OPENROUTER_API_KEY/)
   }
 })

@@ -89,7 +89,7 @@ t.test('Bedrock needs a credential of AWS', async (t) => {
 })
 
 t.test('the hint names the variable of the provider', async (t) => {
-  t.match(opencode.signInHint(selectModel('groq/llama')), /opencode auth login.*GROQ_API_KEY/)
+  t.match(opencode.signInHint(selectModel('groq/llama')), /box mount BOX GROQ_API_KEY.*opencode auth login/)
   t.match(opencode.signInHint(selectModel('deepseek/deepseek-chat')), /DEEPSEEK_API_KEY/)
   t.match(opencode.signInHint(null), /such as ANTHROPIC_API_KEY/)
 })

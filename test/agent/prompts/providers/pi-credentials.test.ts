@@ -69,7 +69,10 @@ t.test('a provider that only the CLI knows is not refused', async (t) => {
 })
 
 t.test('the hint names the variable of the provider', async (t) => {
-  t.match(pi.signInHint(selectModel('xai/grok')), /\/login.*XAI_API_KEY/)
+  t.match(
+    pi.signInHint(selectModel('xai/grok')),
+    /box secrets set XAI_API_KEY.*box mount BOX XAI_API_KEY.*\/login/,
+  )
   t.match(pi.signInHint(selectModel('amazon-bedrock/m')), /AWS_PROFILE/)
   t.match(pi.signInHint(null), /such as ANTHROPIC_API_KEY/)
 })
