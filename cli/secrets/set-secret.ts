@@ -4,6 +4,7 @@ import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { NO_VALUE_ARGUMENT } from '../arguments/usage-hints.ts'
 import { startBatch } from '../boxes/batch.ts'
+import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import { addHints } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
@@ -72,7 +73,7 @@ async function createSecret(
   else if (!quiet) {
     const origin = options.host === undefined && known !== undefined ? ', which box knows for this name' : ''
     printStderr(
-      `${secret.name}: created; ${describeUse(secret)}${origin}; ${describeScope(secret)}. Next: \`box mount NAME ${secret.name}\``,
+      `${secret.name}: created; ${describeUse(secret)}${origin}; ${describeScope(secret)}. Next: \`${boxCommand()} mount NAME ${secret.name}\``,
     )
   }
   warnWithoutHosts(secret)
