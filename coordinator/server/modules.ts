@@ -15,6 +15,7 @@ import type { BoxNames } from '../base/log/logger.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
 import { boxEnvironmentModule } from '../boxes/environment-module.ts'
+import { environmentDeliveryModule } from '../boxes/environments/delivery/module.ts'
 import { environmentsModule } from '../boxes/environments/module.ts'
 import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
@@ -171,6 +172,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(boxEnvironmentModule)
     .add(secretsModule)
     .add(environmentsModule)
+    .add(environmentDeliveryModule)
     .add(snapshotJobsModule)
     .add(portsModule)
     .add(shareViewersModule)

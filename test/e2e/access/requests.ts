@@ -112,6 +112,8 @@ const controlRequests: Record<string, Request> = {
   ],
   'DELETE /environments/{id}/repos': ({ environment }) => [`/environments/${environment}/repos?repo=a/b`],
   'POST /environments/{id}/upgrade': ({ environment }) => [`/environments/${environment}/upgrade`],
+  'GET /boxes/{id}/repos': ({ box }) => [`/boxes/${box}/repos`],
+  'POST /boxes/{id}/repos/update': ({ box }) => [`/boxes/${box}/repos/update`],
   'GET /audit': () => ['/audit'],
   'GET /audit/chain': () => ['/audit/chain'],
   'POST /audit': ({ box }) => ['/audit', { kind: 'exec', boxId: box }],
