@@ -161,7 +161,7 @@ export class RepoSync {
     const { db, clock } = this.#options
     await transaction(db, async (trx) => {
       const box = await lockBox(trx, row.box_id)
-      if (!box) return
+      if (box === undefined || box.desired_state === 'terminated') return
       const now = clock.now()
       const isError = 'error' in result
       const changes = isError
