@@ -1,14 +1,13 @@
 // Runs git on the box: without questions, with a time limit and bounded output, and terminated when the agent stops.
 
 import { shellQuote } from '../../shared/shell-quote.ts'
-import { baseEnvironment } from '../exec/environment.ts'
+import type { CreateEnvironment } from '../exec/environment.ts'
 import { createSpawner, type SpawnerKind } from '../exec/spawner.ts'
 import { createProber } from '../prompts/detection/probe.ts'
 import type { StartTimer } from '../running-clock.ts'
 
 export type GitOptions = {
-  home: string
-  env: Record<string, string | undefined>
+  createEnv: CreateEnvironment
   startTimer: StartTimer
   spawnerKind: SpawnerKind | null
   /** The protocols of remote repositories, separated by colons. Default: https. */
@@ -55,10 +54,9 @@ const SETTINGS = [
   ['http.lowSpeedTime', '60'],
 ] as const
 
-export function createGit({ home, env, startTimer, spawnerKind, ...options }: GitOptions): Git {
+export function createGit({ createEnv, startTimer, spawnerKind, ...options }: GitOptions): Git {
   const { protocols = 'https', timeoutMs = TIMEOUT_MS } = options
   const prober = createProber(createSpawner(spawnerKind), startTimer)
-  const baseEnv = baseEnvironment(home, env)
 
   return {
     async run(args, { cwd, env, config = [] }) {
@@ -66,7 +64,7 @@ export function createGit({ home, env, startTimer, spawnerKind, ...options }: Gi
       const { exitCode, timedOut, stdout, stderr } = await prober.run(command, {
         cwd,
         env: {
-          ...omit({ ...baseEnv, ...env }, REMOVED_VARIABLES),
+          ...omit(createEnv(env), REMOVED_VARIABLES),
           LC_ALL: 'C.UTF-8',
           GIT_TERMINAL_PROMPT: '0',
           GIT_ASKPASS: '',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createGit } from '../../../agent/environment/git.ts'
 import { createRepos } from '../../../agent/environment/repos.ts'
+import { baseEnvironment, createEnvironmentFactory } from '../../../agent/exec/environment.ts'
 import { RequestResetError } from '../../../agent/requests/json-routes.ts'
 import { startWallTimer } from '../../../agent/running-clock.ts'
 import type { AgentRepoRequest } from '../../../shared/api/environment-delivery.ts'
@@ -13,6 +14,8 @@ import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const AUTHOR = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main']
+
+const createEnvOf = (home: string) => createEnvironmentFactory(baseEnvironment(home, process.env))
 
 function setUp(t: Test) {
   const dir = createTempDir(t, 'environment-repos')
@@ -29,8 +32,7 @@ function setUp(t: Test) {
   gitIn(dir, 'init', '--quiet', '--bare', bare)
   gitIn(work, 'remote', 'add', 'origin', bare)
   const git = createGit({
-    home,
-    env: process.env,
+    createEnv: createEnvOf(home),
     startTimer: startWallTimer,
     spawnerKind: null,
     protocols: 'file',
@@ -160,8 +162,7 @@ t.test('only the placeholder of the secret is in the clone', { skip }, async (t)
   const { home, work, bare, gitIn } = setUp(t)
   // Git reads the URL of the remote from a setting, so that the clone has an https URL.
   const git = createGit({
-    home,
-    env: process.env,
+    createEnv: createEnvOf(home),
     startTimer: startWallTimer,
     spawnerKind: null,
     protocols: 'file',
