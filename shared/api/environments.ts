@@ -40,6 +40,8 @@ export const environmentTogglesSchema = z
     description:
       'git, cloud, codingAgents: credential channels. With one of them, each new box gets the secrets of the workspace that have a well-known name of the channel, such as GITHUB_TOKEN, HCLOUD_TOKEN or ANTHROPIC_API_KEY, mounted under this name, as far as their grants allow it',
   })
+/** A request may have some of them. */
+const toggleChangesSchema = z.strictObject(environmentTogglesSchema.shape).partial()
 export type EnvironmentToggles = z.infer<typeof environmentTogglesSchema>
 export const NO_TOGGLES: EnvironmentToggles = {
   restricted: false,
@@ -134,7 +136,7 @@ const configFields = {
     }),
   files: z.array(environmentFileInputSchema).max(LIMITS.environmentFiles).optional(),
   repos: z.array(environmentRepoSchema).max(LIMITS.environmentRepos).optional(),
-  toggles: environmentTogglesSchema.partial().optional(),
+  toggles: toggleChangesSchema.optional(),
 }
 export const createEnvironmentRequestSchema = z
   .strictObject({
@@ -162,9 +164,10 @@ export type PatchEnvironmentRequest = z.infer<typeof patchEnvironmentRequestSche
 export const environmentResponseSchema = z.object({ environment: environmentSchema })
 export const environmentListSchema = z.object({ environments: z.array(environmentSchema) })
 export const setVarRequestSchema = varSchema.meta({ id: 'SetEnvironmentVariable' })
-export const togglesRequestSchema = environmentTogglesSchema
-  .partial()
-  .refine((toggles) => Object.keys(toggles).length > 0, 'must have at least one toggle')
+export const togglesRequestSchema = toggleChangesSchema.refine(
+  (toggles) => Object.keys(toggles).length > 0,
+  'must have at least one toggle',
+)
 export const removeFileQuerySchema = z.object({ path: z.string() })
 export const removeRepoQuerySchema = z.object({ repo: z.string() })
 

@@ -42,6 +42,7 @@ t.test('the life of a workspace', async (t) => {
   await send('POST', `/boxes/${plum}/suspend`)
   await waitForState(plum, 'suspended')
   const snapshot: string = (await send('POST', '/snapshots', { boxId: fig, name: 'a' })).json.snapshot.id
+  const environment: string = (await send('POST', '/environments', { name: 'a' })).json.environment.id
   const secret: string = (await send('POST', '/secrets', { name: 'A', value: 'a' })).json.secret.id
   await waitUntil('no job is left', async () => {
     const [jobs, snapshotJobs] = await Promise.all([
@@ -86,6 +87,14 @@ t.test('the life of a workspace', async (t) => {
       'POST /snapshots': ['/snapshots', { boxId: fig, name: 'b' }],
       'POST /snapshots/{id}/restore': [`/snapshots/${snapshot}/restore`, {}],
       'POST /snapshots/{id}/template': [`/snapshots/${snapshot}/template`, { name: 'b' }],
+      'POST /environments': ['/environments', { name: 'b' }],
+      'PATCH /environments/{id}': [`/environments/${environment}`, { name: 'b' }],
+      'POST /environments/{id}/default': [`/environments/${environment}/default`],
+      'POST /environments/{id}/toggles': [`/environments/${environment}/toggles`, { git: true }],
+      'POST /environments/{id}/vars': [`/environments/${environment}/vars`, { name: 'A', value: '' }],
+      'PUT /environments/{id}/files': [`/environments/${environment}/files`, { path: '~/a', content: '' }],
+      'POST /environments/{id}/repos': [`/environments/${environment}/repos`, { repo: 'a/b' }],
+      'POST /environments/{id}/upgrade': [`/environments/${environment}/upgrade`],
       'POST /secrets': ['/secrets', { name: 'B', value: 'b' }],
       'POST /secrets/{id}/grants': [`/secrets/${secret}/grants`, { boxId: fig }],
       'POST /boxes/{id}/secrets': [`/boxes/${fig}/secrets`, { secretId: secret, envName: 'A' }],

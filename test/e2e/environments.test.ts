@@ -167,6 +167,8 @@ t.test('refusals', async (t) => {
     ['POST', `${path}/repos`, { repo: 'https://user:pass@example.com/a' }, 400, 'bad_request'],
     ['DELETE', `${path}/repos`, undefined, 400, 'bad_request'],
     ['POST', `${path}/toggles`, {}, 400, 'bad_request'],
+    ['POST', `${path}/toggles`, { unknown: true }, 400, 'bad_request'],
+    ['PATCH', path, { toggles: { unknown: true } }, 400, 'bad_request'],
     ['POST', '/boxes', { environment: 'none' }, 404, 'not_found'],
     ['POST', '/boxes', { environment: UNKNOWN }, 404, 'not_found'],
   ]

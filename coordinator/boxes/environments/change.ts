@@ -29,11 +29,13 @@ export type Changes = {
 /**
  * Writes what `fn` returns, and a version when the configuration changes. Throws not_found, workspace_closing, and like
  * assertValid().
+ * @param options.isRemoval a closing workspace allows it
  */
 export type ChangeEnvironment = (
   actor: Actor,
   id: string,
   fn: (current: Current) => Promise<Changes>,
+  options?: { isRemoval: boolean },
 ) => Promise<Environment>
 
 export function createChange(options: {
@@ -42,12 +44,12 @@ export function createChange(options: {
   confirmActor: ConfirmActor
 }): ChangeEnvironment {
   const { db, clock, confirmActor } = options
-  return (actor, id, fn) =>
+  return (actor, id, fn, { isRemoval } = { isRemoval: false }) =>
     transaction(db, async (trx) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const row = await lockLive(trx, actor, id)
-      await assertOpen(trx, actor.workspaceId)
+      if (!isRemoval) await assertOpen(trx, actor.workspaceId)
       const before = await loadLatest(trx, row)
       const current: Current = { trx, row, config: before, now }
       const { columns = {}, config = before, isDefault = row.is_default === 1 } = await fn(current)

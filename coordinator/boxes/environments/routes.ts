@@ -128,6 +128,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
         'A running box gets the variables, files and repositories at once, any other box at its next start. What the secrets of a channel add is mounted, and nothing is unmounted, unless the version is restricted: then the boxes become restricted, and stay so.',
       request: { params },
       responses: { 200: upgradeResponseSchema },
+      errors: ['workspace_closing'],
       handler: ({ actor, params }) => upgrade(actor, params.id),
     }),
   ]
@@ -159,7 +160,6 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
       description: 'No effect if the environment does not have it.',
       request: { params: params.extend({ name: z.string() }) },
       responses: { 204: null },
-      errors: ['workspace_closing'],
       handler: async ({ actor, params }) =>
         void (await environments.removeVar(actor, params.id, params.name)),
     }),
@@ -187,7 +187,6 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
         'No effect if the environment does not have it. The content is deleted when no version has the file any more.',
       request: { params, query: removeFileQuerySchema },
       responses: { 204: null },
-      errors: ['workspace_closing'],
       handler: async ({ actor, params, query }) =>
         void (await environments.removeFile(actor, params.id, query.path)),
     }),
@@ -213,7 +212,6 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
       description: 'No effect if the environment does not have it. Clones on boxes stay.',
       request: { params, query: removeRepoQuerySchema },
       responses: { 204: null },
-      errors: ['workspace_closing'],
       handler: async ({ actor, params, query }) =>
         void (await environments.removeRepo(actor, params.id, query.repo)),
     }),

@@ -46,8 +46,8 @@ import {
 
 /**
  * Functions with an id throw not_found for an environment that is unknown, deleted, or one of another workspace. Functions that
- * change the configuration create a version, unless it stays the same, and throw like assertValid(). All but remove() throw
- * workspace_closing.
+ * change the configuration create a version, unless it stays the same, and throw like assertValid(). Those that remove nothing
+ * throw workspace_closing.
  */
 export type EnvironmentService = {
   /** In the order of their names. */
@@ -127,6 +127,13 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
     fn: (config: EnvironmentConfig) => EnvironmentConfig,
   ): Promise<Environment> => change(actor, id, async ({ config }) => ({ config: fn(config) }))
 
+  const removeFromConfig = (
+    actor: Actor,
+    id: string,
+    fn: (config: EnvironmentConfig) => Partial<EnvironmentConfig>,
+  ): Promise<Environment> =>
+    change(actor, id, async ({ config }) => ({ config: { ...config, ...fn(config) } }), { isRemoval: true })
+
   const patch: EnvironmentService['patch'] = (actor, id, input) =>
     change(actor, id, async (current) => {
       const { trx, row } = current
@@ -189,22 +196,13 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
       changeConfig(actor, id, (config) => ({ ...config, toggles: mergeToggles(config.toggles, toggles) })),
     setVar: (actor, id, variable) => changeConfig(actor, id, (config) => setVar(config, variable)),
     removeVar: (actor, id, name) =>
-      changeConfig(actor, id, (config) => ({
-        ...config,
-        vars: config.vars.filter((variable) => variable.name !== name),
-      })),
+      removeFromConfig(actor, id, ({ vars }) => ({ vars: vars.filter((other) => other.name !== name) })),
     setFile,
     removeFile: (actor, id, path) =>
-      changeConfig(actor, id, (config) => ({
-        ...config,
-        files: config.files.filter((file) => file.path !== path),
-      })),
+      removeFromConfig(actor, id, ({ files }) => ({ files: files.filter((file) => file.path !== path) })),
     setRepo: (actor, id, repo) => changeConfig(actor, id, (config) => setRepo(config, repo)),
     removeRepo: (actor, id, name) =>
-      changeConfig(actor, id, (config) => ({
-        ...config,
-        repos: config.repos.filter(({ repo }) => repo !== name),
-      })),
+      removeFromConfig(actor, id, ({ repos }) => ({ repos: repos.filter(({ repo }) => repo !== name) })),
   }
 }
 

@@ -8,6 +8,7 @@ import type { Actor } from '../../http/actor.ts'
 import type { ModuleRegistry } from '../../http/module.ts'
 import { canSee } from '../../http/visibility.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
+import { assertOpen } from '../../identity/workspaces/service.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
 import { restrictBox } from '../restrict-boxes.ts'
 import { updateBox } from '../store/boxes.ts'
@@ -28,7 +29,8 @@ export type UpgradeOptions = {
 
 /**
  * Concerns the boxes that the actor sees, in every state. A running box gets the version at once, others at their next start. A box
- * becomes restricted with its environment, and never stops being it. Throws not_found.
+ * becomes restricted with its environment, and never stops being it. Throws
+ * not_found and workspace_closing.
  */
 export type UpgradeEnvironment = (actor: Actor, id: string) => Promise<UpgradedEnvironment>
 
@@ -48,6 +50,7 @@ export function createUpgrade(options: UpgradeOptions): UpgradeEnvironment {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const environment = await lockLive(trx, actor, id)
+      await assertOpen(trx, actor.workspaceId)
       const version = { no: environment.latest_version_no, config: await loadLatest(trx, environment) }
       const result: UpgradedEnvironment = { upgraded: [], skipped: [], latestVersionNo: version.no }
       for (const box of boxes) {
