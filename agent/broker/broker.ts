@@ -20,6 +20,8 @@ export type BrokerOptions = DialerOptions & {
   /** Whether all processes of the network are those of the box. Otherwise the user of each connection is checked. */
   hasPrivateNetwork: boolean
   log: Logger
+  /** How long connections wait for a coordinator that does not listen. Default: 10 s. */
+  retryMs?: number
 }
 
 export class Broker {
@@ -93,13 +95,13 @@ export class Broker {
   async #openListener(): Promise<void> {
     const settings = this.#settings
     if (settings === null) return
-    const { hasPrivateNetwork, log } = this.#options
+    const { hasPrivateNetwork, log, retryMs } = this.#options
     const isPermitted = hasPrivateNetwork
       ? permitAll
       : createPeerCheck({ uids: [0, process.getuid?.() ?? 0] })
     const open = (port: number, credential: string) =>
       openListener({
-        ...{ port, credential, dialer: this.#dialer, isPermitted, log },
+        ...{ port, credential, dialer: this.#dialer, isPermitted, log, retryMs },
         readPatterns: () => this.#settings?.hosts ?? [],
       })
     try {
@@ -122,8 +124,8 @@ export class Broker {
 
   async close(): Promise<void> {
     // A test request that is in progress fails.
-    this.#dialer.close()
     await this.#listener?.close()
+    this.#dialer.close()
   }
 }
 

@@ -1,5 +1,7 @@
 // Opens the connection for a CONNECT request: to the coordinator for the host of a secret, else to the target itself.
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { WebSocket } from 'ws'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
 import { LocalSocket } from '../ports/local-socket.ts'
 import type { WebSocketDialer } from '../tunnel/websocket-dialer.ts'
@@ -7,19 +9,49 @@ import type { ConnectTarget } from './connect-target.ts'
 import { Refusal } from './refusal.ts'
 
 const CONNECT_TIMEOUT_MS = 30_000
+/** A coordinator that is being upgraded listens again within seconds. */
+const RETRY_MS = 10_000
+const RETRY_DELAY_MS = 250
+/** The coordinator does not listen, or is stopping. */
+const UNREACHABLE = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT'])
+
+export type CoordinatorDialOptions = {
+  dialer: Pick<WebSocketDialer, 'connect'>
+  signal: AbortSignal
+  /** How long attempts are repeated while the coordinator does not listen. Default: 10 s. */
+  retryMs?: number | undefined
+}
 
 /** @throws Refusal */
 export async function dialCoordinator(
   { host }: ConnectTarget,
-  dialer: Pick<WebSocketDialer, 'connect'>,
-  signal: AbortSignal,
+  { dialer, signal, retryMs = RETRY_MS }: CoordinatorDialOptions,
 ): Promise<Duplex> {
-  const ws = await dialer.connect(host).catch((error: unknown) => {
-    throw toRefusal(host, error)
-  })
+  const ws = await connectWithRetries(host, dialer, signal, performance.now() + retryMs).catch(
+    (error: unknown) => {
+      throw toRefusal(host, error)
+    },
+  )
   const connection = new TcpOverWebSocket(ws)
   if (signal.aborted) connection.destroy()
   return connection
+}
+
+async function connectWithRetries(
+  host: string,
+  dialer: Pick<WebSocketDialer, 'connect'>,
+  signal: AbortSignal,
+  deadline: number,
+): Promise<WebSocket> {
+  for (;;) {
+    try {
+      return await dialer.connect(host)
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      if (!UNREACHABLE.has(code) || performance.now() > deadline) throw error
+    }
+    await delay(RETRY_DELAY_MS, undefined, { signal })
+  }
 }
 
 /** How the ws package reports the response to an upgrade. */

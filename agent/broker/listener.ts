@@ -22,6 +22,7 @@ export type ListenerOptions = {
   dialer: Pick<WebSocketDialer, 'connect'>
   isPermitted: PeerCheck
   log: Pick<Logger, 'debug' | 'warn'>
+  retryMs?: number | undefined
 }
 
 export type Listener = {
@@ -39,7 +40,7 @@ const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n'
 
 /** @throws system errors, such as EADDRINUSE */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
-  const { credential, readPatterns, dialer, isPermitted, log } = options
+  const { credential, readPatterns, dialer, isPermitted, log, retryMs } = options
   const sockets = new Set<Socket>()
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -60,7 +61,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
         407,
         `the proxy needs the credential in the variable HTTPS_PROXY to connect to ${target.host}.`,
       )
-    return dialCoordinator(target, dialer, signal)
+    return dialCoordinator(target, { dialer, signal, retryMs })
   }
 
   async function serve(request: IncomingMessage, socket: Socket): Promise<void> {

@@ -17,6 +17,10 @@ export function brokerRoutes(app: FastifyInstance, { detector, broker }: BrokerD
     const { env, broker: content = null } = validateRequest(agentEnvironmentSchema, body)
     assertEnvironment(env)
     detector.setBoxEnvironment(env)
-    return { broker: await broker.update(content) }
+    const result = await broker.update(content)
+    const proxy = ['HTTPS_PROXY', 'https_proxy'].find((name) => env[name] !== undefined)
+    if (result?.state !== 'ready' || proxy === undefined) return { broker: result }
+    const message = `The programs of the box use its own variable ${proxy} in place of the proxy for secrets. Remove the variable.`
+    return { broker: { state: 'failed', message } }
   })
 }

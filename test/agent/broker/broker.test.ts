@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createEnvironmentFactory } from '../../../agent/exec/environment.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import {
   createEchoServer,
   createHeader,
@@ -64,6 +65,24 @@ t.test('the coordinator refuses, or cannot be reached', async (t) => {
   const second = await openClient(t, unreachable.port)
   const response = await second.request(`${COVERED}:443`, createHeader(unreachable.credential))
   t.match(response, /^HTTP\/1\.1 502 [\s\S]*ECONNREFUSED/)
+})
+
+t.test('a coordinator that is being restarted', async (t) => {
+  const { url, ca } = await startFakeCoordinator(t, [COVERED])
+  const dir = createTempDir(t, 'broker')
+  let attempts = 0
+  const readUrl = () => (++attempts === 2 ? url : `unix:${join(dir, 'missing')}`)
+  const { broker } = await openBroker(t, { dir, url: readUrl, retryMs: DEADLINE_MS })
+  t.same(await broker.update({ certificate: ca, hosts: HOSTS }), { state: 'ready', message: null })
+  t.equal(attempts, 2)
+
+  const { port, credential } = readProxy(broker.readVariables())
+  const client = await openClient(t, port)
+  client.socket.write(`CONNECT ${COVERED}:443 HTTP/1.1\r\nHost: a\r\n${createHeader(credential)}\r\n`)
+  await waitUntil('it is tried again', () => attempts > 3)
+  client.socket.destroy()
+  await broker.close()
+  t.pass('close() does not wait for the coordinator')
 })
 
 t.test('other targets are dialled from the box, without a credential', async (t) => {

@@ -35,9 +35,11 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
   t.same(await put({ env: { A: 'x', B: '' } }), { broker: null })
   const secrets = { certificate: 'PEM', hosts: ['*.example.com'] }
   t.same(await put({ env: {}, broker: secrets }), { broker: { state: 'ready', message: null } })
-  t.same(environments, [{ A: 'x', B: '' }, {}])
-  t.same(contents, [null, secrets])
+  const own = { env: { https_proxy: 'http://proxy:1' }, broker: secrets }
+  t.match(await put(own), { broker: { state: 'failed', message: /its own variable https_proxy/ } })
+  t.same(environments, [{ A: 'x', B: '' }, {}, own.env])
+  t.same(contents, [null, secrets, secrets])
   for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
     await t.rejects(put({ env }), { code: 'invalid_request' }, JSON.stringify(env))
-  t.equal(environments.length, 2)
+  t.equal(environments.length, 3)
 })

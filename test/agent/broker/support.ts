@@ -67,16 +67,22 @@ export async function startFakeCoordinator(t: Test, covered: readonly string[]) 
   return { url: `http://127.0.0.1:${port}`, ca: authority.certificate, requests }
 }
 
-export type BrokerSetup = { dir: string; url: string; hasPrivateNetwork?: boolean; log?: Logger }
+export type BrokerSetup = {
+  dir: string
+  url: string | (() => string)
+  hasPrivateNetwork?: boolean
+  log?: Logger
+  retryMs?: number
+}
 
 export async function openBroker(
   t: Test,
-  { dir, url, hasPrivateNetwork = false, log = silentLog }: BrokerSetup,
+  { dir, url, hasPrivateNetwork = false, log = silentLog, retryMs = 0 }: BrokerSetup,
 ) {
   const boxId = newUuid()
   const broker = await Broker.open({
-    ...{ boxId, dir, hasPrivateNetwork, log },
-    readUrl: async () => url,
+    ...{ boxId, dir, hasPrivateNetwork, log, retryMs },
+    readUrl: async () => (typeof url === 'string' ? url : url()),
     readToken: async () => 'bxt_test',
   })
   t.teardown(() => broker.close())
