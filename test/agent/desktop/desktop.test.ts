@@ -77,7 +77,13 @@ t.test('the browser shares the display: its stop ends only the browser', async (
   t.same(session.modes, ['desktop', 'browser'])
   const args = readFileSync(join(fake.home, '.local/share/boxwood/desktop-browser/arguments'), 'utf8')
   t.match(args, /--kiosk .*--window-size=1280,800 .*http:\/\/localhost:3000\/\n$/)
-  t.equal(fake.listProcesses().length, 6)
+  const processes = fake.listProcesses()
+  t.equal(processes.length, 6)
+  t.equal(
+    processes.filter(({ usesProxy }) => usesProxy).length,
+    4,
+    'the browser does not use the proxy for secrets',
+  )
   await desktop.stop('browser')
   t.equal(fake.listProcesses().length, 4)
   t.same((await desktop.status()).session?.modes, ['desktop'])

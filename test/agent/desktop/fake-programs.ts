@@ -9,6 +9,7 @@ import { systemClock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 const WAIT = 'exec /bin/sleep 1000'
+const PROXY = 'http://proxy'
 
 export const FAKE_PROGRAMS = {
   Xvfb: `echo 'ready' >&2; echo 42 >&3; exec 3>&-; ${WAIT}`,
@@ -42,10 +43,12 @@ export function createFakeDesktop(t: Test, scripts: Partial<Record<FakeProgram, 
   for (const [name, script] of Object.entries({ ...FAKE_PROGRAMS, ...scripts }))
     if (script !== null) install(name, script)
   const marker = `BOXWOOD_TEST=${root}`
-  const createEnv = createEnvironmentFactory({ HOME: home, PATH: bin, BOXWOOD_TEST: root })
+  const baseEnv = { HOME: home, PATH: bin, BOXWOOD_TEST: root }
+  const createEnv = createEnvironmentFactory(baseEnv, () => ({ HTTPS_PROXY: PROXY }))
+  const createBrowserEnv = createEnvironmentFactory(baseEnv)
   const log = { error: (...args: unknown[]) => t.fail('unexpected error', { args }) }
   const open = (bootId = 'boot') =>
-    Desktop.open({ dir, home, createEnv, createBrowserEnv: createEnv, bootId, clock: systemClock, log })
+    Desktop.open({ dir, home, createEnv, createBrowserEnv, bootId, clock: systemClock, log })
   t.teardown(async () => (await open()).stop('desktop'))
   return {
     ...{ bin, home, dir, install, open },
@@ -57,6 +60,7 @@ export function createFakeDesktop(t: Test, scripts: Partial<Record<FakeProgram, 
         .filter(({ environment }) => hasAssignment(environment, marker))
         .map(({ pid, environment = '' }) => ({
           pid,
+          usesProxy: hasAssignment(environment, `HTTPS_PROXY=${PROXY}`),
           processId: new RegExp(`${PROCESS_ID_VARIABLE}=([^\\0]*)`).exec(environment)?.[1],
         })),
   }
