@@ -72,8 +72,7 @@ export async function startAgent(
   const activity = createActivityTracker(runningClock)
   const { spawnerKind, runnerKind, maxLogBytes, retention } = config
   const access = await createCoordinatorAccess(config)
-  const hasPrivateNetwork = env.BOXWOOD_NETWORK === 'own'
-  const broker = use(await Broker.open({ ...access, dir: join(realDir, 'broker'), hasPrivateNetwork, log }))
+  const broker = use(await Broker.open({ ...access, dir: join(realDir, 'broker'), env, log }))
   const baseEnv = baseEnvironment(home, env)
   const createEnv = createEnvironmentFactory(baseEnv, broker.readVariables)
   const common = { home, clock, runningClock, log, activity, env, createEnv, spawnerKind, bootId }
@@ -92,6 +91,7 @@ export async function startAgent(
       spool,
       idleCpuPercent,
       readCodingAgents: detector.readiness,
+      readAgentPort: broker.readPort,
       clock: coordinatorClock,
       monotonicNow: runningClock.now,
     }),

@@ -17,8 +17,8 @@ import { createVariables } from './variables.ts'
 export type BrokerOptions = DialerOptions & {
   /** The state directory of the broker. Processes read certificates there by the absolute path. */
   dir: string
-  /** Whether all processes of the network are those of the box. Otherwise the user of each connection is checked. */
-  hasPrivateNetwork: boolean
+  /** With BOXWOOD_NETWORK=own, all processes of the network are those of the box. Otherwise the user of each peer is checked. */
+  env: Readonly<Record<string, string | undefined>>
   log: Logger
   /** How long connections wait for a coordinator that does not listen. Default: 10 s. */
   retryMs?: number
@@ -49,6 +49,9 @@ export class Broker {
         .catch((err: unknown) => options.log.error({ err }, 'failed to open the proxy of the box'))
     return broker
   }
+
+  /** null: the listener is not open. */
+  readonly readPort = (): number | null => this.#listener?.port ?? null
 
   /** The variables of the processes that start now; empty: no secret is mounted. */
   readonly readVariables = (): Record<string, string> =>
@@ -95,10 +98,9 @@ export class Broker {
   async #openListener(): Promise<void> {
     const settings = this.#settings
     if (settings === null) return
-    const { hasPrivateNetwork, log, retryMs } = this.#options
-    const isPermitted = hasPrivateNetwork
-      ? permitAll
-      : createPeerCheck({ uids: [0, process.getuid?.() ?? 0] })
+    const { env, log, retryMs } = this.#options
+    const isPermitted =
+      env.BOXWOOD_NETWORK === 'own' ? permitAll : createPeerCheck({ uids: [0, process.getuid?.() ?? 0] })
     const open = (port: number, credential: string) =>
       openListener({
         ...{ port, credential, dialer: this.#dialer, isPermitted, log, retryMs },

@@ -26,6 +26,8 @@ export type ListenersOptions = {
   processes: BoxProcesses
   /** Whether the box has its own network. Otherwise only the sockets of its processes are the box's. */
   ownNetwork: boolean
+  /** The port of the agent itself, which is not listed. Default: null, none. */
+  readAgentPort?: (() => number | null) | undefined
   /** Milliseconds of a clock that is never set. */
   monotonicNow?: () => number
   /** CPU time of this process. */
@@ -48,7 +50,7 @@ const SEARCHES = 2
 const NAME_CHARS = 16
 
 export function createListeners(options: ListenersOptions): Listeners {
-  const { procRoot = '/proc', processes, ownNetwork } = options
+  const { procRoot = '/proc', processes, ownNetwork, readAgentPort = () => null } = options
   const { monotonicNow = () => performance.now(), cpuTimeMs = readCpuTimeMs } = options
   const maxCpuFraction = ownNetwork ? MAX_CPU_FRACTION : MAX_CPU_FRACTION_SHARED
   const events = new EventEmitter<{ change: [] }>().setMaxListeners(0)
@@ -64,9 +66,10 @@ export function createListeners(options: ListenersOptions): Listeners {
 
   async function readSockets(isRefresh: boolean): Promise<void> {
     if (isRefresh) for (const socket of sockets.values()) checkOwner(socket)
-    const listening = await readListeningSockets(procRoot)
+    const agentPort = readAgentPort()
+    const listening = [...(await readListeningSockets(procRoot))].filter(([, port]) => port !== agentPort)
     sockets = new Map(
-      Array.from(listening, ([inode, port]) => {
+      listening.map(([inode, port]) => {
         const known = sockets.get(inode)
         return [inode, known?.port === port ? known : { port, owner: null, searches: 0 }]
       }),

@@ -30,6 +30,8 @@ export type VitalsDeps = {
   idleCpuPercent: number
   /** Returns the readiness of the coding agents. */
   readCodingAgents?: (() => CodingAgents) | undefined
+  /** The port of the proxy for secrets. */
+  readAgentPort?: (() => number | null) | undefined
 }
 
 export type VitalsService = {
@@ -46,10 +48,14 @@ export type VitalsService = {
 
 export async function startVitals(deps: VitalsDeps): Promise<VitalsService> {
   const { boxId, home, stateDir, env, spool, log, clock, monotonicNow, activity, idleCpuPercent } = deps
-  const { readCodingAgents } = deps
+  const { readCodingAgents, readAgentPort } = deps
   const scope = readScope({ boxId, env })
   const boxProcesses = createBoxProcesses({ membership: scope.membership })
-  const listeners = createListeners({ processes: boxProcesses, ownNetwork: scope.ownNetwork })
+  const listeners = createListeners({
+    processes: boxProcesses,
+    ownNetwork: scope.ownNetwork,
+    readAgentPort,
+  })
   const tempDirs = scope.membership === null ? ['/tmp', '/var/tmp'] : [env.TMPDIR ?? []].flat()
   const diskSpace = createDiskSpaceMeter({ directories: [home, stateDir, ...tempDirs], log })
   const metrics = await createBoxMetrics({

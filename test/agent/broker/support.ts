@@ -70,18 +70,14 @@ export async function startFakeCoordinator(t: Test, covered: readonly string[]) 
 export type BrokerSetup = {
   dir: string
   url: string | (() => string)
-  hasPrivateNetwork?: boolean
   log?: Logger
   retryMs?: number
 }
 
-export async function openBroker(
-  t: Test,
-  { dir, url, hasPrivateNetwork = false, log = silentLog, retryMs = 0 }: BrokerSetup,
-) {
+export async function openBroker(t: Test, { dir, url, log = silentLog, retryMs = 0 }: BrokerSetup) {
   const boxId = newUuid()
   const broker = await Broker.open({
-    ...{ boxId, dir, hasPrivateNetwork, log, retryMs },
+    ...{ boxId, dir, env: {}, log, retryMs },
     readUrl: async () => (typeof url === 'string' ? url : url()),
     readToken: async () => 'bxt_test',
   })

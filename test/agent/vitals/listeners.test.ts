@@ -17,8 +17,9 @@ function setUp(t: Test, { ownNetwork = true, isShared = false } = {}) {
   let now = 0
   let cpuMs = 0
   let cpuMsOfRead = 0
+  let agentPort: number | null = null
   const listeners = createListeners({
-    ...{ procRoot: proc.root, processes, ownNetwork },
+    ...{ procRoot: proc.root, processes, ownNetwork, readAgentPort: () => agentPort },
     monotonicNow: () => now,
     cpuTimeMs: () => {
       cpuMs += cpuMsOfRead
@@ -32,6 +33,9 @@ function setUp(t: Test, { ownNetwork = true, isShared = false } = {}) {
   return {
     ...{ proc, listeners },
     changes: () => changes,
+    setAgentPort: (port: number) => {
+      agentPort = port
+    },
     setCpuMsOfRead: (ms: number) => {
       cpuMsOfRead = ms
     },
@@ -62,6 +66,18 @@ t.test('lists listening TCP ports of IPv4 and IPv6, and no connections', async (
   proc.setSockets('tcp6', [])
   t.strictSame(await poll(), [[8080, 5, 'node']])
   t.equal(changes(), 3)
+})
+
+t.test('the port of the agent is not listed', async (t) => {
+  const { proc, poll, listeners, setAgentPort } = setUp(t)
+  setAgentPort(3128)
+  proc.addProcess({ pid: 5, name: 'node', sockets: [10] })
+  proc.setSockets('tcp', [
+    { inode: 10, port: 3128 },
+    { inode: 11, port: 80 },
+  ])
+  t.strictSame(await poll(), [[80, null, null]])
+  t.equal(listeners.count(), 1)
 })
 
 t.test('an unchanged list is not a change', async (t) => {
