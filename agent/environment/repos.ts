@@ -47,7 +47,7 @@ export function createRepos({ home, stateDir, git, activity }: ReposOptions): Re
         await storeHeader(git, clone)
       } else await cloneInto(git, clone)
       if (exists && request.update) await update(git, clone)
-      return { commit: await readCommit(git, clone) }
+      return { commit: await readCommit(git, clone), isKept: exists && !request.update }
     } catch (error) {
       if (error instanceof GitInterruptedError) throw new RequestResetError()
       const cause = toFileError(error, request.path)
@@ -102,10 +102,7 @@ async function isUsed(target: string): Promise<boolean> {
 
 /** @throws GitError */
 async function assertCloneOf(git: Git, { request, target, run }: Clone): Promise<void> {
-  const origin = await git.run(['-C', target, 'remote', 'get-url', 'origin'], run).catch((error: unknown) => {
-    if (error instanceof GitError) return null
-    throw error
-  })
+  const origin = await git.run(['-C', target, 'remote', 'get-url', 'origin'], run).catch(toNull)
   if (origin !== null && toComparable(origin) === toComparable(request.url)) return
   throw new GitError(
     `${request.path} exists and is not a clone of the repository. Move it to another place, and update the repositories again`,
@@ -157,27 +154,40 @@ async function update(git: Git, { request, target, run }: Clone): Promise<void> 
   await git.run(['-C', target, 'fetch', '--quiet', 'origin'], run)
   if (await isOnBranch(git, target, run))
     await git.run(['-C', target, 'merge', '--quiet', '--ff-only', '@{upstream}'], run)
-  else if (request.ref !== null) await checkOut(git, target, request.ref, run)
-  else throw new GitError('no branch is checked out. Check out a branch, and update the repositories again')
-}
-
-async function isOnBranch(git: Git, target: string, run: GitRun): Promise<boolean> {
-  try {
-    await git.run(['-C', target, 'symbolic-ref', '--quiet', 'HEAD'], run)
-    return true
-  } catch (error) {
-    if (error instanceof GitError) return false
-    throw error
+  else if (request.ref === null)
+    throw new GitError('no branch is checked out. Check out a branch, and update the repositories again')
+  else if (!(await isAt(git, target, request.ref, run))) {
+    await assertReferenced(git, target, run)
+    await checkOut(git, target, request.ref, run)
   }
 }
 
-/** null: the repository has no commit. */
-async function readCommit(git: Git, { target, run }: Clone): Promise<string | null> {
-  const commit = await git
-    .run(['-C', target, 'rev-parse', '--quiet', '--verify', 'HEAD'], run)
-    .catch((error: unknown) => {
-      if (error instanceof GitError) return null
-      throw error
-    })
-  return commit
+/** Whether the reference is checked out already. */
+async function isAt(git: Git, target: string, ref: string, run: GitRun): Promise<boolean> {
+  const parse = (name: string) =>
+    git.run(['-C', target, 'rev-parse', '--quiet', '--verify', `${name}^{commit}`], run).catch(toNull)
+  const [head, commit] = await Promise.all([parse('HEAD'), parse(ref)])
+  return head !== null && head === commit
 }
+
+/** A commit of the user that no branch and no tag has would be lost. @throws GitError */
+async function assertReferenced(git: Git, target: string, run: GitRun): Promise<void> {
+  const refs = await git.run(['-C', target, 'for-each-ref', '--contains', 'HEAD', '--count=1'], run)
+  if (refs === '')
+    throw new GitError(
+      'the checked-out commit is on no branch and no tag. Create a branch for it, and update the repositories again',
+    )
+}
+
+/** A failure of git is a normal result; an interruption is not. */
+function toNull(error: unknown): null {
+  if (error instanceof GitError) return null
+  throw error
+}
+
+const isOnBranch = async (git: Git, target: string, run: GitRun): Promise<boolean> =>
+  (await git.run(['-C', target, 'symbolic-ref', '--quiet', 'HEAD'], run).catch(toNull)) !== null
+
+/** null: the repository has no commit. */
+const readCommit = (git: Git, { target, run }: Clone): Promise<string | null> =>
+  git.run(['-C', target, 'rev-parse', '--quiet', '--verify', 'HEAD'], run).catch(toNull)

@@ -43,6 +43,8 @@ export const agentRepoResponseSchema = z.union([
       .string()
       .regex(/^[0-9a-f]{40,64}$/)
       .nullable(),
+    /** Whether the clone existed and was not updated. */
+    isKept: z.boolean(),
   }),
   z.object({ error: z.string().max(4096) }),
 ])

@@ -71,35 +71,39 @@ t.test('clones once, and repeated requests share the clone', { skip }, async (t)
   const first = commit('a', '1')
   const clones = [ensure(), ensure()]
   await waitUntil('the box is active', () => countOperations() === 1)
-  t.same(await Promise.all(clones), [{ commit: first }, { commit: first }])
+  t.match(await Promise.all(clones), [{ commit: first }, { commit: first }])
   t.equal(read('tool/a'), '1')
   t.equal(countOperations(), 0)
   commit('a', '2')
-  t.same(await ensure(), { commit: first }, 'a clone that exists stays as it is')
-  t.same(await ensure({ path: '~/deep/er/tool' }), {
+  t.same(await ensure(), { commit: first, isKept: true }, 'a clone that exists stays as it is')
+  t.match(await ensure({ path: '~/deep/er/tool' }), {
     commit: ((await ensure({ path: '~/deep/er/tool' })) as { commit: string }).commit,
   })
   t.same(readdirSync(home).sort(), ['deep', 'tool'], 'no partial clone is left')
 })
 
 t.test('branches, tags and commits', { skip }, async (t) => {
-  const { ensure, commit, gitIn, work } = setUp(t)
+  const { ensure, commit, gitIn, work, home } = setUp(t)
   const first = commit('a', '1')
   gitIn(work, 'tag', 'v1')
   gitIn(work, 'checkout', '--quiet', '-b', 'feature/x')
   const second = commit('a', '2')
   gitIn(work, 'checkout', '--quiet', 'main')
   const third = commit('a', '3')
-  t.same(await ensure({ ref: 'feature/x', path: '~/branch' }), { commit: second })
-  t.same(await ensure({ ref: 'v1', path: '~/tag' }), { commit: first })
-  t.same(await ensure({ ref: first, path: '~/commit' }), { commit: first })
-  t.same(await ensure({ path: '~/default' }), { commit: third })
+  t.match(await ensure({ ref: 'feature/x', path: '~/branch' }), { commit: second })
+  t.match(await ensure({ ref: 'v1', path: '~/tag' }), { commit: first })
+  t.match(await ensure({ ref: first, path: '~/commit' }), { commit: first })
+  t.match(await ensure({ path: '~/default' }), { commit: third })
   t.match(await ensure({ ref: 'nope', path: '~/none' }), { error: /nope/ })
 
   gitIn(work, 'checkout', '--quiet', 'feature/x')
   const fourth = commit('b', '4')
-  t.same(await ensure({ ref: 'feature/x', path: '~/branch', update: true }), { commit: fourth })
-  t.same(await ensure({ ref: 'v1', path: '~/tag', update: true }), { commit: first })
+  t.match(await ensure({ ref: 'feature/x', path: '~/branch', update: true }), { commit: fourth })
+  t.match(await ensure({ ref: 'v1', path: '~/tag', update: true }), { commit: first, isKept: false })
+  t.match(await ensure({ ref: third, path: '~/tag', update: true }), { commit: third })
+  gitIn(join(home, 'tag'), 'commit', '--quiet', '--allow-empty', '-m', 'mine')
+  const lost = { error: /is on no branch and no tag/ }
+  t.match(await ensure({ ref: 'v1', path: '~/tag', update: true }), lost)
 })
 
 t.test('an update never overwrites changes', { skip }, async (t) => {
@@ -111,7 +115,7 @@ t.test('an update never overwrites changes', { skip }, async (t) => {
   t.match(await ensure({ update: true }), { error: /local changes.*overwritten/ })
   t.equal(read('tool/a'), 'mine')
   gitIn(join(home, 'tool'), 'checkout', '--quiet', 'a')
-  t.same(await ensure({ update: true }), { commit: second })
+  t.match(await ensure({ update: true }), { commit: second })
 
   gitIn(join(home, 'tool'), 'commit', '--quiet', '--allow-empty', '-m', 'mine')
   commit('a', '3')
@@ -127,7 +131,7 @@ t.test(
     const { ensure, commit, gitIn, home, read } = setUp(t)
     const first = commit('a', '1')
     mkdirSync(join(home, 'empty'))
-    t.same(await ensure({ path: '~/empty' }), { commit: first })
+    t.match(await ensure({ path: '~/empty' }), { commit: first })
     mkdirSync(join(home, 'mine'))
     writeFileSync(join(home, 'mine/file'), 'mine')
     const message = { error: /^~\/mine exists and is not a clone of the repository/ }
@@ -155,7 +159,7 @@ t.test('a repository that does not exist, and a protocol that is not allowed', {
 
 t.test('an empty repository', { skip }, async (t) => {
   const { ensure } = setUp(t)
-  t.same(await ensure(), { commit: null })
+  t.match(await ensure(), { commit: null })
 })
 
 t.test('only the placeholder of the secret is in the clone', { skip }, async (t) => {

@@ -216,5 +216,6 @@ function describeResult({ repo, path, commit_id: previous }: BoxRepoRow, result:
     return `could not ${verb} ${url} in ${path}: ${result.error}`
   }
   const version = result.commit === null ? 'without commits' : `at ${result.commit.slice(0, SHORT_COMMIT)}`
+  if (result.isKept) return `kept the clone of ${url} in ${path} ${version}`
   return `${previous === null ? 'cloned' : 'updated'} ${url} in ${path} ${version}`
 }

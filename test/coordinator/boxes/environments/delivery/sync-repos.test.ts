@@ -41,7 +41,7 @@ async function setUp(
   }
   const sync = new RepoSync(options)
   t.teardown(() => sync.close())
-  box.setResponse(async () => ({ status: 200, body: { commit: COMMIT } }))
+  box.setResponse(async () => ({ status: 200, body: { commit: COMMIT, isKept: false } }))
   const service = createBoxRepoService({
     ...box,
     clock: systemClock,
@@ -109,7 +109,7 @@ t.test('a failure degrades nothing, says why, and can be repeated', async (t) =>
   const failures: [response: { status: number; body?: unknown }, error: RegExp][] = [
     [{ status: 200, body: { error: 'fatal: not\u001b found\n' } }, /^fatal: not found/],
     [{ status: 500 }, /^the agent has responded with 500$/],
-    [{ status: 200, body: { commit: 'HEAD' } }, /^the response of the agent is not valid$/],
+    [{ status: 200, body: { commit: 'HEAD', isKept: false } }, /^the response of the agent is not valid$/],
   ]
   for (const [response, error] of failures) {
     setResponse(async () => response)
@@ -120,9 +120,10 @@ t.test('a failure degrades nothing, says why, and can be repeated', async (t) =>
       /^could not clone https:\/\/git\.example\.com\/me\/tool\.git in ~\/tool: /,
     )
     t.equal((await readBox()).observed_state, 'running')
-    setResponse(async () => ({ status: 200, body: { commit: null } }))
+    setResponse(async () => ({ status: 200, body: { commit: null, isKept: true } }))
     await update()
     t.match(await waitForStates('ready'), [{ error: null, commit: null }])
+    t.equal((await listReasons()).at(-1), `kept the clone of ${TOOL.repo} in ~/tool without commits`)
     await setRepos([])
     await setRepos([TOOL])
   }
@@ -187,7 +188,7 @@ t.test('continues when the agent connects again, and with the next coordinator',
   await closed
   t.match(await list(), [{ state: 'cloning' }])
 
-  setResponse(async () => ({ status: 200, body: { commit: COMMIT } }))
+  setResponse(async () => ({ status: 200, body: { commit: COMMIT, isKept: false } }))
   const next = new RepoSync(options)
   t.teardown(() => next.close())
   next.schedule(box.id)
@@ -212,9 +213,9 @@ t.test('an upgrade during a clone: the result belongs to a repository that is go
     if (calls.length === 1) {
       await setRepos([{ ...TOOL, ref: 'v2' }])
       schedule()
-      return { status: 200, body: { commit: 'a'.repeat(40) } }
+      return { status: 200, body: { commit: 'a'.repeat(40), isKept: false } }
     }
-    return { status: 200, body: { commit: COMMIT } }
+    return { status: 200, body: { commit: COMMIT, isKept: false } }
   })
   schedule()
   t.match(await waitForStates('ready'), [{ ref: 'v2', commit: COMMIT }])
