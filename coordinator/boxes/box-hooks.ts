@@ -27,6 +27,8 @@ export type EnvironmentChoice = {
 export interface BoxEnvironments {
   /** Locks the environment, so that its version is not deleted meanwhile. Throws not_found. null: none. */
   choose(trx: Trx, actor: Actor, choice: EnvironmentChoice): Promise<PinnedEnvironment | null>
+  /** The secret files that a box with the files of the snapshot has from the environment of its source. */
+  listFilePaths(trx: Trx, source: NonNullable<EnvironmentChoice['source']>): Promise<string[]>
   /** Records the repositories that are cloned on the new box. */
   onCreate(trx: Trx, box: BoxRow): Promise<void>
   describe(db: Db, box: BoxRow): Promise<BoxDetail['environment']>

@@ -50,6 +50,8 @@ type NewBox = {
   /** The snapshot whose files the box gets; null: the box starts empty. */
   source: SnapshotRow | null
   environment: PinnedEnvironment | null
+  /** The secret files that `source` has. Default: none. */
+  copiedFiles?: readonly string[]
   region: Region
   actor: Actor
   ownerUserId: string
@@ -58,7 +60,7 @@ type NewBox = {
 }
 
 export function newBoxRow(box: NewBox): BoxRow {
-  const { input, source, environment, region, actor, ownerUserId, hostname, now } = box
+  const { input, source, environment, region, actor, ownerUserId, hostname, now, copiedFiles = [] } = box
   const isRestricted =
     input.restricted ||
     source?.restricted === 1 ||
@@ -89,6 +91,7 @@ export function newBoxRow(box: NewBox): BoxRow {
     environment_vars: JSON.stringify(environment?.vars ?? []),
     mount_vars: '[]',
     applied_version_no: null,
+    stale_files: JSON.stringify(copiedFiles),
     suspended_as: null,
     archive_id: null,
     archive_bytes: null,

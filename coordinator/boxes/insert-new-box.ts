@@ -44,8 +44,10 @@ export function createBoxInserter(options: BoxInserterOptions) {
       const now = clock.now()
       const { workspaceId } = actor
       const environment = await boxEnvironments.choose(trx, actor, { environment: input.environment, source })
+      const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
+      const box = { input, source, environment, copiedFiles, region, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
-        newBoxRow({ input, source, environment, region, actor, ownerUserId, hostname, now }),
+        newBoxRow({ ...box, hostname }),
       )
       const row = await mountSecrets(trx, actor, inserted, { source, environment })
       await boxEnvironments.onCreate(trx, row)

@@ -185,6 +185,8 @@ export type BoxRow = {
   mount_vars: string
   /** The environment version whose files the box has; null: none. */
   applied_version_no: number | null
+  /** JSON list of paths: secret files that the box has from its source or an earlier version, for removal with the next delivery. */
+  stale_files: string
   /** What the last suspend did; null when the box has been woken, and while its machine is removed or does not exist. */
   suspended_as: SuspendedAs | null
   /** The archive of a box in deep sleep, or of a move in progress. */

@@ -8,7 +8,7 @@ export const agentFilesRequestSchema = z.object({
     .array(z.object({ path: z.string(), mode: z.string(), contentBase64: z.string() }))
     .max(LIMITS.environmentFiles),
   /** Removed before files are written. A missing file is no failure. */
-  remove: z.array(z.string()).max(2 * LIMITS.environmentFiles),
+  remove: z.array(z.string()).max(3 * LIMITS.environmentFiles),
 })
 export type AgentFilesRequest = z.infer<typeof agentFilesRequestSchema>
 
@@ -16,7 +16,7 @@ export type AgentFilesRequest = z.infer<typeof agentFilesRequestSchema>
 export const agentFilesResponseSchema = z.object({
   failed: z
     .array(z.object({ path: z.string().max(1024), message: z.string().max(4096) }))
-    .max(3 * LIMITS.environmentFiles),
+    .max(4 * LIMITS.environmentFiles),
 })
 export type AgentFilesResponse = z.infer<typeof agentFilesResponseSchema>
 

@@ -177,8 +177,15 @@ t.test('the environment of a box', { skip: !isInstalled('git') && 'git is not in
     t.equal((await send('GET', `/boxes/${id}`)).box.observedState, 'running')
   })
 
+  await t.test('a fork without the environment has none of its files', async (t) => {
+    const { box } = await send('POST', `/boxes/${fig}/fork`, { name: 'kiwi', environment: null })
+    await waitForState(box.id, 'running')
+    t.equal(await run(box.id, 'ls -A ~/.config/tool; cat ~/project/file; echo $STAGE'), 'mine')
+  })
+
   await t.test('a box that becomes restricted loses the files', async (t) => {
     const path = `/environments/${environment.id}`
+    await api('DELETE', `${path}/files?path=${encodeURIComponent('~/.config/tool/token')}`)
     await send('POST', `${path}/toggles`, { restricted: true })
     const { latestVersionNo } = await send('POST', `${path}/upgrade`)
     await waitUntil('the files are removed', async () => (await readApplied()) === latestVersionNo)

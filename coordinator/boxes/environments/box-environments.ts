@@ -4,7 +4,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { isId } from '../../../shared/ids.ts'
 
 import type { Db } from '../../db/open.ts'
-import type { BoxRow, EnvironmentRow } from '../../db/schema.ts'
+import type { EnvironmentRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { EnvironmentChoice, PinnedEnvironment } from '../box-hooks.ts'
@@ -61,6 +61,11 @@ export function createEnvironments(options: {
       return row ? pin(trx, row.id, row.latest_version_no) : null
     },
 
+    async listFilePaths(trx, source) {
+      const version = await loadVersionOf(trx, source)
+      return version?.config.files.map(({ path }) => path) ?? []
+    },
+
     async onCreate(trx, box) {
       const version = await loadVersionOf(trx, box)
       if (version) await setBoxRepos(trx, box, version.config.repos, clock.now())
@@ -85,8 +90,10 @@ export function createEnvironments(options: {
     },
   }
 
-  async function loadVersionOf(trx: Trx, box: BoxRow): Promise<EnvironmentVersion | undefined> {
-    const { environment_id: id, environment_version_no: versionNo } = box
+  async function loadVersionOf(
+    trx: Trx,
+    { environment_id: id, environment_version_no: versionNo }: NonNullable<EnvironmentChoice['source']>,
+  ): Promise<EnvironmentVersion | undefined> {
     return id === null || versionNo === null ? undefined : loadVersion(id, versionNo, trx)
   }
 

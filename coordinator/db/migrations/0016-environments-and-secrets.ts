@@ -165,7 +165,7 @@ async function createSecrets(db: Kysely<unknown>): Promise<void> {
 }
 
 async function extendBoxes(db: Kysely<unknown>): Promise<void> {
-  for (const column of ['environment_vars', 'mount_vars'])
+  for (const column of ['environment_vars', 'mount_vars', 'stale_files'])
     await db.schema
       .alterTable('boxes')
       .addColumn(column, 'text', (c) => c.notNull().defaultTo('[]'))

@@ -15,7 +15,7 @@ import type { BoxRow } from '../../../db/schema.ts'
 import { transaction } from '../../../db/transaction.ts'
 import { findBox, updateBox } from '../../store/boxes.ts'
 import type { EnvironmentVersion, EnvironmentVersions } from '../types.ts'
-import { isDelivered, planFiles } from './plan-files.ts'
+import { isDelivered, NO_FILES, planFiles } from './plan-files.ts'
 import { recordBoxEvent } from './record-event.ts'
 
 export type FileDeliveryOptions = {
@@ -86,7 +86,8 @@ export function createFileDelivery(options: FileDeliveryOptions): DeliverFiles {
       if (!current || current.restricted !== box.restricted) return current !== undefined
       if (failure !== null) await recordBoxEvent(trx, current, failure, clock.now())
       const { environment_version_no: versionNo } = box
-      return !isDelivered(await updateBox(trx, box.id, { applied_version_no: versionNo }))
+      const changes = { applied_version_no: versionNo, stale_files: NO_FILES }
+      return !isDelivered(await updateBox(trx, box.id, changes))
     })
   }
 

@@ -1,6 +1,7 @@
 // What environments do on boxes: secret files are written before a box is running and after an upgrade, and repositories are cloned
 // in the background.
 import type { Tunnel, Tunnels } from '../../../agents/tunnel/types.ts'
+import { lockBox } from '../../../db/lock-box.ts'
 import { afterCommit, type Trx } from '../../../db/transaction.ts'
 import type { BoxFinder } from '../../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../../http/module.ts'
@@ -86,7 +87,11 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
     },
     /** The secret files are removed from the box. */
     async restrictBox(trx: Trx, boxId: string) {
-      await updateBox(trx, boxId, { applied_version_no: null })
+      const box = await lockBox(trx, boxId)
+      if (!box || box.applied_version_no === null) return
+      const applied = { ...box, environment_version_no: box.applied_version_no }
+      const paths = await boxEnvironments.listFilePaths(trx, applied)
+      await updateBox(trx, boxId, { applied_version_no: null, stale_files: JSON.stringify(paths) })
       afterCommit(trx, () => applyChange(boxId))
     },
     close: {

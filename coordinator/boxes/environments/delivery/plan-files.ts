@@ -9,10 +9,13 @@ export type FilePlan = {
   remove: string[]
 }
 
-type Delivery = Pick<BoxRow, 'environment_version_no' | 'applied_version_no'>
+type Delivery = Pick<BoxRow, 'environment_version_no' | 'applied_version_no' | 'stale_files'>
 
-export const isDelivered = ({ environment_version_no, applied_version_no }: Delivery): boolean =>
-  environment_version_no === applied_version_no
+export const isDelivered = (box: Delivery): boolean =>
+  box.environment_version_no === box.applied_version_no && box.stale_files === NO_FILES
+
+/** The value of BoxRow.stale_files when the first delivery is complete. */
+export const NO_FILES = '[]'
 
 const listPaths = (version: EnvironmentVersion | undefined): string[] =>
   version?.config.files.map(({ path }) => path) ?? []
@@ -22,11 +25,12 @@ const listPaths = (version: EnvironmentVersion | undefined): string[] =>
  * @param versions applied: the version whose files the box has
  */
 export function planFiles(
-  { restricted }: Pick<BoxRow, 'restricted'>,
+  { restricted, stale_files: staleFiles }: Pick<BoxRow, 'restricted' | 'stale_files'>,
   versions: { pinned: EnvironmentVersion | undefined; applied: EnvironmentVersion | undefined },
 ): FilePlan {
   const pinned = listPaths(versions.pinned)
-  const applied = listPaths(versions.applied)
-  if (restricted === 1) return { writes: false, remove: [...new Set([...applied, ...pinned])] }
-  return { writes: pinned.length > 0, remove: applied.filter((path) => !pinned.includes(path)) }
+  const present = [...listPaths(versions.applied), ...(JSON.parse(staleFiles) as string[])]
+  if (restricted === 1) return { writes: false, remove: [...new Set([...present, ...pinned])] }
+  const remove = new Set(present.filter((path) => !pinned.includes(path)))
+  return { writes: pinned.length > 0, remove: [...remove] }
 }
