@@ -80,7 +80,8 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
       }),
     ),
     async prepareBox(boxId: string, signal: AbortSignal) {
-      await deliverFiles(boxId, AbortSignal.any([signal, closing.signal]))
+      // An earlier delivery may wait for an agent that does not respond.
+      await unlessAborted(deliverFiles(boxId, AbortSignal.any([signal, closing.signal])), signal)
       // Its first command can use the secrets that are mounted.
       await unlessAborted(boxEnvironment.whenSent(boxId), signal)
       starting.add(boxId)
