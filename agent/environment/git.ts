@@ -101,6 +101,8 @@ const omit = (variables: Record<string, string>, names: readonly string[]): Reco
 function summarize(stderr: string): string {
   const lines = stderr.split(/[\r\n]+/).map((line) => line.trim())
   const reasons = lines.filter((line) => /^(fatal|error|remote): /.test(line))
-  const text = (reasons.length > 0 ? reasons : lines.filter((line) => line !== '').slice(-3)).join('; ')
+  const text = (reasons.length > 0 ? reasons : lines.filter((line) => line !== '').slice(-3))
+    .join('; ')
+    .replace(/^(?:fatal|error): /, '')
   return text === '' ? 'git failed without a message' : text.slice(0, MAX_MESSAGE)
 }

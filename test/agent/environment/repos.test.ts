@@ -152,7 +152,7 @@ t.test(
 
 t.test('a repository that does not exist, and a protocol that is not allowed', { skip }, async (t) => {
   const { ensure, url, home } = setUp(t)
-  t.match(await ensure({ url: `${url}-no` }), { error: /does not appear to be a git repository/ })
+  t.match(await ensure({ url: `${url}-no` }), { error: /^'[^']*' does not appear to be a git repository; / })
   t.match(await ensure({ url: 'https://127.0.0.1/tool' }), { error: /transport 'https' not allowed/ })
   t.same(readdirSync(home), [])
 })
