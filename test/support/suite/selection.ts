@@ -80,6 +80,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/cli/completion-shells.test.ts', reason: 'zsh, fish' },
   { glob: 'test/cli/ssh-config.test.ts', reason: 'OpenSSH' },
   { glob: 'test/coordinator/audit/export/deliveries.test.ts', reason: 'OpenSSL' },
+  { glob: 'test/coordinator/boxes/secrets/authorities.test.ts', reason: 'OpenSSL' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'bwrap' },
   { glob: 'test/e2e/audit-sink.test.ts', reason: 'OpenSSL' },
   { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },

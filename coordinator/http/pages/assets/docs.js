@@ -12,7 +12,8 @@ try {
     spec,
     domNode: element,
     deepLinking: true,
-    docExpansion: 'list',
+    // With more than 128 operations, Swagger UI does not complete a page on which all groups are open.
+    docExpansion: 'none',
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     validatorUrl: null,
