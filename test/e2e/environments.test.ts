@@ -318,7 +318,7 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
   const row = await db.selectFrom('boxes').selectAll().where('id', '=', running).executeTakeFirstOrThrow()
   t.same(JSON.parse(row.environment_vars), [{ name: 'A', value: '2' }])
   t.match(await db.selectFrom('box_repos').selectAll().where('box_id', '=', running).execute(), [
-    { repo: 'a/b', path: '~/b', state: 'pending' },
+    { repo: 'a/b', path: '~/b' },
   ])
   t.match(await readAudit(coordinator, 'environment.upgrade'), [{ versionNo: 2, boxCount: 2 }])
 

@@ -9,7 +9,8 @@ export async function createRunningBox(
   { api, waitForState }: Coordinator,
   body: object = {},
 ): Promise<string> {
-  const { json } = await api('POST', '/boxes', body)
+  const { status, json } = await api('POST', '/boxes', body)
+  if (status !== 202) throw new Error(`POST /boxes responded with ${status}: ${JSON.stringify(json)}`)
   await waitForState(json.box.id, 'running')
   return json.box.id
 }
