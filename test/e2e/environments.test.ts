@@ -290,7 +290,7 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
   await waitForState(asleep, 'suspended')
   await db.updateTable('boxes').set({ observed_state: 'provision_failed' }).where('id', '=', failed).execute()
   await api('PATCH', `/environments/${web.id}`, { vars: { A: '2' }, repos: [{ repo: 'a/b' }] })
-  const newest = await createRunningBox(coordinator, { name: 'date', environment: 'web' })
+  const newest = await createRunningBox(coordinator, { name: 'cherry', environment: 'web' })
   const changed: string[] = []
   instance.context.boxEnvironment.subscribe((boxId) => void changed.push(boxId))
   await api('POST', `/boxes/${running}/port-shares`, { port: 80, access: 'public' })
