@@ -79,6 +79,7 @@ export function createEnvironmentSender(options: {
       sending.set(boxId, false)
       await send(boxId).catch((err: unknown) => {
         // The agent gets them when it connects again.
+        tests.delete(boxId)
         log.warn({ err, boxId }, 'failed to send the variables of a box to its agent')
       })
     } while (sending.get(boxId) === true)

@@ -9,16 +9,20 @@ import { ApiError } from '../../../shared/errors.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { createOwner, createTestBoxService } from '../../support/workspace.ts'
+import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 async function setUp(t: Test, env: Record<string, string>) {
   const db = await sqliteForTest(t)
   const events = new EventEmitter<TunnelEvents>()
   let current: Tunnel | undefined
   const sent: unknown[] = []
+  const brokers: unknown[] = []
+  let broker: { certificate: string; hosts: string[] } | null = null
   let respond = async () => 204
+  let responseText = ''
   const sender = createEnvironmentSender({
-    ...{ db, log: silentLog },
+    ...{ db, log: silentLog, clock: createTestClock(Date.UTC(2030, 0, 1)) },
+    findBroker: async () => broker,
     tunnels: {
       current: () => current,
       on: (event, listener) => void events.on(event, listener as never),
@@ -29,11 +33,17 @@ async function setUp(t: Test, env: Record<string, string>) {
   const owner = await createOwner(db)
   const { id } = await boxes.create(owner, { name: 'plum', env })
   const request = async ({ method, path, body }: TunnelRequest) => {
-    sent.push([`${method} ${path}`, JSON.parse(String(body)).env])
-    return { status: await respond(), headers: {}, body: Readable.from([]) }
+    const content = JSON.parse(String(body))
+    sent.push([`${method} ${path}`, content.env])
+    brokers.push(content.broker)
+    return { status: await respond(), headers: {}, body: Readable.from([Buffer.from(responseText)]) }
   }
   return {
-    ...{ sent, events, sender },
+    ...{ sent, events, sender, id, brokers },
+    setBroker(settings: typeof broker, text: string) {
+      broker = settings
+      responseText = text
+    },
     connect() {
       current = {
         ...{
@@ -111,4 +121,45 @@ t.test('changes during a request, and a request that fails', async (t) => {
   connect()
   await waitUntil('the variables are sent again', () => sent.length > length)
   await waitForLast({})
+})
+
+t.test('what the agent needs for secrets, and the result of its test', async (t) => {
+  const { connect, disconnect, setBroker, setResponse, sender, events, id, brokers } = await setUp(t, {})
+  const settings = { certificate: 'pem', hosts: ['api.example.com'] }
+  const UNKNOWN = { state: 'unknown', message: null, checkedAt: null }
+  const change = async () => {
+    sender.onChange(id)
+    await sender.whenSent(id)
+    return sender.getBrokerTest(id)
+  }
+  const ready = '{"broker":{"state":"ready","message":null}}'
+  t.same(await change(), UNKNOWN, 'no agent is connected')
+  setBroker(settings, ready)
+  connect()
+  await sender.whenSent(id)
+  t.same(brokers, [settings])
+  t.same(sender.getBrokerTest(id), { state: 'ready', message: null, checkedAt: '2030-01-01T00:00:00.000Z' })
+  setBroker(settings, '{"broker":{"state":"failed","message":"no route"}}')
+  t.match(await change(), { state: 'failed', message: 'no route' })
+  for (const text of ['', 'text', '{}', '{"broker":null}', '{"broker":{"state":"other","message":null}}']) {
+    setBroker(settings, text)
+    t.same(await change(), UNKNOWN, text)
+  }
+  setBroker(settings, ready)
+  t.match(await change(), { state: 'ready' })
+  setResponse(async () => 404)
+  t.same(await change(), UNKNOWN, 'an agent of an earlier version')
+  setResponse(async () => 204)
+  t.match(await change(), { state: 'ready' })
+  setResponse(() => Promise.reject(new ApiError('box_unreachable')))
+  t.same(await change(), UNKNOWN, 'the request has failed')
+  setResponse(async () => 204)
+  t.match(await change(), { state: 'ready' })
+  disconnect()
+  events.emit('disconnected', id, 'closed')
+  t.same(sender.getBrokerTest(id), UNKNOWN)
+  setBroker(null, ready)
+  connect()
+  await sender.whenSent(id)
+  t.same([brokers.at(-1), sender.getBrokerTest(id)], [null, UNKNOWN], 'no secret is mounted')
 })
