@@ -6,7 +6,9 @@ import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakeEnvironments } from './fake-environments.ts'
 import { addFakeProcesses } from './fake-processes.ts'
+import { addFakeSecrets } from './fake-secrets.ts'
 import { addFakeShares } from './fake-shares.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
@@ -162,4 +164,22 @@ t.test('ports: those that listen, and the shared ones', async (t) => {
   t.same(await complete('box unshare fig '), ['3000\tmembers'])
   t.same(await getValues('box unshare f'), ['fig'])
   t.same(await getValues('box share fig 3000 --access a'), ['anyone'])
+})
+
+t.test('secrets, mounts and environments', async (t) => {
+  addFakeSecrets(fake)
+  addFakeEnvironments(fake)
+  t.ok((await complete('box secrets set ANTHROPIC_API')).join().startsWith('ANTHROPIC_API_KEY\t'))
+  const value = { stdin: 'a-value-of-a-test' }
+  await runBox(fake.url, ['secrets', 'set', 'TOKEN', '-q', '--host', 'example.com'], value)
+  t.same(await complete('box secrets rotate '), ['TOKEN\texample.com'])
+  t.same(await complete('box mount fig '), ['TOKEN\texample.com'])
+  t.same(await getValues('box secrets grant TOKEN fi'), ['fig'])
+  await runBox(fake.url, ['mount', 'fig', 'TOKEN', '--as', 'GH_TOKEN'])
+  t.same(await complete('box unmount fig '), ['GH_TOKEN\tTOKEN'])
+  await runBox(fake.url, ['environments', 'create', 'web', '-e', 'A=1', '--repo', 'owner/name'])
+  t.same(await complete('box create --environment '), ['web\tversion 1'])
+  t.same(await complete('box environments unset web '), ['A'])
+  t.same(await complete('box environments repo rm web '), ['owner/name'])
+  t.ok((await getValues('box environments toggle web ')).includes('codingAgents'))
 })
