@@ -18,7 +18,7 @@ const ANSWERS: Record<string, { after: RegExp; type: string } | { after: RegExp;
   'box ssh fig': { after: /Session \S+ on fig.*\$\s*$/s, type: 'exit' },
   'box exec -it fig top': { after: /PID USER/, type: 'q' },
   'box forward fig 5432': { after: /^localhost:\d+ -> fig:5432$/m, press: 'C-c' },
-  'box secrets set ANTHROPIC_API_KEY': { after: /Value of ANTHROPIC_API_KEY: *$/, type: 'sk-ant-test' },
+  'box secrets set ANTHROPIC_API_KEY': { after: /Value of ANTHROPIC_API_KEY:\s*$/, type: 'sk-ant-test' },
   'box rm fig plum': { after: /\[y\/N\]\s*$/, type: 'y' },
 }
 
@@ -33,7 +33,7 @@ const RESULTS: Record<string, RegExp> = {
   'box history fig': /uname -a/,
   'box share fig 3000': /^http:\/\/fig-3000-\w+\.localhost:\d+\/$/m,
   "box exec fig -- 'echo $ANTHROPIC_API_KEY'": /^dcpsec_\w{32}$/m,
-  'box environments create web -e NODE_ENV=test --repo octocat/Hello-World': /^web: created/m,
+  'box environments create app -e NODE_ENV=test --repo octocat/Hello-World': /^app: created/m,
   [CURL_EXEC]: /"stdout":"Linux fig /,
   'box login': /^Signed in to http:\S+ as Owner, workspace Boxwood\./m,
   'box keys create ci --box fig --expires 30d': /^dcp_\w+$/m,
