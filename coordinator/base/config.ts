@@ -60,6 +60,8 @@ export type Config = {
   traces: boolean
   logLevel: (typeof LOG_LEVELS)[number]
   logFormat: (typeof LOG_FORMATS)[number]
+  /** Of the agents of local boxes. */
+  agentLogLevel: (typeof LOG_LEVELS)[number]
   /** The provider of each region in which boxes can be created. */
   regions: ReadonlyMap<Region, (typeof PROVIDERS)[number]>
   isolation: (typeof ISOLATION_CHOICES)[number]
@@ -349,6 +351,11 @@ export const VARIABLES = {
     description: 'pretty or json; auto is pretty on a terminal, otherwise one JSON object per line',
     schema: oneOf(LOG_FORMATS),
   },
+  BOXWOOD_AGENT_LOG: {
+    default: 'info',
+    description: 'log level of the agents of local boxes, which log into the directories of their boxes',
+    schema: oneOf(LOG_LEVELS),
+  },
   BOXWOOD_REGIONS: {
     default: REGIONS.map((region) => `${region}=local`).join(','),
     shownDefault: 'all, `local`',
@@ -565,6 +572,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     traces: isTracingRequested(env),
     logLevel: read('BOXWOOD_LOG'),
     logFormat: read('BOXWOOD_LOG_FORMAT'),
+    agentLogLevel: read('BOXWOOD_AGENT_LOG'),
     regions: read('BOXWOOD_REGIONS'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     network: read('BOXWOOD_LOCAL_NETWORK'),

@@ -20,6 +20,7 @@ export type OpenProvidersOptions = {
     | 'isolation'
     | 'network'
     | 'agentUrl'
+    | 'agentLogLevel'
     | 'logBytes'
     | 'exitedLogBytes'
     | 'idleCpuPercent'
@@ -54,6 +55,7 @@ export async function openProviders(options: OpenProvidersOptions): Promise<Prov
         : config.network,
     ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
     agentSettings: {
+      BOXWOOD_LOG: config.agentLogLevel,
       BOXWOOD_IDLE_CPU_PERCENT: String(config.idleCpuPercent),
       BOXWOOD_LOG_BYTES: String(config.logBytes),
       BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),

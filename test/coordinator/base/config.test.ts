@@ -28,6 +28,7 @@ t.test('uses defaults for unset variables', async (t) => {
     traces: false,
     logLevel: 'info',
     logFormat: 'auto',
+    agentLogLevel: 'info',
     regions: new Map(REGIONS.map((region) => [region, 'local'])),
     isolation: 'auto',
     network: 'auto',

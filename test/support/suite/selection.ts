@@ -40,6 +40,8 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/edge-largest-file.test.ts', reason: 'transfers 1 GiB' },
   { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
   { glob: 'test/e2e/shared-ports/frameworks.test.ts', reason: 'downloads Vite and Next, 0.4 GB' },
+  { glob: 'test/e2e/secrets/canary.test.ts', reason: 'searches the memory and the files of boxes' },
+  { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'transfers 1 GB' },
   { glob: 'test/e2e/fuzz.test.ts', reason: 'sends 25 random requests to each route' },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
   { glob: 'test/faults/attach-cuts.test.ts', reason: 'transfers 256 MiB for each fault' },
