@@ -64,7 +64,8 @@ Examples:
   box agents rollout --share 20
   box agents rollout --pause
 
-These are Boxwood's own agents. A coding agent needs a key, which does not have to be on the box:
+These are Boxwood's own agents. A coding agent needs a key, which need not be on
+the box:
   box secrets set ANTHROPIC_API_KEY
   box mount fig ANTHROPIC_API_KEY
   box prompt fig "fix the failing test"`,

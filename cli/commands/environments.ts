@@ -197,7 +197,7 @@ function addRepo(environments: Command, runAction: RunAction): void {
   addOutput(add)
     .addHelpText(
       'after',
-      '\nExamples:\n  box environments repo add web owner/name\n  box environments repo add web https://git.example.com/team/app.git --ref main --secret GIT_TOKEN',
+      '\nExamples:\n  box environments repo add web owner/name\n  box environments repo add web owner/private --ref main --secret GITHUB_TOKEN',
     )
     .action((name: string, url: string, options: RepoOptions) =>
       runAction(async (session) => (await importChanges()).addRepo(session, name, url, options)),

@@ -1,4 +1,5 @@
 // Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
+import { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { callByRequest } from '../../coordinator/agents/tunnel/calls.ts'
 import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
@@ -9,7 +10,7 @@ export type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
 
 export type BoxWithFakeAgentOptions = Pick<CoordinatorOptions, 'env' | 'streams' | 'log'>
 
-/** @param handler responds to every request to the agent */
+/** @param handler responds to every request to the agent, except those that send the variables of the box */
 export async function startBoxWithFakeAgent(
   t: Test,
   handler: AgentHandler,
@@ -18,6 +19,7 @@ export async function startBoxWithFakeAgent(
   const infra = new FakeInfrastructure()
   // Like a real tunnel: aborting destroys the response body with an error.
   const request: AgentHandler = async (request) => {
+    if (request.path === '/environment') return acceptEnvironment()
     const response = await handler(request)
     request.signal?.addEventListener('abort', () => response.body.destroy(request.signal?.reason))
     response.body.on('error', () => undefined)
@@ -39,3 +41,9 @@ export async function startBoxWithFakeAgent(
   await coordinator.waitForState(box.id, 'running')
   return { ...coordinator, box, acquiredSlots: coordinator.instance.context.edge.limiter.acquiredCount }
 }
+
+const acceptEnvironment = (): TunnelResponse => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: Readable.from([Buffer.from('{"broker":null}')]),
+})
