@@ -36,11 +36,16 @@ export function serveUpgrade(
   head: Buffer,
   listener: RequestListener,
 ): void {
-  upgrades.set(request, { socket, head })
   socket.on('error', () => undefined)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
-  response.assignSocket(socket as Socket)
+  try {
+    response.assignSocket(socket as Socket)
+  } catch {
+    // An earlier request on the connection has no complete response yet. No client sends an upgrade request then.
+    return void socket.destroy()
+  }
+  upgrades.set(request, { socket, head })
   // Node does this only for connections that are not upgraded. A large response would never continue.
   socket.on('drain', () => response.emit('drain'))
   response.once('finish', () => socket.end(() => socket.destroy()))

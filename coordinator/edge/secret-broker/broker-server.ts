@@ -14,6 +14,7 @@ import type { LeafCertificate, SecretBroker, WorkspaceAuthorities } from '../../
 import { closeAfterEarlyResponse } from '../../http/lingering-close.ts'
 import { getUpgrade, isWebSocketUpgrade, serveUpgrade } from '../../http/websocket.ts'
 import { CONNECTION_MESSAGES } from '../connect-to-port.ts'
+import { isForwardableUpgrade } from '../shared-ports/viewer-request.ts'
 import { type BrokerConnection, BrokerConnections } from './broker-connections.ts'
 import { BrokerError, formatBrokerError, sendBrokerError } from './broker-error.ts'
 import { isHostName } from './host-name.ts'
@@ -74,7 +75,8 @@ export class BrokerServer implements SecretConnectionServer {
       // Also where --insecure-http-parser is set.
       insecureHTTPParser: false,
       // Other upgrades, such as h2c, are ignored.
-      shouldUpgradeCallback: (request) => request.method === 'GET' && isWebSocketUpgrade(request),
+      shouldUpgradeCallback: (request) =>
+        request.method === 'GET' && isWebSocketUpgrade(request) && isForwardableUpgrade(request),
     })
     server.on('request', (request, response) => this.#serve(request, response))
     // The host decides whether the client sends the body.

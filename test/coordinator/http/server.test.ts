@@ -121,6 +121,26 @@ t.test('upgrades only the paths of agent connections', async (t) => {
   t.equal((await send('GET', '/agent/other', { key: null })).status, 404)
 })
 
+t.test('an upgrade request before the response to an earlier request closes the connection', async (t) => {
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  const responses = { 200: z.string() }
+  const slow = route({
+    ...{ access: byKey('boxes', 'write'), method: 'GET', path: '/slow', summary: 'Wait', responses },
+    handler: () => isReleased.then(() => 'ok'),
+  })
+  const socketRoute = route({
+    ...{ access: byKey('boxes', 'write'), method: 'GET', path: '/socket', summary: 'Open', isWebSocket: true },
+    responses: { 101: null },
+    handler: async ({ reply }) => reply.send(),
+  })
+  const { url } = await startTestServer(t, { control: [slow], edge: [socketRoute] })
+  t.teardown(release)
+  const get = (path: string, headers = '') =>
+    `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dcp_owner\r\n${headers}\r\n`
+  const upgrade = get('/v1/box/fig/socket', 'connection: upgrade\r\nupgrade: websocket\r\n')
+  t.equal(await sendRaw(url, get('/api/v1/slow') + upgrade), '')
+})
+
 t.test('closes while the WebSocket of an agent is open', async (t) => {
   const { url, http } = await startTestServer(t, {
     handleUpgrade: (_request, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),

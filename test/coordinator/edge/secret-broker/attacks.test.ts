@@ -156,6 +156,25 @@ t.test('requests that servers could interpret differently are refused', async (t
   t.equal(countForwarded(), 0)
 })
 
+t.test('an upgrade request with a body is forwarded as another request, with its body', async (t) => {
+  const broker = await startBroker(t, {
+    async listener(request, response) {
+      const body = (await request.toArray()).join('')
+      response.end(`[${request.headers.upgrade} ${body}]`)
+    },
+  })
+  const upgrade = `GET / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
+  for (const body of ['Content-Length: 5\r\n\r\nhello', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'])
+    t.match(await sendRaw(await broker.connect(), upgrade + body, ']'), '[undefined hello]')
+})
+
+t.test('an upgrade request before the response to an earlier request ends the connection', async (t) => {
+  const broker = await startBroker(t, { listener: () => undefined })
+  const get = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n`
+  const upgrade = `${get}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
+  t.equal(await sendRaw(await broker.connect(), `${get}\r\n${upgrade}`), '')
+})
+
 t.test('headers that arrive too slowly end the connection', async (t) => {
   const broker = await startBroker(t, { headersTimeoutMs: 100 })
   const response = await sendRaw(await broker.connect(), `GET / HTTP/1.1\r\nHost: ${HOST}\r\nX-A: `)
