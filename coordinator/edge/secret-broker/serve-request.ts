@@ -1,7 +1,7 @@
 // Serves one request of a program on a box to a host of a secret.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
-import type { BrokeredSecret, SecretBroker } from '../../boxes/secrets/types.ts'
+import type { SecretBroker } from '../../boxes/secrets/types.ts'
 import { getUpgrade } from '../../http/websocket.ts'
 import { removeHopByHop } from '../shared-ports/headers/hop-by-hop.ts'
 import { isNamed, toPairs } from '../shared-ports/headers/raw-headers.ts'
@@ -22,6 +22,14 @@ export type ServeContext = {
   upstream: UpstreamPool
 }
 
+/** Of all secrets with a host: the time of a request and of each part of its response grows with them. */
+const MAX_VALUE_BYTES = 64 * 1024
+/** A box may send a placeholder many times. No common server accepts larger headers. */
+const MAX_SENT_HEADER_BYTES = 64 * 1024
+
+const sumBytes = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+
 /**
  * Resolves when the response has begun. The mounts are read for each request.
  * @throws BrokerError when there is no response yet
@@ -41,6 +49,12 @@ export async function serveRequest(
     response.writeHead(204).end()
     return 'test'
   }
+  const values = found.secrets.map(({ value }) => value.reveal())
+  if (sumBytes(values) > MAX_VALUE_BYTES)
+    throw new BrokerError(
+      'headers_too_large',
+      `The secrets that are mounted on the box for the host ${host} have more than ${MAX_VALUE_BYTES / 1024} KiB together.`,
+    )
   const upgrade = getUpgrade(request)
   const { headers, secretIds, basic } = createUpstreamHeaders(
     {
@@ -51,6 +65,11 @@ export async function serveRequest(
     },
     found.secrets,
   )
+  if (sumBytes(headers.flat()) > MAX_SENT_HEADER_BYTES)
+    throw new BrokerError(
+      'headers_too_large',
+      `The headers are larger than ${MAX_SENT_HEADER_BYTES / 1024} KiB with the values of the secrets.`,
+    )
   // The program or a cut may have closed the connection meanwhile.
   if (connection.isClosed || response.destroyed) return 'refused'
   let isRecorded = false
@@ -59,7 +78,7 @@ export async function serveRequest(
     isRecorded = true
     for (const secretId of secretIds) broker.recordUse({ secretId, boxId, host })
   }
-  const matcher = createMatcher(found.secrets, basic)
+  const matcher = createMatcher(values, basic)
   const transform = createResponseTransform(matcher)
   try {
     const result = await forward({
@@ -91,10 +110,7 @@ const isBodyless = ({ method }: IncomingMessage, { statusCode = 0 }: IncomingMes
   method === 'HEAD' || statusCode === 101 || statusCode === 204 || statusCode === 304
 
 /** null: no value is long enough to be masked. */
-function createMatcher(secrets: readonly BrokeredSecret[], basic: readonly string[]): Matcher | null {
-  const needles = createNeedles(
-    secrets.map(({ value }) => value.reveal()),
-    basic,
-  )
+function createMatcher(values: readonly string[], basic: readonly string[]): Matcher | null {
+  const needles = createNeedles(values, basic)
   return needles.length === 0 ? null : new Matcher(needles)
 }

@@ -129,7 +129,13 @@ t.test('an upgrade request before the response to an earlier request closes the 
     handler: () => isReleased.then(() => 'ok'),
   })
   const socketRoute = route({
-    ...{ access: byKey('boxes', 'write'), method: 'GET', path: '/socket', summary: 'Open', isWebSocket: true },
+    ...{
+      access: byKey('boxes', 'write'),
+      method: 'GET',
+      path: '/socket',
+      summary: 'Open',
+      isWebSocket: true,
+    },
     responses: { 101: null },
     handler: async ({ reply }) => reply.send(),
   })

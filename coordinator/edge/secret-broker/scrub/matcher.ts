@@ -5,6 +5,8 @@ export type Range = { start: number; end: number }
 
 const BLOCKS = 65_536
 const MAX_SHIFT = 255
+/** A longer window would not move further. */
+const MAX_WINDOW = MAX_SHIFT + 1
 
 type Needle = {
   bytes: Buffer
@@ -24,7 +26,7 @@ export class Matcher {
   /** @param needles at least one; each has 2 bytes or more */
   constructor(needles: readonly Buffer[]) {
     this.#needles = needles.map((bytes) => ({ bytes, borders: findBorders(bytes) }))
-    this.#window = Math.min(...needles.map(({ length }) => length))
+    this.#window = Math.min(MAX_WINDOW, ...needles.map(({ length }) => length))
     const maxShift = Math.min(MAX_SHIFT, this.#window - 1)
     this.#shifts = new Uint8Array(BLOCKS).fill(maxShift)
     for (const bytes of needles)
@@ -36,7 +38,7 @@ export class Matcher {
       }
   }
 
-  /** The parts of the data that are a needle. They may overlap. */
+  /** The parts of the data that are made of needles, in their order. They do not overlap. */
   findAll(data: Buffer): Range[] {
     const found: Range[] = []
     const shifts = this.#shifts
@@ -54,7 +56,7 @@ export class Matcher {
           bytes.length <= data.length - start &&
           data.compare(bytes, 0, bytes.length, start, start + bytes.length) === 0
         )
-          found.push({ start, end: start + bytes.length })
+          addRange(found, start, start + bytes.length)
       end += 1
     }
     return found
@@ -64,6 +66,13 @@ export class Matcher {
   countPending(data: Buffer): number {
     return this.#needles.reduce((most, needle) => Math.max(most, countPrefix(needle, data)), 0)
   }
+}
+
+/** Extends the last range when the new one overlaps it. @param start not before that of the last range */
+function addRange(found: Range[], start: number, end: number): void {
+  const last = found.at(-1)
+  if (last === undefined || start >= last.end) found.push({ start, end })
+  else last.end = Math.max(last.end, end)
 }
 
 const readBlock = (data: Buffer, end: number): number => ((data[end - 2] ?? 0) << 8) | (data[end - 1] ?? 0)

@@ -9,6 +9,7 @@ export const MIN_VALUE_BYTES = 8
  */
 export function createNeedles(values: readonly string[], sent: readonly string[]): Buffer[] {
   const forms = values
+    .flatMap((value) => readAsServer(value))
     .filter((value) => Buffer.byteLength(value) >= MIN_VALUE_BYTES)
     .flatMap((value) => [
       value,
@@ -20,6 +21,13 @@ export function createNeedles(values: readonly string[], sent: readonly string[]
     .map((form) => Buffer.from(form))
     .filter(({ length }) => length >= MIN_VALUE_BYTES)
 }
+
+/** Servers remove the spaces around the value of a header, and many read its bytes as Latin-1, not as UTF-8. */
+const readAsServer = (value: string): string[] =>
+  [value, value.replace(/^[ \t]+|[ \t]+$/g, '')].flatMap((text) => [
+    text,
+    Buffer.from(text).toString('latin1'),
+  ])
 
 /** Encoders differ in what they escape: only what they must, also / (PHP), <, > and & (Go), and all that is not ASCII (Python). */
 function escapeJson(value: string): string[] {

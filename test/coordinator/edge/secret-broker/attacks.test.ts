@@ -164,7 +164,10 @@ t.test('an upgrade request with a body is forwarded as another request, with its
     },
   })
   const upgrade = `GET / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
-  for (const body of ['Content-Length: 5\r\n\r\nhello', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'])
+  for (const body of [
+    'Content-Length: 5\r\n\r\nhello',
+    'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+  ])
     t.match(await sendRaw(await broker.connect(), upgrade + body, ']'), '[undefined hello]')
 })
 
@@ -312,6 +315,25 @@ t.test('a value that cannot be sent in a header is not sent, and not shown', asy
   t.match(response, { statusCode: 502, headers: { 'boxwood-broker-error': 'upstream_invalid' } })
   t.notMatch(response.text, 'secret')
 })
+
+t.test(
+  'placeholders do not make headers, or the search of responses, larger than servers accept',
+  async (t) => {
+    const broker = await startBroker(t)
+    const countForwarded = countRequests(broker)
+    const refused = { statusCode: 431, headers: { 'boxwood-broker-error': 'headers_too_large' } }
+    broker.mount.value = 'v'.repeat(16 * 1024)
+    t.match(await send(broker, { headers: { 'x-a': PLACEHOLDER.repeat(100) } }), refused)
+    t.equal(countForwarded(), 0)
+    for (const name of ['a', 'b', 'c', 'd'])
+      broker.secrets.mount(broker.box.boxId, {
+        ...{ secretId: `sec_${name}`, placeholder: `dcpsec_${name}`, hosts: [HOST] },
+        value: name.repeat(16 * 1024),
+      })
+    t.match(await send(broker, { headers }), refused, 'many large secrets')
+    t.equal(countForwarded(), 0)
+  },
+)
 
 t.test('an echo is masked wherever the host splits it', async (t) => {
   const broker = await startBroker(t, {

@@ -106,6 +106,24 @@ t.test('only the start of a value is held back, so events are not delayed', asyn
   t.equal(scrubber.flush().toString(), 's')
 })
 
+t.test('the forms that servers read from a header are masked', async (t) => {
+  const value = ' pässwörd-123 '
+  const [utf8, latin1] = [value.trim(), Buffer.from(value.trim()).toString('latin1')]
+  for (const text of [
+    utf8,
+    latin1,
+    latin1.replaceAll('Ã', '\\u00c3').replaceAll('¤', '\\u00a4').replaceAll('¶', '\\u00b6'),
+  ])
+    t.match(scrub(createMatcher(value), [Buffer.from(`<${text}>`)]), /^<\*+>$/, text)
+})
+
+t.test('long values and repeated text are searched in linear time and found', async (t) => {
+  const value = `${'a'.repeat(500)}${'0123456789'.repeat(30)}`
+  t.equal(scrub(createMatcher(value), [Buffer.from(`<${value}>`)]), `<${'*'.repeat(value.length)}>`)
+  const matcher = createMatcher('a'.repeat(8))
+  t.same(matcher.findAll(Buffer.from(`-${'a'.repeat(1000)}-`)), [{ start: 1, end: 1001 }])
+})
+
 t.test('short values are not masked', async (t) => {
   t.same(createNeedles(['1234567'], []), [])
 })
