@@ -71,8 +71,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     const closing = new AbortController()
     const onClose = () => closing.abort()
     socket.once('close', onClose)
-    const connection = await open(target, request, closing.signal)
-    socket.off('close', onClose)
+    // A socket may have many refused requests.
+    const connection = await open(target, request, closing.signal).finally(() => socket.off('close', onClose))
     socket.write(ESTABLISHED)
     joinConnections(socket, connection)
   }

@@ -22,7 +22,7 @@ const SKIPPED = new RegExp(
     'sec-(?!websocket-protocol$).*|slug|te|title|trailer|transfer-encoding|upgrade.*|user-agent|via|warning',
     'b3|grpc-trace-bin|sentry-trace|traceparent|tracestate|uber-trace-id|uberctx-.*',
     'x-(?:amzn-trace-id|b3-.*|cloud-trace-context|correlation-id|datadog-.*|forwarded.*|http-method.*|original-.*|real-ip)',
-    'x-(?:requested-with|request-id|stainless-.*|trace-.*|[a-z]+(?:-[a-z]+)?-meta-.*|user-agent)',
+    'x-(?:amz-tagging|amz-website-redirect-location|ms-tags|(?:ms-)?client-request-id|requested-with|request-id|stainless-.*|trace-.*|[a-z]+(?:-[a-z]+)?-meta-.*|user-agent)',
   ].join('|')})$`,
   'i',
 )

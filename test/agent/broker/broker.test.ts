@@ -52,6 +52,17 @@ t.test('a host of a secret: over the coordinator, with the credential of the box
   t.equal(await other.readRest(), 'x')
 })
 
+t.test('refused requests on one connection leave no listeners', async (t) => {
+  const { proxy } = await setUp(t)
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const client = await openClient(t, proxy.port)
+  for (let n = 0; n < 20; n += 1) t.match(await client.request(`${COVERED}:443`), /^HTTP\/1\.1 407 /)
+  t.same(warnings, [])
+})
+
 t.test('the coordinator refuses, or cannot be reached', async (t) => {
   const { coordinator, proxy, header } = await setUp(t)
   const client = await openClient(t, proxy.port)

@@ -67,7 +67,8 @@ export class WebSocketScrubStream extends Transform {
     const [first = 0, second = 0] = header
     const left = readPayloadLength(header)
     const isControl = (first & 0x08) !== 0
-    if ((second & 0x80) !== 0 || (isControl && left > MAX_CONTROL_PAYLOAD))
+    // The handshake has no extensions: the payload of a frame with a reserved bit may be compressed.
+    if ((first & 0x70) !== 0 || (second & 0x80) !== 0 || (isControl && left > MAX_CONTROL_PAYLOAD))
       throw new BrokerError('upstream_invalid', 'The server has sent a WebSocket frame that is not valid.')
     this.#queuedBytes += length
     if (this.#queuedBytes > MAX_QUEUED)

@@ -54,6 +54,7 @@ t.test('does not change header names, and headers that are reflected or stored',
     ],
     ...[
       'x-amz-meta-note',
+      'x-amz-tagging',
       'x-goog-meta-a',
       'X-Object-Meta-A',
       'If-Match',

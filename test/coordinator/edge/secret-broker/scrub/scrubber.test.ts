@@ -1,8 +1,10 @@
 // Masking of values: all encodings, at all chunk boundaries, at equal length, and without a delay of other bytes.
+import { once } from 'node:events'
 import fc from 'fast-check'
 import t from 'tap'
 import { Matcher } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
 import { createNeedles } from '../../../../../coordinator/edge/secret-broker/scrub/needles.ts'
+import { WebSocketScrubStream } from '../../../../../coordinator/edge/secret-broker/scrub/scrub-websocket.ts'
 import { Scrubber, scrubText } from '../../../../../coordinator/edge/secret-broker/scrub/scrubber.ts'
 
 const VALUE = 'sk-t/est+"1é&<2>~\\x'
@@ -117,11 +119,18 @@ t.test('the forms that servers read from a header are masked', async (t) => {
     t.match(scrub(createMatcher(value), [Buffer.from(`<${text}>`)]), /^<\*+>$/, text)
 })
 
-t.test('long values and repeated text are searched in linear time and found', async (t) => {
+t.test('long values and repeated text are found as one part', async (t) => {
   const value = `${'a'.repeat(500)}${'0123456789'.repeat(30)}`
   t.equal(scrub(createMatcher(value), [Buffer.from(`<${value}>`)]), `<${'*'.repeat(value.length)}>`)
   const matcher = createMatcher('a'.repeat(8))
   t.same(matcher.findAll(Buffer.from(`-${'a'.repeat(1000)}-`)), [{ start: 1, end: 1001 }])
+})
+
+t.test('a WebSocket frame that may be compressed is refused', async (t) => {
+  const stream = new WebSocketScrubStream(createMatcher())
+  const failed = once(stream, 'error')
+  stream.resume().write(Buffer.from([0xc1, 1, 0x61]))
+  t.match(await failed, [{ code: 'upstream_invalid' }])
 })
 
 t.test('short values are not masked', async (t) => {
