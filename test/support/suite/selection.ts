@@ -70,6 +70,7 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/e2e/edge-large{,st}-file.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'resident memory' },
   { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'resident memory' },
 ]
 
 /** These files use optional programs where they are installed. `npm run test:long` also runs them without the programs. */
@@ -101,6 +102,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
   { glob: 'test/e2e/{desktop-page,pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
   { glob: 'test/e2e/secrets/tools.test.ts', reason: 'git, gh, curl' },
+  { glob: 'test/e2e/secrets/{canary,many-connections}.test.ts', reason: 'OpenSSL' },
   { glob: 'test/e2e/shared-ports/*.test.ts', reason: 'Chromium, slirp4netns' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'Postgres' },
   { glob: 'test/e2e/readme.test.ts', reason: 'tmux, curl' },

@@ -1,6 +1,7 @@
 // Attempts of a program on a box, or of a host, to get a value or to reach what it may not.
 import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
+import { pino } from 'pino'
 import t from 'tap'
 import { createTestAuthority } from '../../../support/broker/authority.ts'
 import { sendRaw } from '../../../support/broker/raw.ts'
@@ -360,6 +361,33 @@ t.test('an echo is masked wherever the host splits it', async (t) => {
     t.match(result, /^[^*]{0,3}\*{20,}[^*]{0,1}=*$/)
     t.same(others, [])
   }
+})
+
+t.test('the log has the box, the host and the status, and never a value or a placeholder', async (t) => {
+  const lines: string[] = []
+  const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const broker = await startBroker(t, { log, listener: (_, response) => response.end(VALUE) })
+  await send(broker, { headers, path: `/?key=${PLACEHOLDER}` })
+  await sendRaw(await broker.connect(), `GET / HTTP/1.1\r\nHost: ${PLACEHOLDER}\r\n\r\n`)
+  broker.upstream.serve(({ socket, headers }) => void socket.end(`${headers.authorization}\r\n\r\n`))
+  await send(broker, { headers })
+  const open = await broker.connect()
+  broker.secrets.find = () => Promise.reject(new Error('the database is not reachable'))
+  t.match(
+    await sendRaw(open, `GET / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`),
+    /^HTTP\/1\.1 503 [\s\S]*boxwood-broker-error: broker_unavailable/i,
+  )
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { boxId: broker.box.boxId, host: HOST, method: 'GET', status: 200 },
+      { status: 421, code: 'wrong_host' },
+      { status: 502, code: 'upstream_invalid' },
+      { status: 503, code: 'broker_unavailable' },
+    ],
+  )
+  t.notMatch(lines.join(''), VALUE)
+  t.notMatch(lines.join(''), 'dcpsec_')
 })
 
 t.test('at most 512 connections of a box are open', async (t) => {
