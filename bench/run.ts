@@ -14,6 +14,7 @@ import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
 import { benchPrompts } from './prompts.ts'
 import { benchSample } from './sample.ts'
+import { benchSecrets } from './secrets.ts'
 import { benchShares } from './shares.ts'
 import { benchSnapshots } from './snapshot.ts'
 import { benchSpawner } from './spawner.ts'
@@ -47,6 +48,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchStream(boxwood, ssh)),
         await benchPrompts(boxwood),
         ...(await benchShares()),
+        ...(await benchSecrets()),
         await benchLifecycle(),
         await benchFleet(),
         await benchGrowth(),
