@@ -17,11 +17,15 @@ const descriptionSchema = z
   .string()
   .max(LIMITS.secretDescriptionChars, `must have at most ${LIMITS.secretDescriptionChars} characters`)
   .refine(noNul, NO_NUL_RULE)
-const VALUE_RULE = `must be 1 byte to ${LIMITS.secretValueBytes / 1024} KiB of text without CR, LF and NUL: it is sent in headers`
+const VALUE_RULE = `must be 1 byte to ${LIMITS.secretValueBytes / 1024} KiB of text in one line without control characters: it is sent in headers`
 const valueSchema = z
   .string()
   .refine(
-    (text) => text.length > 0 && Buffer.byteLength(text) <= LIMITS.secretValueBytes && !/[\r\n\0]/.test(text),
+    (text) =>
+      text.length > 0 &&
+      Buffer.byteLength(text) <= LIMITS.secretValueBytes &&
+      // A header may have a tab.
+      !/(?!\t)\p{Cc}/u.test(text),
     VALUE_RULE,
   )
   .meta({ description: 'never returned' })

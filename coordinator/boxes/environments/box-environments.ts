@@ -57,7 +57,9 @@ export function createEnvironments(options: {
         return pin(trx, id, versionNo)
       }
       if (source !== null) return pinSource(trx, source)
-      const row = await lockDefaultEnvironment(trx, actor.workspaceId)
+      const lock = () => lockDefaultEnvironment(trx, actor.workspaceId)
+      // Postgres returns no row when the environment stopped being the default while this transaction waited for it.
+      const row = (await lock()) ?? (await lock())
       return row ? pin(trx, row.id, row.latest_version_no) : null
     },
 

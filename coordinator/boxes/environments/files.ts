@@ -1,7 +1,7 @@
 // The contents of secret files, which are stored encrypted.
 import type { EnvironmentFileInput } from '../../../shared/api/environments.ts'
 import { newId } from '../../../shared/ids.ts'
-import type { Keyring } from '../../base/sealing/keyring.ts'
+import { type Keyring, SealedValueError } from '../../base/sealing/keyring.ts'
 import { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { Db } from '../../db/open.ts'
 import type { EnvironmentFileRow, EnvironmentRow } from '../../db/schema.ts'
@@ -32,12 +32,22 @@ export function createEnvironmentFiles(keyring: Pick<Keyring, 'seal' | 'open'>):
     return new Map(rows.map((row) => [row.id, open(row)]))
   }
 
+  /** Whether the stored content is this one. A damaged content is not: a request that writes the file replaces it. */
+  function isContent(row: EnvironmentFileRow | undefined, value: SecretValue): boolean {
+    try {
+      return row !== undefined && open(row).reveal() === value.reveal()
+    } catch (error) {
+      if (error instanceof SealedValueError) return false
+      throw error
+    }
+  }
+
   return {
     read,
     async write(trx, { id: environmentId, workspace_id: workspaceId }, inputs, { current, now }) {
       const byPath = new Map(current.map((file) => [file.path, file]))
       const candidates = inputs.flatMap(({ path }) => byPath.get(path)?.fileId ?? [])
-      const contents = await read(trx, candidates)
+      const stored = new Map((await findFiles(trx, candidates)).map((row) => [row.id, row]))
       const rows: EnvironmentFileRow[] = []
       const files = inputs.map((input): ConfigFile => {
         const { path, mode: givenMode = DEFAULT_MODE } = input
@@ -45,8 +55,8 @@ export function createEnvironmentFiles(keyring: Pick<Keyring, 'seal' | 'open'>):
         const content = decode(input)
         const value = new SecretValue(content.toString('base64'))
         const existing = byPath.get(path)
-        const isStored = existing && contents.get(existing.fileId)?.reveal() === value.reveal()
-        if (isStored) return existing.mode === mode ? existing : { ...existing, mode, updatedAt: now }
+        if (existing && isContent(stored.get(existing.fileId), value))
+          return existing.mode === mode ? existing : { ...existing, mode, updatedAt: now }
         const id = newId('environmentFile')
         const { sealed, keyId } = keyring.seal(value, { workspaceId, rowId: id })
         rows.push({

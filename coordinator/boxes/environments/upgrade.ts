@@ -43,7 +43,7 @@ export function createUpgrade(options: UpgradeOptions): UpgradeEnvironment {
   return (actor, id) =>
     transaction(db, async (trx, onCommit) => {
       // Boxes are locked before the workspace and the environment.
-      const locked = await lockBoxesOfEnvironment(trx, id)
+      const locked = await lockBoxesOfEnvironment(trx, actor.workspaceId, id)
       const boxes = locked.filter(({ id: boxId, workspace_id: workspaceId, owner_user_id: ownerUserId }) =>
         canSee(actor, { workspaceId, boxId, ownerUserId }),
       )

@@ -43,14 +43,19 @@ export async function countBoxesByEnvironment(
   return new Map(rows.map((row) => [row.environment_id, Number(row.count)]))
 }
 
-/** The live boxes that use any version, locked in the order of their ids. */
-export const lockBoxesOfEnvironment = (trx: Trx, environmentId: string): Promise<BoxRow[]> =>
+/** The live boxes of the workspace that use any version, locked in the order of their ids. */
+export const lockBoxesOfEnvironment = (
+  trx: Trx,
+  workspaceId: string,
+  environmentId: string,
+): Promise<BoxRow[]> =>
   forUpdate(
     trx,
     trx
       .selectFrom('boxes')
       .selectAll()
       .where('environment_id', '=', environmentId)
+      .where('workspace_id', '=', workspaceId)
       .where('terminated_at', 'is', null)
       .orderBy('id'),
   ).execute()

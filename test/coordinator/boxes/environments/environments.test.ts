@@ -114,6 +114,12 @@ onEachDatabase(t, async (t, newDb) => {
       .execute()
     const versions = await Promise.allSettled([open(1), open(4)])
     t.notOk(versions.every(isFulfilled))
+    // A damaged content can be replaced.
+    await db.updateTable('environment_files').set({ content: 'damaged' }).execute()
+    await service.setFile(owner, id, { path: '~/a', content: 'another' })
+    const latest = await db.selectFrom('environments').selectAll().executeTakeFirstOrThrow()
+    await service.removeFile(owner, id, '~/b')
+    t.same(await open(latest.latest_version_no + 1), [['~/a', '0600', 'another']])
   })
 
   t.test('the latest versions and those that are used are kept', async (t) => {

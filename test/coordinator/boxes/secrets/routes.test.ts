@@ -286,6 +286,8 @@ t.test('refusals, each of which writes nothing', async (t) => {
     [post({ value: '' }), 400, 'bad_request', /^value must be 1 byte to 16 KiB/],
     [post({ value: large }), 400, 'bad_request', /^value must be/],
     [post({ value: 'a\r\nHost: b' }), 400, 'bad_request', /^value must be/],
+    [post({ value: 'a\ud800b' }), 400, 'bad_request'],
+    [post({ value: 'a\u0001b' }), 400, 'bad_request', /^value must be/],
     [post({ value: 'x'.repeat(LIMITS.secretBodyBytes) }), 400, 'bad_request'],
     [post({ other: 1 }), 400, 'bad_request', /^unknown field other/],
     [post({ description: 'x'.repeat(501) }), 400, 'bad_request'],
