@@ -95,7 +95,7 @@ export const ERRORS = {
   box_restricted: [409, 'The box is restricted: it gets no secrets and no links that need no membership.'],
   secret_would_widen: [
     409,
-    'This is the last grant of the secret: without it, every box of the workspace may use the secret. Repeat the request with widen=1 to allow that.',
+    'This is the last grant of the secret: without it, every box of the workspace may use the secret. The query widen=1 allows that.',
   ],
   environment_limit: [409, 'The workspace has reached its limit of environments. Delete one first.'],
   tier_unavailable: [409, 'This tier is not available. Choose another tier.'],

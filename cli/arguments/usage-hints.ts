@@ -106,7 +106,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('vault credential credentials', SECRET),
   ...forWords(
     'vars variables setenv',
-    '`box env NAME A=1` sets environment variables of a box, `box environments set ENVIRONMENT A=1` those of new boxes. Keys and tokens belong into secrets: `box secrets set SECRET`.',
+    '`box env NAME A=1` sets environment variables of a box, `box environments set ENVIRONMENT A=1` those of new boxes. Keys and tokens belong in secrets: `box secrets set SECRET`.',
   ),
   ...forWords('repo', '`box repos NAME` lists the git repositories of a box.'),
   ...forWords('claude codex opencode pi chat ask agent agents ai task tasks', PROMPT),

@@ -44,7 +44,7 @@ Examples:
   box environments upgrade web                 the boxes get the new version
   box environments default web                 new boxes get it
 
-\`box env\` sets the variables of a single box. Keys and tokens belong into secrets: \`box secrets set\`.`,
+\`box env\` sets the variables of a single box. Keys and tokens belong in secrets: \`box secrets set\`.`,
     )
     .action((options: ListOptions) =>
       runAction(async ({ client, signal }) => {

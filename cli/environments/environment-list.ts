@@ -72,7 +72,7 @@ export const BOX_REPOS: List<BoxRepo> = {
       : 'The environment of the box has no repositories. `box environments repo add ENVIRONMENT REPO` adds one.',
 }
 
-/** The values of variables are configuration: keys belong into secrets. */
+/** The values of variables are configuration: keys belong in secrets. */
 export function formatEnvironment(environment: Environment, now: number): string {
   const { name, id, description, isDefault, latestVersionNo, boxCount, vars, files, repos } = environment
   const rows = [

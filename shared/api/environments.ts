@@ -6,13 +6,14 @@ import { ENV_NAME_RULE, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 
 export const ENVIRONMENT_NAME_PATTERN = /^[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$/
 export const ENVIRONMENT_NAME_RULE =
-  'must be 1 to 64 letters, digits, periods, underscores and hyphens, start and end with a letter or digit, and not start with env_'
+  'must be 1 to 64 letters, digits, periods, underscores and hyphens, start and end with a letter or digit, not start with env_, and not be none'
 
 const idSchema = z.string().meta({ description: 'starts with env_' })
 const nameSchema = z
   .string()
   .regex(ENVIRONMENT_NAME_PATTERN, ENVIRONMENT_NAME_RULE)
-  .refine((name) => !name.startsWith('env_'), ENVIRONMENT_NAME_RULE)
+  // The box command has `--environment none`.
+  .refine((name) => !name.startsWith('env_') && name !== 'none', ENVIRONMENT_NAME_RULE)
 const descriptionSchema = z
   .string()
   .max(
@@ -91,7 +92,7 @@ export type EnvironmentFile = z.infer<typeof environmentFileSchema>
 const REPO_RULE =
   'must be an https:// URL of a git repository without user and password, or owner/name of GitHub'
 export const REPO_PATTERN =
-  /^(?:https:\/\/[a-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~%/-]+|[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+)$/
+  /^(?:https:\/\/[a-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~%/-]+|[A-Za-z0-9_-]+\/[A-Za-z0-9_.-]+)$/
 export const environmentRepoSchema = z.strictObject({
   repo: z.string().max(1024, REPO_RULE).regex(REPO_PATTERN, REPO_RULE),
   path: pathSchema

@@ -145,6 +145,8 @@ t.test('refusals', async (t) => {
   const refused: [method: string, path: string, body: object | undefined, status: number, code: string][] = [
     ['POST', '/environments', { name: 'web' }, 409, 'name_taken'],
     ['POST', '/environments', { name: 'env_x' }, 400, 'invalid_name'],
+    ['POST', '/environments', { name: 'none' }, 400, 'invalid_name'],
+    ['POST', '/environments', { name: 'a', repos: [{ repo: 'gitlab.com/b' }] }, 400, 'bad_request'],
     ['POST', '/environments', { name: 'a b' }, 400, 'invalid_name'],
     ['POST', '/environments', {}, 400, 'invalid_name'],
     ['POST', '/environments', { name: 'a', vars: { '1': 'a' } }, 400, 'invalid_env'],

@@ -20,8 +20,7 @@ import {
 import { findVersion } from './store/versions.ts'
 import type { Environments, EnvironmentVersion } from './types.ts'
 
-export const createNoSuchEnvironmentError = (): ApiError =>
-  new ApiError('not_found', 'No such environment. GET /api/v1/environments lists names and ids.')
+export const createNoSuchEnvironmentError = (): ApiError => new ApiError('not_found', 'No such environment.')
 
 export function createEnvironments(options: {
   db: Db

@@ -41,13 +41,16 @@ export type BoxMountServiceOptions = {
   getBrokerTest(boxId: string): BrokerTest
   /** See EnvironmentSender. */
   whenSent(boxId: string): Promise<void>
+  /** Resolves when the agent of the box is connected. Rejects after `ms`. */
+  waitForAgent(boxId: string, ms: number): Promise<unknown>
 }
 
 /** How long a request waits for the agent. */
 const MAX_WAIT_MS = 5000
 
 export function createBoxMountService(options: BoxMountServiceOptions): BoxMountService {
-  const { db, clock, boxes, confirmActor, insertSecret, changes, getBrokerTest, whenSent } = options
+  const { db, clock, boxes, confirmActor, insertSecret, changes, getBrokerTest, whenSent, waitForAgent } =
+    options
 
   async function chooseSecret(
     trx: Trx,
@@ -73,12 +76,17 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
 
   /** The commands that the client starts next can use the secret, unless the agent is slow. */
   const mount: BoxMountService['mount'] = async (actor, boxId, input) => {
-    const mounted = await insertMount(actor, boxId, input)
-    await Promise.race([whenSent(boxId), setTimeout(MAX_WAIT_MS, undefined, { ref: false })])
-    return mounted
+    const { mount, isRunning } = await insertMount(actor, boxId, input)
+    // After a restart of the coordinator, the agent of a running box may be reconnecting.
+    const isSent = async () => {
+      if (isRunning) await waitForAgent(boxId, MAX_WAIT_MS).catch(() => undefined)
+      await whenSent(boxId)
+    }
+    await Promise.race([isSent(), setTimeout(MAX_WAIT_MS, undefined, { ref: false })])
+    return mount
   }
 
-  const insertMount: BoxMountService['mount'] = (actor, boxId, input) =>
+  const insertMount = (...[actor, boxId, input]: Parameters<BoxMountService['mount']>) =>
     transaction(db, async (trx) => {
       const box = await boxes.lockLive(trx, actor, boxId)
       const now = clock.now()
@@ -99,7 +107,17 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
       if (!row) throw createNameTakenError(box, envName)
       await changes.writeVariables(trx, boxId)
       const { name, placeholder, hosts } = secret
-      return presentMount({ id: row.id, secret_id: secret.id, env_name: envName, name, placeholder, hosts })
+      return {
+        mount: presentMount({
+          id: row.id,
+          secret_id: secret.id,
+          env_name: envName,
+          name,
+          placeholder,
+          hosts,
+        }),
+        isRunning: box.observed_state === 'running',
+      }
     })
 
   const unmount: BoxMountService['unmount'] = async (actor, boxId, mountId) => {

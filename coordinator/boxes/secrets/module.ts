@@ -1,4 +1,5 @@
 // Secrets that boxes use and cannot read (spec §2.8, §4.10).
+import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
@@ -23,11 +24,12 @@ export type SecretsModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   confirmActor: ConfirmActor
   boxEnvironment: Pick<EnvironmentSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
+  tunnels: Pick<Tunnels, 'wait'>
   urls: { agents: string; public: string; listener: string }
 }
 
 export function secretsModule(context: SecretsModuleContext) {
-  const { config, db, clock, log, keyring, boxFinder, confirmActor, boxEnvironment, urls } = context
+  const { config, db, clock, log, keyring, boxFinder, confirmActor, boxEnvironment, tunnels, urls } = context
   const uses = createSecretUses({ db, clock, log })
   const broker: SecretBroker = createSecretBroker({ db, keyring, recordUse: uses.recordUse })
   const { onChange: onEnvironmentChange } = boxEnvironment
@@ -50,6 +52,7 @@ export function secretsModule(context: SecretsModuleContext) {
     ...{ insertSecret, changes },
     getBrokerTest: boxEnvironment.getBrokerTest,
     whenSent: boxEnvironment.whenSent,
+    waitForAgent: (boxId, ms) => tunnels.wait(boxId, ms),
   })
   const boxSecrets: BoxSecretHooks = createBoxSecrets({ clock, changes })
   return {

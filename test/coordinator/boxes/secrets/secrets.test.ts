@@ -15,6 +15,7 @@ import { type Trx, transaction } from '../../../../coordinator/db/transaction.ts
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { confirmActor } from '../../../../coordinator/identity/confirm-actor.ts'
 import { type EnvironmentToggles, NO_TOGGLES } from '../../../../shared/api/environments.ts'
+import { ApiError } from '../../../../shared/errors.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { BROKER_TEST_HOST } from '../../../../shared/secret-hosts.ts'
 import { onEachDatabase } from '../../../support/db.ts'
@@ -26,6 +27,8 @@ async function start(t: Test, db: Db) {
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   const changed: string[] = []
+  /** What the requests have waited for. */
+  const waits: string[] = []
   const boxFinder = createBoxFinder(db)
   const origin = 'http://localhost:7070'
   const module = secretsModule({
@@ -36,7 +39,13 @@ async function start(t: Test, db: Db) {
     boxEnvironment: {
       onChange: (boxId) => void changed.push(boxId),
       getBrokerTest: () => ({ state: 'unknown', message: null, checkedAt: null }),
-      whenSent: async () => undefined,
+      whenSent: async () => void waits.push('sent'),
+    },
+    tunnels: {
+      async wait() {
+        waits.push('connected')
+        throw new ApiError('box_unreachable')
+      },
     },
   })
   t.teardown(module.close.run)
@@ -61,7 +70,19 @@ async function start(t: Test, db: Db) {
       .map(({ value }) => value.reveal().slice('value of '.length))
       .sort()
   return {
-    ...{ db, clock, owner, boxes, createBox, createSecret, listMounts, inTransaction, findNames, changed },
+    ...{
+      db,
+      clock,
+      owner,
+      boxes,
+      createBox,
+      createSecret,
+      listMounts,
+      inTransaction,
+      findNames,
+      changed,
+      waits,
+    },
     ...{ secretBroker, secretUses, boxSecrets, secrets, grants, mounts, module },
     takeCuts: () => cuts.splice(0),
   }
@@ -74,6 +95,17 @@ const codesOf = (results: PromiseSettledResult<unknown>[]): string[] =>
   )
 
 onEachDatabase(t, async (t, newDb) => {
+  t.test('a mount on a running box waits for an agent that is reconnecting', async (t) => {
+    const { db, owner, mounts, createBox, createSecret, waits } = await start(t, await newDb(t))
+    const { id } = await createBox()
+    const { id: secretId } = await createSecret('TOKEN')
+    await mounts.mount(owner, id, { secretId, envName: 'A' })
+    t.same(waits, ['sent'], 'the box is not running')
+    await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
+    await mounts.mount(owner, id, { secretId, envName: 'B' })
+    t.same(waits.slice(1), ['connected', 'sent'])
+  })
+
   t.test('concurrent requests do not exceed the limit, and no two have a name', async (t) => {
     const { db, createSecret, owner, secrets } = await start(t, await newDb(t))
     const { id } = await createSecret('FIRST')
