@@ -23,7 +23,7 @@ export class WebSocketScrubStream extends Transform {
   #frame: Frame | null = null
   /** The payload of an incomplete control frame. */
   #control: Buffer[] = []
-  /** What is sent next: headers, and numbers of payload bytes. The scrubber returns the payload in the same order. */
+  /** The queue of the output: frame headers, and numbers of payload bytes. The scrubber returns the payload in the same order. */
   #queue: (Buffer | number)[] = []
   #queuedBytes = 0
   /** Payload of the scrubber that is not sent yet. */

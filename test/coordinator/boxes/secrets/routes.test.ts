@@ -4,6 +4,7 @@ import type { BrokerCut } from '../../../../coordinator/boxes/secrets/types.ts'
 import { PLACEHOLDER_PATTERN, type Secret } from '../../../../shared/api/secrets.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
+import { fillSecrets } from '../../../support/fill-secrets.ts'
 import { createLimitedKey } from '../../../support/limited-key.ts'
 import { createTestSession } from '../../../support/session.ts'
 import { createTestClock } from '../../../support/workspace.ts'
@@ -372,16 +373,7 @@ t.test('a workspace has a limited number of secrets', async (t) => {
   const { send, db, createBox, createSecret } = await start(t)
   const box = await createBox()
   const { id } = await createSecret({ name: 'FIRST' })
-  const row = await db.selectFrom('secrets').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-  const others = Array.from({ length: LIMITS.secrets - 1 }, (_, n) => ({
-    ...row,
-    ...{ id: `sec_${n}`, name: `N${n}`, placeholder: `p${n}` },
-  }))
-  for (let n = 0; n < others.length; n += 50)
-    await db
-      .insertInto('secrets')
-      .values(others.slice(n, n + 50))
-      .execute()
+  await fillSecrets(db, id, LIMITS.secrets - 1)
   for (const [path, body] of [
     ['/secrets', { name: 'NEW', value: VALUE }],
     [`/boxes/${box}/secrets`, { name: 'NEW', value: VALUE, envName: 'NEW' }],

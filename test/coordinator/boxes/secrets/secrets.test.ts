@@ -19,6 +19,7 @@ import { ApiError } from '../../../../shared/errors.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { BROKER_TEST_HOST } from '../../../../shared/secret-hosts.ts'
 import { onEachDatabase } from '../../../support/db.ts'
+import { fillSecrets } from '../../../support/fill-secrets.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
 import { silentLog } from '../../../support/tunnel.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../../support/workspace.ts'
@@ -109,16 +110,7 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('concurrent requests do not exceed the limit, and no two have a name', async (t) => {
     const { db, createSecret, owner, secrets } = await start(t, await newDb(t))
     const { id } = await createSecret('FIRST')
-    const row = await db.selectFrom('secrets').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-    const others = Array.from({ length: LIMITS.secrets - 4 }, (_, n) => ({
-      ...row,
-      ...{ id: `sec_${n}`, name: `N${n}`, placeholder: `p${n}` },
-    }))
-    for (let n = 0; n < others.length; n += 50)
-      await db
-        .insertInto('secrets')
-        .values(others.slice(n, n + 50))
-        .execute()
+    await fillSecrets(db, id, LIMITS.secrets - 4)
     const same = await Promise.allSettled([createSecret('SAME'), createSecret('SAME')])
     t.same(codesOf(same), ['name_taken'])
     const results = await Promise.allSettled(Array.from({ length: 6 }, (_, n) => createSecret(`LAST${n}`)))
