@@ -36,6 +36,11 @@ export const ERRORS = {
     400,
     'envName must start with a letter or underscore and contain only letters, digits and underscores',
   ],
+  invalid_image: [400, 'image must be the name of an image, such as debian:12'],
+  images_unavailable: [
+    400,
+    'Boxes in this region use the programs of their machine and have no images. The field regions names the regions with images.',
+  ],
   invalid_host: [400, 'hosts must be host names such as api.example.com, or wildcards such as *.example.com'],
   invalid_policy: [400, 'The policy is not valid. See /openapi.json.'],
   invalid_time: [
@@ -88,6 +93,7 @@ export const ERRORS = {
   permission_denied: [403, 'The box user has no permission to read or write this path.'],
   not_found: [404, 'Not found. Check the id, and that this API key may access it.'],
   member_not_found: [404, 'The workspace has no such member. Check the user id or the email address.'],
+  image_not_found: [404, 'There is no such image, or its registry does not let this coordinator read it.'],
   method_not_allowed: [405, 'This route does not support the method. See the Allow header.'],
   request_timeout: [408, 'The request body arrived too slowly. Try again.'],
   name_taken: [409, 'A box with this name already exists. Choose another name.'],
@@ -97,6 +103,8 @@ export const ERRORS = {
     409,
     'This is the last grant of the secret: without it, every box of the workspace may use the secret. The query widen=1 allows that.',
   ],
+  image_in_use: [409, 'A box or a snapshot uses the image. Delete it first.'],
+  image_unusable: [409, 'Boxes cannot run this image. The message says why.'],
   environment_limit: [409, 'The workspace has reached its limit of environments. Delete one first.'],
   tier_unavailable: [409, 'This tier is not available. Choose another tier.'],
   box_limit: [409, 'The workspace has reached its box limit. Delete a box first.'],
@@ -135,6 +143,7 @@ export const ERRORS = {
   rate_limited: [429, 'Too many requests. Try again after Retry-After seconds.'],
   internal_error: [500, "Internal error. See the coordinator's log."],
   box_unreachable: [502, 'The box cannot be reached. Try again.'],
+  image_pull_failed: [502, 'The image could not be downloaded. The message says why.'],
   exec_failed: [502, 'The operation failed on the box.'],
   desktop_stop_failed: [502, 'The desktop could not be stopped. Some of its processes may still run.'],
   resolve_failed: [

@@ -20,7 +20,10 @@ const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 const SIGNUP_CHOICES = ['closed', 'open'] as const
 const ON_OFF = ['on', 'off'] as const
 /** The kinds of providers. */
-const PROVIDERS = ['local'] as const
+export const PROVIDER_KINDS = ['local', 'docker', 'podman', 'incus'] as const
+export type ProviderKind = (typeof PROVIDER_KINDS)[number]
+/** The provider of a region. `target` is where Incus places the boxes: a member of the cluster, or `@` and a group. */
+export type RegionProvider = { kind: ProviderKind; target: string | null }
 const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
 
 export type Config = {
@@ -63,7 +66,7 @@ export type Config = {
   /** Of the agents of local boxes. */
   agentLogLevel: (typeof LOG_LEVELS)[number]
   /** The provider of each region in which boxes can be created. */
-  regions: ReadonlyMap<Region, (typeof PROVIDERS)[number]>
+  regions: ReadonlyMap<Region, RegionProvider>
   isolation: (typeof ISOLATION_CHOICES)[number]
   network: (typeof NETWORK_CHOICES)[number]
   /** The maximum number of connections of clients and agents. */
@@ -176,18 +179,28 @@ const addressRanges = z
   )
 
 const isRegion = (text: string): text is Region => (REGIONS as readonly string[]).includes(text)
-const isProvider = (text: string): text is (typeof PROVIDERS)[number] =>
-  (PROVIDERS as readonly string[]).includes(text)
+
+/** Null: no valid provider. */
+function parseProvider(text: string): RegionProvider | null {
+  const [name = '', target = null, ...rest] = text.split('/')
+  const kind = PROVIDER_KINDS.find((known) => known === name)
+  if (kind === undefined || rest.length > 0) return null
+  if (target !== null && (kind !== 'incus' || !/^@?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(target)))
+    return null
+  return { kind, target }
+}
 
 const regions = z.string().transform((text, context) => {
   const entries = text.split(',').map((entry) => entry.split('=').map((part) => part.trim()))
-  const chosen = new Map<Region, (typeof PROVIDERS)[number]>()
-  for (const [region = '', provider = '', ...rest] of entries)
-    if (isRegion(region) && isProvider(provider) && rest.length === 0 && !chosen.has(region))
-      chosen.set(region, provider)
+  const chosen = new Map<Region, RegionProvider>()
+  for (const [region = '', provider = '', ...rest] of entries) {
+    const parsed = parseProvider(provider)
+    if (isRegion(region) && parsed !== null && rest.length === 0 && !chosen.has(region))
+      chosen.set(region, parsed)
+  }
   if (chosen.size === entries.length) return chosen
   context.addIssue(
-    `must be a comma-separated list of region=provider, each region once, such as us-west-2=local,eu-central-1=local. Regions: ${REGIONS.join(', ')}. Providers: ${PROVIDERS.join(', ')}`,
+    `must be a comma-separated list of region=provider, each region once, such as us-west-2=local,us-east-1=docker. Regions: ${REGIONS.join(', ')}. Providers: ${PROVIDER_KINDS.join(', ')}; incus/MEMBER or incus/@GROUP places boxes on a part of a cluster`,
   )
   return z.NEVER
 })
@@ -360,7 +373,7 @@ export const VARIABLES = {
     default: REGIONS.map((region) => `${region}=local`).join(','),
     shownDefault: 'all, `local`',
     description:
-      'the regions in which boxes can be created, and the provider of each, as `region=provider`, separated by commas',
+      'the regions in which boxes can be created, and the provider of each, as `region=provider`, separated by commas: `local`, `docker`, `podman` or `incus`',
     schema: regions,
   },
   BOXWOOD_LOCAL_ISOLATION: {

@@ -165,6 +165,12 @@ export type BoxRow = {
   hostname: string
   tier: Tier
   region: Region
+  /** The name of the provider that has the machine (Provider.name). */
+  provider: string
+  /** The image as it was requested; null: the provider has no images. */
+  image: string | null
+  /** The content of the image; null: not known yet. */
+  image_digest: string | null
   desired_region: Region | null
   desired_state: DesiredState
   observed_state: ObservedState
@@ -276,6 +282,9 @@ export type SnapshotRow = {
   source_hostname: string
   tier: Tier
   region: Region
+  /** The provider and the image of the box. */
+  provider: string
+  image: string | null
   restricted: Flag
   /** The variables of the box, in the form of BoxRow.env_vars. */
   env_vars: string

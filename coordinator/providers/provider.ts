@@ -2,6 +2,7 @@
 // repeats a call whose outcome it does not know.
 import type { Readable } from 'node:stream'
 import type { Isolation } from '../../shared/api/boxes.ts'
+import type { ErrorCode } from '../../shared/errors.ts'
 import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
 import { ExpectedError } from '../base/expected-error.ts'
 
@@ -11,6 +12,15 @@ export type MachineSpec = {
   tier: Tier
   /** The coordinator's URL for the agent to connect to, without a path. */
   coordinatorUrl: string
+  /** The image of a machine that does not exist yet. null: the default of the provider. An existing machine keeps its image. */
+  image: string | null
+}
+
+/** What is known of a machine after it was created or started. */
+export type MachineInfo = {
+  isolation: Isolation | null
+  /** The content of the image, such as `sha256:…`. Absent: the provider has no images, or the call did not find out. */
+  imageDigest?: string | null
 }
 
 /** frozen: the processes exist, with their memory, and do not run. */
@@ -56,8 +66,55 @@ export type SharedDisk = {
   readSpace(): Promise<{ bytes: DiskSpace; inodes: DiskSpace | null }>
 }
 
+/** An image that new machines can use without a download. */
+export type ImageInfo = {
+  /** The name under which requests use the image. */
+  reference: string
+  /** `sha256:…` of the content in its registry; null: it comes from no registry. */
+  digest: string | null
+  sizeBytes: number
+  /** Epoch milliseconds; null: not known. */
+  createdAt: number | null
+}
+
+/** The state of a download. A layer without a known size has totalBytes null. */
+export type PullProgress = {
+  layers: readonly {
+    id: string
+    status: 'waiting' | 'downloading' | 'unpacking' | 'complete'
+    currentBytes: number
+    totalBytes: number | null
+  }[]
+}
+
+/** The images of a provider whose machines have a root file system of their own. */
+export interface ProviderImages {
+  /** The image of a box that is created without one. */
+  readonly defaultImage: string
+  /** Returns the rule that the reference breaks, as the rest of a sentence that begins with `image`; null: it is valid. */
+  findProblem(reference: string): string | null
+  list(signal?: AbortSignal): Promise<ImageInfo[]>
+  /**
+   * Downloads the image, also when an older one has the reference. Concurrent pulls of a reference share one download, which ends
+   * when the last caller has aborted. Throws ImageError.
+   */
+  pull(
+    reference: string,
+    onProgress?: (progress: PullProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<ImageInfo>
+  /** Returns false when there is no such image. Throws ImageError image_in_use. */
+  remove(reference: string): Promise<boolean>
+}
+
 export interface Provider {
   readonly name: string
+  /** Whether the user of a box is root. Absent: no. */
+  readonly hasRoot?: boolean
+  /** Whether freeze() works. Absent: not known before it is called. */
+  readonly canFreeze?: boolean
+  /** Absent: all boxes use the programs of the machine on which they run. */
+  readonly images?: ProviderImages
   /** The version with which machines start their agents. Absent: unknown. */
   readonly agentVersion?: string
   /** The machine on which all boxes run. Absent: each box has a machine of its tier's size. */
@@ -70,15 +127,17 @@ export interface Provider {
    * Creates a stopped machine, with the files of the archive if there is one. No-op when the machine exists. A machine whose
    * creation was interrupted does not exist. Throws ArchiveError when the archive is missing or damaged.
    */
-  create(
-    spec: MachineSpec & { source?: ArchiveKey | undefined },
-    signal?: AbortSignal,
-  ): Promise<{ isolation: Isolation | null }>
+  create(spec: MachineSpec & { source?: ArchiveKey | undefined }, signal?: AbortSignal): Promise<MachineInfo>
   /**
    * Starts the machine and its agent, which connects with this token. A running machine continues to run: its agent uses
    * the token at its next connection. A frozen machine continues where it was frozen.
    */
-  start(spec: MachineSpec & { agentToken: string }): Promise<{ isolation: Isolation | null }>
+  start(spec: MachineSpec & { agentToken: string }): Promise<MachineInfo>
+  /**
+   * Applies the limits of the tier to the running machine, whose processes continue. Returns false, with no effect, where the
+   * machine must be restarted. Absent: it must. Every start applies the tier.
+   */
+  resize?(spec: MachineSpec): Promise<boolean>
   /** Terminates every process of the machine (SIGTERM, grace period, SIGKILL). Keeps its files. No-op when stopped. */
   stop(boxId: string): Promise<void>
   /** Terminates every process and removes all files. No-op when absent. */
@@ -134,6 +193,20 @@ export type ArchiveHold = { readonly dir: string; release(): void }
 /** A failure that a retry cannot fix: a create job ends in provision_failed immediately. */
 export class PermanentProviderError extends ExpectedError {
   override name = 'PermanentProviderError'
+}
+
+/** An image cannot be used. A failure that a retry may fix, such as a lost connection to the registry, is another error. */
+export class ImageError extends PermanentProviderError {
+  override name = 'ImageError'
+  readonly code: Extract<
+    ErrorCode,
+    'image_not_found' | 'image_pull_failed' | 'image_in_use' | 'image_unusable'
+  >
+
+  constructor(code: ImageError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
 }
 
 /** An archive is missing or damaged. */

@@ -1,87 +1,71 @@
 // Opens the providers of the configured regions, for a coordinator and for `box down` without one.
-import type { Logger } from 'pino'
 import { REGIONS, type Region } from '../../../shared/tiers.ts'
-import type { Config } from '../../base/config.ts'
+import type { Config, ProviderKind, RegionProvider } from '../../base/config.ts'
 import type { Db } from '../../db/open.ts'
 import { createArchiver } from '../../providers/local/archiver.ts'
-import { openLocalHost } from '../../providers/local/host.ts'
 import { createMachineStoppers, type MachineStoppers } from '../../providers/local/machines.ts'
-import { createLocalProvider } from '../../providers/local/provider.ts'
+import { openLocalProviderHost } from '../../providers/local/open-host.ts'
 import { listUsedRegions } from '../../providers/local/region-directories.ts'
 import { relocateBoxes } from '../../providers/local/relocate-boxes.ts'
+import type { OpenProviderHost, ProviderContext, ProviderHost } from '../../providers/provider-host.ts'
 import { createProviders, type Providers } from '../../providers/regions.ts'
 import { listLiveBoxRegions } from '../store/box-lists.ts'
 
-export type OpenProvidersOptions = {
-  config: Pick<
-    Config,
-    | 'dataDir'
-    | 'regions'
-    | 'isolation'
-    | 'network'
-    | 'agentUrl'
-    | 'agentLogLevel'
-    | 'logBytes'
-    | 'exitedLogBytes'
-    | 'idleCpuPercent'
-    | 'promptRuns'
-    | 'promptConversations'
-    | 'promptQueue'
-    | 'promptMinutes'
-  >
-  db: Db
-  log: Pick<Logger, 'debug' | 'info' | 'warn'>
-  projectRoot: string
-  coordinatorUrl: string
-  /** null: boxes must share the network of this machine. */
-  agentSocketDir: string | null
+export type OpenProvidersOptions = Omit<ProviderContext, 'agentSettings'> & { db: Db }
+
+/** Opened when a region needs it: a coordinator without engines does not load their modules. */
+const OPENERS: Readonly<Record<ProviderKind, () => Promise<OpenProviderHost>>> = {
+  local: async () => openLocalProviderHost,
+  docker: async () => (await import('../../providers/docker/host.ts')).openEngineHost('docker'),
+  podman: async () => (await import('../../providers/docker/host.ts')).openEngineHost('podman'),
+  incus: async () => (await import('../../providers/incus/host.ts')).openIncusHost,
 }
 
-/** Throws PermanentProviderError when the configured level or network does not work on this machine. */
-export async function openProviders(options: OpenProvidersOptions): Promise<Providers> {
-  const { config, db, log, projectRoot, coordinatorUrl, agentSocketDir } = options
+const LOCAL: RegionProvider = { kind: 'local', target: null }
+
+/** Throws PermanentProviderError when a configured provider cannot work on this machine. */
+export async function openProviders({ db, ...options }: OpenProvidersOptions): Promise<Providers> {
+  const { config, log } = options
   const { dataDir, regions } = config
   await relocateBoxes(await listLiveBoxRegions(db), { dataDir, log })
   // The boxes of a region that was removed from the configuration continue to work.
-  const localRegions = new Set<Region>([...regions.keys(), ...listUsedRegions(dataDir)])
-  const host = await openLocalHost({
-    dataDir,
-    log,
-    isolation: config.isolation,
-    // A configured URL may be an address of this machine's loopback interface.
-    network:
-      config.network === 'auto' && (config.agentUrl !== null || agentSocketDir === null)
-        ? 'host'
-        : config.network,
-    ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
-    agentSettings: {
-      BOXWOOD_LOG: config.agentLogLevel,
-      BOXWOOD_IDLE_CPU_PERCENT: String(config.idleCpuPercent),
-      BOXWOOD_LOG_BYTES: String(config.logBytes),
-      BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
-      BOXWOOD_PROMPT_RUNS: String(config.promptRuns),
-      BOXWOOD_PROMPT_CONVERSATIONS: String(config.promptConversations),
-      BOXWOOD_PROMPT_QUEUE: String(config.promptQueue),
-      BOXWOOD_PROMPT_MINUTES: String(config.promptMinutes),
-    },
-    projectRoot,
-    coordinatorUrl,
+  const used = new Map<Region, RegionProvider>([
+    ...listUsedRegions(dataDir).map((region) => [region, LOCAL] as const),
+    ...regions,
+  ])
+  const context: ProviderContext = { ...options, agentSettings: createAgentSettings(config) }
+  const hosts = new Map<ProviderKind, ProviderHost>()
+  for (const kind of new Set([...used.values()].map(({ kind }) => kind)))
+    hosts.set(kind, await (await OPENERS[kind]())(context))
+  const open = async (region: Region, { kind, target }: RegionProvider) => {
+    const host = hosts.get(kind)
+    if (host === undefined) throw new Error(`The provider ${kind} is not open.`)
+    return [region, await host.open(region, target)] as const
+  }
+  const entries = REGIONS.flatMap((region) => {
+    const provider = used.get(region)
+    return provider === undefined ? [] : [open(region, provider)]
   })
-  const byRegion = new Map(
-    await Promise.all(
-      REGIONS.filter((region) => localRegions.has(region)).map(
-        async (region) => [region, await createLocalProvider(host, region)] as const,
-      ),
-    ),
-  )
-  const providers = createProviders(byRegion, [...regions.keys()])
+  const providers = createProviders(new Map(await Promise.all(entries)), [...regions.keys()])
   return {
     ...providers,
     async close() {
-      await Promise.all([providers.close(), host.close()])
+      await providers.close()
+      await Promise.all([...hosts.values()].map((host) => host.close()))
     },
   }
 }
+
+const createAgentSettings = (config: Config): Record<string, string> => ({
+  BOXWOOD_LOG: config.agentLogLevel,
+  BOXWOOD_IDLE_CPU_PERCENT: String(config.idleCpuPercent),
+  BOXWOOD_LOG_BYTES: String(config.logBytes),
+  BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
+  BOXWOOD_PROMPT_RUNS: String(config.promptRuns),
+  BOXWOOD_PROMPT_CONVERSATIONS: String(config.promptConversations),
+  BOXWOOD_PROMPT_QUEUE: String(config.promptQueue),
+  BOXWOOD_PROMPT_MINUTES: String(config.promptMinutes),
+})
 
 /** Opens the stoppers of machines for use without a coordinator: for all regions, whatever the configuration. */
 export async function openMachineStoppers(

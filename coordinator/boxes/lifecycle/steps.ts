@@ -99,6 +99,7 @@ const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => 
   hostname: box.hostname,
   tier: box.tier,
   coordinatorUrl,
+  image: box.image,
 })
 
 async function provisionMachine({ box, source }: Claim, { providers, coordinatorUrl }: StepContext) {

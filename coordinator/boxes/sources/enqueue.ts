@@ -48,6 +48,8 @@ export async function enqueueSnapshot(
     source_hostname: box.hostname,
     tier: box.tier,
     region: box.region,
+    provider: box.provider,
+    image: box.image,
     restricted: box.restricted,
     env_vars: box.env_vars,
     environment_id: box.environment_id,

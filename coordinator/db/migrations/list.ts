@@ -16,6 +16,7 @@ import { commandModes } from './0013-command-modes.ts'
 import { portShares } from './0014-port-shares.ts'
 import { shareViewers } from './0015-share-viewers.ts'
 import { environmentsAndSecrets } from './0016-environments-and-secrets.ts'
+import { images } from './0017-images.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -34,4 +35,5 @@ export const migrations: Record<string, Migration> = {
   '0014-port-shares': portShares,
   '0015-share-viewers': shareViewers,
   '0016-environments-and-secrets': environmentsAndSecrets,
+  '0017-images': images,
 }

@@ -84,6 +84,8 @@ const newRow = (workspace_id: string, owner_user_id: string, box_id: string) => 
   ...{ expires_at: null, source_hostname: 'a', tier: 'nano' as const, region: 'us-west-2' as const },
   ...{
     restricted: 0 as const,
+    provider: 'local',
+    image: null,
     env_vars: '[]',
     environment_id: null,
     environment_version_no: null,

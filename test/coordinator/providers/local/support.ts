@@ -118,6 +118,7 @@ export const createMachineSpec = (): MachineSpec & { agentToken: string } => ({
   boxId: newUuid(),
   hostname: 'mango',
   tier: 'nano',
+  image: null,
   coordinatorUrl: UNREACHABLE_URL,
   agentToken: 'bxt_test',
 })
