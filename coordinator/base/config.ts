@@ -67,6 +67,21 @@ export type Config = {
   agentLogLevel: (typeof LOG_LEVELS)[number]
   /** The provider of each region in which boxes can be created. */
   regions: ReadonlyMap<Region, RegionProvider>
+  /** The address of the engine as unix:///PATH or tcp://HOST:PORT; null: it is found (providers/docker/find-engine.ts). */
+  dockerHost: string | null
+  podmanHost: string | null
+  /** IPv4 ranges from which each box of Docker or Podman gets a subnet. */
+  dockerSubnets: readonly string[]
+  /** The image of a box that is created without one, in a region with images. */
+  defaultImage: string
+  /** The absolute path of the server's socket, or its https URL; null: it is found (providers/incus/find-server.ts). */
+  incus: string | null
+  /** PEM files: the certificate and the key of the coordinator, and the certificate of the server. */
+  incusCert: string | null
+  incusKey: string | null
+  incusServerCert: string | null
+  /** The storage pool of the boxes; null: that of the profile `default`. */
+  incusPool: string | null
   isolation: (typeof ISOLATION_CHOICES)[number]
   network: (typeof NETWORK_CHOICES)[number]
   /** The maximum number of connections of clients and agents. */
@@ -204,6 +219,56 @@ const regions = z.string().transform((text, context) => {
   )
   return z.NEVER
 })
+
+/** Null: the address is no unix: or tcp: URL. */
+const parseEngineUrl = (text: string): string | null => {
+  if (text.startsWith('/')) return `unix://${text}`
+  if (/^unix:\/\/\/[^/]/.test(text)) return text
+  const url = /^tcp:\/\//.test(text) ? URL.parse(text) : null
+  return url !== null && url.hostname !== '' && url.port !== '' && /^\/?$/.test(url.pathname) ? text : null
+}
+
+const engineUrl = z.string().transform((text, context) => {
+  const address = parseEngineUrl(text)
+  if (address !== null) return address
+  context.addIssue(
+    text.startsWith('ssh:')
+      ? 'must not be an ssh: URL: let ssh forward the socket (`ssh -N -L /tmp/docker.sock:/var/run/docker.sock HOST`), and use unix:///tmp/docker.sock'
+      : 'must be unix:///PATH or tcp://HOST:PORT, such as unix:///var/run/docker.sock',
+  )
+  return z.NEVER
+})
+
+const incusAddress = z.string().transform((text, context) => {
+  const path = text.replace(/^unix:\/\//, '')
+  if (path.startsWith('/')) return path
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:' && /^\/?$/.test(url.pathname)) return url.origin
+  context.addIssue('must be the path of a socket or an https URL, such as https://incus.example.com:8443')
+  return z.NEVER
+})
+
+/** Each box uses a /29. */
+const SUBNET_BITS = { min: 8, max: 29 }
+
+const subnets = z
+  .string()
+  .transform((text) => text.split(',').map((entry) => entry.trim()))
+  .refine((entries) => {
+    return entries.every((entry) => {
+      if (!ipaddr.IPv4.isValidCIDR(entry)) return false
+      const [, bits] = ipaddr.IPv4.parseCIDR(entry)
+      return bits >= SUBNET_BITS.min && bits <= SUBNET_BITS.max
+    })
+  }, 'must be a comma-separated list of IPv4 ranges of /8 to /29, such as 10.213.0.0/16')
+
+const image = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}$/, 'must be the name of an image, such as debian:12')
+
+const incusName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be the name of a storage pool, such as default')
 
 /** Relative to the working directory. */
 const file = z.string().transform((path) => resolve(path))
@@ -375,6 +440,63 @@ export const VARIABLES = {
     description:
       'the regions in which boxes can be created, and the provider of each, as `region=provider`, separated by commas: `local`, `docker`, `podman` or `incus`',
     schema: regions,
+  },
+  BOXWOOD_DOCKER_HOST: {
+    default: null,
+    shownDefault: 'found',
+    description:
+      'the address of the Docker engine, `unix:///PATH` or `tcp://HOST:PORT`; without it, that of the `docker` command',
+    schema: engineUrl,
+  },
+  BOXWOOD_PODMAN_HOST: {
+    default: null,
+    shownDefault: 'found',
+    description:
+      'the address of the Podman engine, `unix:///PATH` or `tcp://HOST:PORT`; without it, that of the `podman` command',
+    schema: engineUrl,
+  },
+  BOXWOOD_DOCKER_SUBNETS: {
+    default: '10.213.0.0/16',
+    description:
+      'IPv4 ranges, separated by commas, from which each box of Docker or Podman gets a network of its own, a /29',
+    schema: subnets,
+  },
+  BOXWOOD_DEFAULT_IMAGE: {
+    default: 'debian:12',
+    description: 'the image of a box that is created without one, in a region with images',
+    schema: image,
+  },
+  BOXWOOD_INCUS: {
+    default: null,
+    shownDefault: 'found',
+    description:
+      'the path of the socket of the Incus server, or the https URL of a server or a member of a cluster',
+    schema: incusAddress,
+  },
+  BOXWOOD_INCUS_CERT: {
+    default: null,
+    shownDefault: 'none',
+    description:
+      'the file of the client certificate that the Incus server trusts, in the PEM format; for an https URL',
+    schema: file,
+  },
+  BOXWOOD_INCUS_KEY: {
+    default: null,
+    shownDefault: 'none',
+    description: 'the file of the private key of that certificate, in the PEM format',
+    schema: file,
+  },
+  BOXWOOD_INCUS_SERVER_CERT: {
+    default: null,
+    shownDefault: 'those of Node',
+    description: 'the file of the certificate of the Incus server or cluster, in the PEM format',
+    schema: file,
+  },
+  BOXWOOD_INCUS_POOL: {
+    default: null,
+    shownDefault: 'that of the profile `default`',
+    description: 'the storage pool of the Incus boxes; btrfs and zfs pools take snapshots at once',
+    schema: incusName,
   },
   BOXWOOD_LOCAL_ISOLATION: {
     default: 'auto',
@@ -587,6 +709,15 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     logFormat: read('BOXWOOD_LOG_FORMAT'),
     agentLogLevel: read('BOXWOOD_AGENT_LOG'),
     regions: read('BOXWOOD_REGIONS'),
+    dockerHost: read('BOXWOOD_DOCKER_HOST'),
+    podmanHost: read('BOXWOOD_PODMAN_HOST'),
+    dockerSubnets: read('BOXWOOD_DOCKER_SUBNETS'),
+    defaultImage: read('BOXWOOD_DEFAULT_IMAGE'),
+    incus: read('BOXWOOD_INCUS'),
+    incusCert: read('BOXWOOD_INCUS_CERT'),
+    incusKey: read('BOXWOOD_INCUS_KEY'),
+    incusServerCert: read('BOXWOOD_INCUS_SERVER_CERT'),
+    incusPool: read('BOXWOOD_INCUS_POOL'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     network: read('BOXWOOD_LOCAL_NETWORK'),
     maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
@@ -621,6 +752,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const tls = [config.tlsListen, config.tlsCert, config.tlsKey]
   if (problems.length === 0 && tls.includes(null) && tls.some((value) => value !== null))
     problems.push('BOXWOOD_TLS_LISTEN, BOXWOOD_TLS_CERT and BOXWOOD_TLS_KEY must be set together.')
+  if ((config.incusCert === null) !== (config.incusKey === null))
+    problems.push('BOXWOOD_INCUS_CERT and BOXWOOD_INCUS_KEY must be set together.')
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config
 }
