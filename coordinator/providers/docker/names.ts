@@ -1,0 +1,46 @@
+// The names and labels of everything that the provider creates in an engine.
+
+/** Podman expands a name without a registry to `localhost/…`; this name is complete in both engines. */
+const ARCHIVE_REPOSITORY = 'localhost/boxwood/archive'
+
+export const LABELS = {
+  /** The deployment id. Objects without it, or with another one, are never changed. */
+  coordinator: 'boxwood.coordinator',
+  /** An ObjectRole. */
+  role: 'boxwood.role',
+  box: 'boxwood.box',
+  archive: 'boxwood.archive',
+  workspace: 'boxwood.workspace',
+} as const
+
+/**
+ * machine: the container, network or volume of a box. agent: the volume with the files of the agent. helper: a container that
+ * exists during a call. archive: an image with the layer of a box.
+ */
+export type ObjectRole = 'machine' | 'agent' | 'helper' | 'archive'
+
+export const getContainerName = (boxId: string): string => `boxwood-${boxId}`
+export const getNetworkName = (boxId: string): string => `boxwood-${boxId}`
+export const getStateVolume = (boxId: string): string => `boxwood-${boxId}-state`
+export const getHomeVolume = (boxId: string): string => `boxwood-${boxId}-home`
+export const getAgentVolume = (deploymentId: string): string => `boxwood-agent-${deploymentId}`
+/** The reference of the image that caches the layer of an archive. Archive ids are valid tags. */
+export const getArchiveImage = (archiveId: string): string => `${ARCHIVE_REPOSITORY}:${archiveId}`
+
+export type Labels = Record<string, string>
+
+export const createLabels = (
+  deploymentId: string,
+  role: ObjectRole,
+  more: { boxId?: string; archiveId?: string; workspaceId?: string } = {},
+): Labels => ({
+  [LABELS.coordinator]: deploymentId,
+  [LABELS.role]: role,
+  ...(more.boxId !== undefined && { [LABELS.box]: more.boxId }),
+  ...(more.archiveId !== undefined && { [LABELS.archive]: more.archiveId }),
+  ...(more.workspaceId !== undefined && { [LABELS.workspace]: more.workspaceId }),
+})
+
+/** The `filters` parameter of the lists of an engine: objects with all of the labels. */
+export const filterByLabels = (labels: Labels): string =>
+  JSON.stringify({ label: Object.entries(labels).map(([name, value]) => `${name}=${value}`) })
