@@ -10,11 +10,12 @@ import { type Db, openDatabase } from '../coordinator/db/open.ts'
 import { createProcessSnapshots } from '../coordinator/history/process-snapshots/process-snapshots.ts'
 import type { Actor } from '../coordinator/http/actor.ts'
 import { ensureFirstWorkspace } from '../coordinator/identity/keys/keys.ts'
+import { serveAllRegions } from '../coordinator/providers/regions.ts'
 import { SNAPSHOT_SECONDS } from '../shared/api/process-snapshots.ts'
 import { newApiKey } from '../shared/api-key.ts'
 import { createDelta, EMPTY_SNAPSHOT } from '../shared/process-delta.ts'
-import { DEFAULT_REGION, REGIONS } from '../shared/tiers.ts'
 import { createTestBoxHooks } from '../test/support/box-hooks.ts'
+import { FakeInfrastructure } from '../test/support/fake-infrastructure.ts'
 import { createSeededRandom } from '../test/support/random.ts'
 import { noReportHandlers } from '../test/support/report-handlers.ts'
 import { createProcessTable } from './support/process-tables.ts'
@@ -68,7 +69,7 @@ async function measure(db: Db, owner: Actor, processCount: number): Promise<stri
     clock,
     ...createTestBoxHooks(db, clock),
     schedule: () => undefined,
-    regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
+    regions: serveAllRegions(new FakeInfrastructure().provider),
     isConnected: () => false,
     latestHeartbeat: () => undefined,
   })

@@ -32,6 +32,12 @@ export const OBSERVED_STATES = [
 
 export const AGENT_STATES = ['current', 'outdated', 'upgrading', 'failed', 'offline'] as const
 
+/** The name of an image, with an optional registry, tag and digest. */
+export const IMAGE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}$/
+
+/** Names of images in which `*` stands for any text. */
+export const IMAGE_GLOB_PATTERN = /^[A-Za-z0-9*][A-Za-z0-9._:/@+*-]{0,254}$/
+
 export const SNAPSHOT_STATUSES = ['creating', 'available', 'failed', 'deleting'] as const
 export const SNAPSHOT_KINDS = ['manual', 'template', 'fork', 'auto', 'final'] as const
 

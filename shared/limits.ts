@@ -94,6 +94,8 @@ export const LIMITS = {
   boxMounts: 100,
   /** Not in the spec: limits of environments, per workspace and per environment. */
   environments: 100,
+  /** Patterns of the policy allowedImages. */
+  allowedImages: 100,
   environmentDescriptionChars: 500,
   environmentFiles: 64,
   environmentFilesBytes: MiB,

@@ -25,7 +25,7 @@ export function addPoliciesCommand(program: Command, runAction: RunAction): void
     .summary('show or change the policies of the workspace')
     .description(
       'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. Only auditRetentionDays, ' +
-        'machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect; the other policies are stored and not ' +
+        'allowedImages, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect; the other policies are stored and not ' +
         'enforced yet.',
     )
     .addOption(createJsonOption())

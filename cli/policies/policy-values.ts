@@ -1,6 +1,6 @@
 // Parses and formats the values of policies, as people type them.
 import type { Policy, PolicyName } from '../../shared/api/policies.ts'
-import { MACHINE_ENROLLMENT } from '../../shared/field-values.ts'
+import { IMAGE_GLOB_PATTERN, MACHINE_ENROLLMENT } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
 import { createDurationParser, createIntegerParser, createNumberParser } from '../arguments/options.ts'
@@ -67,6 +67,20 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
     parse: (text) =>
       createIntegerParser('The value', LIMITS.auditRetentionDays)(text.replace(/ ?d(ays?)?$/, '')),
     format: (value) => `${value} days`,
+  },
+  allowedImages: {
+    description:
+      'the images that boxes may have, separated by commas; * stands for any text, such as debian:*',
+    parse(text) {
+      const patterns = text.split(',').map((pattern) => pattern.trim())
+      const wrong = patterns.find((pattern) => !IMAGE_GLOB_PATTERN.test(pattern))
+      if (wrong === undefined) return patterns
+      throw new CliError(
+        EXIT.usage,
+        `The value must be names of images such as debian:* or registry.example.com/*, separated by commas; ${JSON.stringify(wrong)} is none.`,
+      )
+    },
+    format: (value) => value.join(', ') || 'none',
   },
   machineEnrollment: {
     description: 'who may enroll machines: owner, or member for both',

@@ -15,6 +15,8 @@ export type PinnedEnvironment = {
   id: string
   versionNo: number
   vars: readonly EnvVar[]
+  /** The image of new boxes; null: none. */
+  image: string | null
   toggles: EnvironmentToggles
 }
 

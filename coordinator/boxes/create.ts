@@ -3,34 +3,21 @@ import type { CreateBoxRequest } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newUuid } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { DEFAULT_TIER, type Region } from '../../shared/tiers.ts'
+import { DEFAULT_TIER } from '../../shared/tiers.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import type { Providers } from '../providers/regions.ts'
 import type { PinnedEnvironment } from './box-hooks.ts'
-
-/** The regions that new boxes can use. */
-export type RegionRules = Pick<Providers, 'regions' | 'defaultRegion' | 'serves'>
-
-/** The region of a new box. Throws invalid_region for a region that this coordinator does not serve. */
-export function chooseRegion(
-  region: Region | undefined,
-  { regions, defaultRegion, serves }: RegionRules,
-): Region {
-  if (region === undefined) return defaultRegion
-  if (serves(region)) return region
-  throw new ApiError(
-    'invalid_region',
-    `region must be one of ${regions.join(', ')}: this coordinator does not serve ${region}`,
-  )
-}
+import type { MachineChoice } from './choose-machine.ts'
 
 /** Throws for fields that exclude each other. */
 export function checkCreateSource(input: CreateBoxRequest): void {
-  const { fromSnapshotId, fromTemplate, region } = input
+  const { fromSnapshotId, fromTemplate, region, image } = input
   if (fromSnapshotId !== undefined && fromTemplate !== undefined) throw new ApiError('invalid_template')
-  if ((fromSnapshotId !== undefined || fromTemplate !== undefined) && region !== undefined)
+  if (fromSnapshotId === undefined && fromTemplate === undefined) return
+  if (region !== undefined)
     throw new ApiError('invalid_region', 'region must be omitted: the box gets the region of the snapshot')
+  if (image !== undefined)
+    throw new ApiError('invalid_image', 'image must be omitted: the box gets the image of the snapshot')
 }
 
 /** A JSON list of the variables. Throws invalid_env above 100 names and environment_too_large above 64 KiB. */
@@ -52,7 +39,7 @@ type NewBox = {
   environment: PinnedEnvironment | null
   /** The secret files that `source` has. Default: none. */
   copiedFiles?: readonly string[]
-  region: Region
+  machine: MachineChoice
   actor: Actor
   ownerUserId: string
   hostname: string
@@ -60,7 +47,7 @@ type NewBox = {
 }
 
 export function newBoxRow(box: NewBox): BoxRow {
-  const { input, source, environment, region, actor, ownerUserId, hostname, now, copiedFiles = [] } = box
+  const { input, source, environment, machine, actor, ownerUserId, hostname, now, copiedFiles = [] } = box
   const isRestricted =
     input.restricted ||
     source?.restricted === 1 ||
@@ -74,10 +61,10 @@ export function newBoxRow(box: NewBox): BoxRow {
     owner_user_id: ownerUserId,
     hostname,
     tier: input.tier ?? DEFAULT_TIER,
-    region,
-    provider: 'local',
-    image: null,
-    image_digest: null,
+    region: machine.region,
+    provider: machine.provider,
+    image: machine.image,
+    image_digest: machine.imageDigest,
     desired_region: null,
     desired_state: 'running',
     observed_state: 'requested',

@@ -4,6 +4,7 @@ import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { findFirstOwnerId } from '../identity/lookups.ts'
+import { machineProvider } from '../providers/enrolled/provider.ts'
 import { newBoxRow } from './create.ts'
 import { insertWithName } from './insert-with-name.ts'
 import { enqueueEnrollJob } from './lifecycle/set-desired-state.ts'
@@ -35,7 +36,16 @@ export async function insertMachine(
   if (!ownerUserId) throw new Error(`Workspace ${workspaceId} has no owner.`)
   const input = { tier, restricted }
   const row = await insertWithName(trx, { workspaceId, name, preferredName, random }, (hostname) => ({
-    ...newBoxRow({ input, source: null, environment: null, region, actor, ownerUserId, hostname, now }),
+    ...newBoxRow({
+      input,
+      source: null,
+      environment: null,
+      machine: { region, provider: machineProvider.name, image: null, imageDigest: null },
+      actor,
+      ownerUserId,
+      hostname,
+      now,
+    }),
     kind: 'machine',
     observed_state: 'bootstrapping',
     env_vars: machine.envVars,

@@ -8,7 +8,8 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { findFirstOwnerId } from '../identity/lookups.ts'
 import type { BoxEnvironments, BoxSecrets, CarriedMount, PinnedEnvironment } from './box-hooks.ts'
-import { chooseRegion, newBoxRow, type RegionRules } from './create.ts'
+import { chooseMachine, type MachineChoice, type RegionRules } from './choose-machine.ts'
+import { newBoxRow } from './create.ts'
 import { describeNewBox } from './describe-change.ts'
 import { insertWithName } from './insert-with-name.ts'
 import { enqueueCreateJob } from './lifecycle/set-desired-state.ts'
@@ -28,24 +29,41 @@ export type BoxInserterOptions = {
 /** The kind of the audit event. A fork records `box.create`: it copies a box, and the client does not restore a snapshot. */
 export type CreateEvent = 'box.create' | 'snapshot.restore'
 
+export type NewBoxInput = Omit<CreateBoxRequest, 'name'> & { name?: string | undefined; tier: Tier }
+
+/** What a new box will have apart from what the request names. */
+export type NewBoxPlan = { environment: PinnedEnvironment | null; machine: MachineChoice }
+
 export function createBoxInserter(options: BoxInserterOptions) {
   const { clock, regions, boxEnvironments, boxSecrets, schedule, random = Math.random } = options
-  return function insertNewBox(
+
+  /** Locks the environment, and writes nothing. Throws not_found for an environment, and like chooseMachine(). */
+  async function planNewBox(
     trx: Trx,
     actor: Actor,
-    input: Omit<CreateBoxRequest, 'name'> & { name?: string | undefined; tier: Tier },
+    input: NewBoxInput,
     source: SnapshotRow | null,
+  ): Promise<NewBoxPlan> {
+    const environment = await boxEnvironments.choose(trx, actor, { environment: input.environment, source })
+    const environmentImage = environment?.image ?? null
+    return { environment, machine: chooseMachine({ input, environmentImage, source }, regions) }
+  }
+
+  function insertNewBox(
+    trx: Trx,
+    actor: Actor,
+    input: NewBoxInput,
+    source: SnapshotRow | null,
+    { environment, machine }: NewBoxPlan,
     event: CreateEvent,
   ): Promise<Box> {
     return transaction(trx, async (trx, onCommit) => {
-      const region = chooseRegion(source?.region ?? input.region, regions)
       const ownerUserId = actor.userId ?? (await findFirstOwnerId(trx, actor.workspaceId))
       if (!ownerUserId) throw new Error(`Workspace ${actor.workspaceId} has no owner.`)
       const now = clock.now()
       const { workspaceId } = actor
-      const environment = await boxEnvironments.choose(trx, actor, { environment: input.environment, source })
       const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
-      const box = { input, source, environment, copiedFiles, region, actor, ownerUserId, now }
+      const box = { input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ ...box, hostname }),
       )
@@ -57,6 +75,8 @@ export function createBoxInserter(options: BoxInserterOptions) {
       return presentBox(row)
     })
   }
+
+  return { planNewBox, insertNewBox }
 
   async function mountSecrets(
     trx: Trx,

@@ -41,6 +41,8 @@ export const presentBox = (row: ListedBoxRow): Box => ({
   restricted: row.restricted === 1,
   ownerUserId: row.owner_user_id,
   quietHoursExempt: row.quiet_hours_exempt === 1,
+  image: row.image,
+  imageDigest: row.image_digest,
   isolation: presentIsolation(row),
   createdAt: toTimestamp(row.created_at),
   updatedAt: toTimestamp(row.updated_at),

@@ -22,7 +22,8 @@ import type { BoxFinder } from '../http/find-box.ts'
 import { type Admit, createAdmit } from '../identity/admission/admit.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
-import { checkCreateSource, type RegionRules } from './create.ts'
+import { listImageNames, type RegionRules } from './choose-machine.ts'
+import { checkCreateSource } from './create.ts'
 import { describePatch } from './describe-change.ts'
 import { type CreateEvent, createBoxInserter } from './insert-new-box.ts'
 import { updateSchedules } from './lifecycle/update-schedules.ts'
@@ -106,7 +107,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
   const { onEnvironmentChange = () => undefined, getCapacity = () => undefined } = options
-  const insertNewBox = createBoxInserter({
+  const { planNewBox, insertNewBox } = createBoxInserter({
     clock,
     regions,
     boxEnvironments,
@@ -129,9 +130,13 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       if (source) assertUsable(source)
       const { tier = source?.tier ?? DEFAULT_TIER, autoPauseMin = null } = input
       assertFits(tier, source?.content_bytes ?? null)
-      await admit(trx, actor, { action: 'create', tier, autoPauseMin })
+      const chosen = { ...input, tier }
+      const plan = await planNewBox(trx, actor, chosen, source)
+      const { image, region } = plan.machine
+      const imageNames = listImageNames(image, regions.inRegion(region))
+      await admit(trx, actor, { action: 'create', tier, autoPauseMin, imageNames })
       const event = source ? 'snapshot.restore' : 'box.create'
-      return insertNewBox(trx, actor, { ...input, tier }, source, event)
+      return insertNewBox(trx, actor, chosen, source, plan, event)
     })
   }
 
@@ -162,6 +167,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     ...finder,
     create,
     patch,
-    createFromSnapshot: insertNewBox,
+    async createFromSnapshot(trx, actor, input, source, event) {
+      const plan = await planNewBox(trx, actor, input, source)
+      return insertNewBox(trx, actor, input, source, plan, event)
+    },
   }
 }

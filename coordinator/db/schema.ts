@@ -285,6 +285,7 @@ export type SnapshotRow = {
   /** The provider and the image of the box. */
   provider: string
   image: string | null
+  image_digest: string | null
   restricted: Flag
   /** The variables of the box, in the form of BoxRow.env_vars. */
   env_vars: string

@@ -38,6 +38,9 @@ export type ArchiveKey = { workspaceId: string; archiveId: string }
  */
 export type ArchiveContents = 'files' | 'all'
 
+/** files: directories. oci: an image of the root file system, and directories. incus: a copy in an Incus server or cluster. */
+export type ArchiveFormat = 'files' | 'oci' | 'incus'
+
 export type ArchiveInfo = {
   /** The disk space that the files occupy in a machine. */
   contentBytes: number
@@ -93,6 +96,8 @@ export interface ProviderImages {
   readonly defaultImage: string
   /** Returns the rule that the reference breaks, as the rest of a sentence that begins with `image`; null: it is valid. */
   findProblem(reference: string): string | null
+  /** The name in full, which is the same for all references to the image. Absent: the references differ. */
+  normalize?(reference: string): string
   list(signal?: AbortSignal): Promise<ImageInfo[]>
   /**
    * Downloads the image, also when an older one has the reference. Concurrent pulls of a reference share one download, which ends
@@ -109,6 +114,8 @@ export interface ProviderImages {
 
 export interface Provider {
   readonly name: string
+  /** Archives can be copied only between providers with the same format. Absent: files. */
+  readonly archiveFormat?: ArchiveFormat
   /** Whether the user of a box is root. Absent: no. */
   readonly hasRoot?: boolean
   /** Whether freeze() works. Absent: not known before it is called. */

@@ -16,6 +16,7 @@ import {
   reportedTextSchema,
   timestampSchema,
 } from './common.ts'
+import { imageReferenceSchema } from './images.ts'
 import { operationSchema } from './operations.ts'
 import { PROVIDER_READINESS } from './prompts.ts'
 import { requestTimestampSchema } from './request-times.ts'
@@ -38,13 +39,16 @@ export const BOX_NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
 export const BOX_NAME_RULE =
   'must be 1 to 32 lowercase letters, digits and hyphens, and start and end with a letter or digit'
 
+/** The levels of boxes that run on the coordinator's machine, the strongest first. */
 export const ISOLATION_LEVELS = ['bubblewrap', 'namespaces', 'process'] as const
+/** The levels of boxes that an engine runs. */
+export const ENGINE_ISOLATION_LEVELS = ['container', 'vm'] as const
 export const BOX_NETWORKS = ['own', 'host'] as const
 export const isolationSchema = z
   .object({
-    level: z.enum(ISOLATION_LEVELS).meta({
+    level: z.enum([...ISOLATION_LEVELS, ...ENGINE_ISOLATION_LEVELS]).meta({
       description:
-        'bubblewrap, namespaces: separate file-system view, processes and hostname; process: separate home directory. Under a root coordinator each box also has its own uid.',
+        'bubblewrap, namespaces: separate file-system view, processes and hostname; process: separate home directory. Under a root coordinator each box also has its own uid. container: a container with a root file system of its own; vm: a virtual machine.',
     }),
     limits: z.array(z.enum(['cpu', 'memory', 'pids'])).meta({
       description:
@@ -58,6 +62,7 @@ export const isolationSchema = z
   })
   .meta({ id: 'Isolation', description: 'How the box is isolated from its host and from other boxes' })
 export type Isolation = z.infer<typeof isolationSchema>
+export type LocalIsolationLevel = (typeof ISOLATION_LEVELS)[number]
 
 export const envVarSchema = z.object({ name: z.string(), value: z.string() })
 
@@ -90,6 +95,13 @@ export const boxSchema = z
     restricted: z.boolean(),
     ownerUserId: z.string(),
     quietHoursExempt: z.boolean(),
+    image: z.string().nullable().meta({
+      description:
+        'the image of the box, as it was requested; null: the box uses the programs of the machine on which it runs',
+    }),
+    imageDigest: z.string().nullable().meta({
+      description: 'the content of the image, such as sha256:…; null: not known yet, or the box has no image',
+    }),
     isolation: isolationSchema.nullable().meta({ description: 'null until the box has a machine' }),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
@@ -261,6 +273,10 @@ export const createBoxRequestSchema = z
       .meta({ description: 'default: a fruit name' }),
     tier: z.enum(TIER_NAMES).optional(),
     region: z.enum(REGIONS).optional(),
+    image: imageReferenceSchema.optional().meta({
+      description:
+        'the root file system of the box, such as debian:12; needs a region with images (GET /regions). The box keeps it for life. Default: that of the environment, or the default image of the region. Without a region, the box gets the default region, or the first one with images. Not together with fromSnapshotId or fromTemplate',
+    }),
     ttlMinutes: ttlMinutesSchema
       .optional()
       .meta({ description: 'minutes from the request until the box is suspended' }),
@@ -278,7 +294,7 @@ export const createBoxRequestSchema = z
     }),
     fromSnapshotId: z.string().optional().meta({
       description:
-        'the snapshot whose files the box gets. Region, and by default tier and environment variables, are those of the snapshot; restricted is inherited',
+        'the snapshot whose files the box gets. Region and image, and by default tier and environment variables, are those of the snapshot; restricted is inherited',
     }),
     fromTemplate: z
       .string()
@@ -293,6 +309,7 @@ export const CREATE_BOX_ERROR_CODES = {
   name: 'invalid_name',
   tier: 'invalid_tier',
   region: 'invalid_region',
+  image: 'invalid_image',
   ttlMinutes: 'invalid_pause_at',
   autoPauseMin: 'invalid_auto_pause',
   env: 'invalid_env',

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { ENV_NAME_RULE, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
+import { imageReferenceSchema } from './images.ts'
 
 export const ENVIRONMENT_NAME_PATTERN = /^[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,62}[a-zA-Z0-9])?$/
 export const ENVIRONMENT_NAME_RULE =
@@ -120,6 +121,10 @@ export const environmentSchema = z
     vars: z.array(z.object({ name: z.string(), value: z.string() })),
     files: z.array(environmentFileSchema).meta({ description: 'without their contents' }),
     repos: z.array(environmentRepoSchema),
+    image: z.string().nullable().meta({
+      description:
+        'the image of new boxes that name none; null: the default image of their region. A change does not concern boxes that exist',
+    }),
     toggles: environmentTogglesSchema,
     boxCount: z.int().meta({ description: 'boxes that are not deleted and use any version' }),
     createdAt: timestampSchema,
@@ -137,6 +142,7 @@ const configFields = {
     }),
   files: z.array(environmentFileInputSchema).max(LIMITS.environmentFiles).optional(),
   repos: z.array(environmentRepoSchema).max(LIMITS.environmentRepos).optional(),
+  image: imageReferenceSchema.nullish().meta({ description: 'null: none' }),
   toggles: toggleChangesSchema.optional(),
 }
 export const createEnvironmentRequestSchema = z

@@ -1,6 +1,6 @@
 // Schemas of the policies of a workspace (spec §2.9, §4.11).
 import { z } from 'zod'
-import { MACHINE_ENROLLMENT, WEEKDAYS } from '../field-values.ts'
+import { IMAGE_GLOB_PATTERN, MACHINE_ENROLLMENT, WEEKDAYS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { TIER_NAMES } from '../tiers.ts'
 import { boundedArray, integerBetween, timestampSchema } from './common.ts'
@@ -60,6 +60,13 @@ export const quietHoursSchema = z
   .meta({ id: 'QuietHours', description: `Hours of the week in which boxes are suspended; ${NOT_ENFORCED}` })
 export type QuietHours = z.infer<typeof quietHoursSchema>
 
+const IMAGES_RULE =
+  'must be names of images in which * stands for any text, such as debian:* or registry.example.com/*'
+const allowedImagesSchema = boundedArray(
+  z.string(IMAGES_RULE).regex(IMAGE_GLOB_PATTERN, IMAGES_RULE),
+  LIMITS.allowedImages,
+)
+
 /** What a change of each policy may set. */
 const POLICY_VALUES = {
   memberSpendCapUsd: spendCapSchema.meta({
@@ -77,6 +84,10 @@ const POLICY_VALUES = {
   quietHours: quietHoursSchema,
   auditRetentionDays: integerBetween(auditRetentionDays.min, auditRetentionDays.max).meta({
     description: `how long events of the audit log are kept, in days; default ${auditRetentionDays.default}`,
+  }),
+  allowedImages: allowedImagesSchema.meta({
+    description:
+      'the images that boxes may have: names in which * stands for any text. A name matches as it was requested, and in its full form, such as docker.io/library/debian:12. Boxes that exist keep theirs, but cannot be copied. Boxes without an image are always allowed',
   }),
   machineEnrollment: z.enum(MACHINE_ENROLLMENT).meta({
     description: 'who may enroll machines as boxes: owners, or members too; default member',
@@ -102,11 +113,12 @@ export const policySchema = z
     memberMaxTier: POLICY_VALUES.memberMaxTier.nullable(),
     autoPauseFloorMin: POLICY_VALUES.autoPauseFloorMin.nullable(),
     quietHours: POLICY_VALUES.quietHours.nullable(),
+    allowedImages: POLICY_VALUES.allowedImages.nullable(),
   })
   .meta({
     id: 'Policy',
     description:
-      'null: the policy is off. auditRetentionDays, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect. The others are stored and not enforced yet.',
+      'null: the policy is off. auditRetentionDays, allowedImages, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect. The others are stored and not enforced yet.',
   })
 export type Policy = z.infer<typeof policySchema>
 
@@ -118,6 +130,7 @@ export const DEFAULT_POLICY: Policy = {
   autoPauseFloorMin: null,
   quietHours: null,
   auditRetentionDays: auditRetentionDays.default,
+  allowedImages: null,
   machineEnrollment: 'member',
   anyoneLinksOwnerOnly: false,
   shareLinks: true,
@@ -132,6 +145,7 @@ export const patchPolicyRequestSchema = z
     autoPauseFloorMin: POLICY_VALUES.autoPauseFloorMin.nullish(),
     quietHours: POLICY_VALUES.quietHours.nullish(),
     auditRetentionDays: POLICY_VALUES.auditRetentionDays.nullish(),
+    allowedImages: POLICY_VALUES.allowedImages.nullish(),
     machineEnrollment: POLICY_VALUES.machineEnrollment.nullish(),
     anyoneLinksOwnerOnly: POLICY_VALUES.anyoneLinksOwnerOnly.nullish(),
     shareLinks: POLICY_VALUES.shareLinks.nullish(),

@@ -35,6 +35,7 @@ export const snapshotSchema = z
     sourceBoxHostname: z.string(),
     tier: z.enum(TIER_NAMES),
     region: z.enum(REGIONS),
+    image: z.string().nullable().meta({ description: 'the image of the box; null: it had none' }),
     sizeGb: z.number().nullable().meta({
       description:
         'the disk space that the files need in a box, in units of 10^9 bytes; null until the snapshot is available',

@@ -71,6 +71,7 @@ export function addFakeEnvironments(fake: FakeCoordinator): FakeEnvironments {
           vars: toVars(body.vars ?? {}),
           files: [],
           repos: body.repos ?? [],
+          image: null,
           toggles: mergeToggles(NO_TOGGLES, body.toggles ?? {}),
           boxCount: 0,
           createdAt: now(),

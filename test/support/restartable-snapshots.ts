@@ -56,6 +56,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       clock,
       boxes,
       boxSecrets: NO_BOX_SECRETS,
+      providers,
       admit: createAdmit(),
       schedule: snapshots.schedule,
       limit: 100,

@@ -34,7 +34,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         input: {},
         source: null,
         environment: null,
-        region: 'us-west-2',
+        machine: { region: 'us-west-2', provider: 'local', image: null, imageDigest: null },
         actor,
         ownerUserId: userId,
         hostname: 'fig',

@@ -13,11 +13,12 @@ import {
   ensureFirstWorkspace,
   type KeyLimits,
 } from '../../coordinator/identity/keys/keys.ts'
+import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import { newApiKey } from '../../shared/api-key.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
-import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
 import { createTestBoxHooks } from './box-hooks.ts'
+import { FakeInfrastructure } from './fake-infrastructure.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
@@ -85,7 +86,7 @@ export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions>
     finder: createBoxFinder(db),
     clock: systemClock,
     ...createTestBoxHooks(db, options.clock),
-    regions: { regions: REGIONS, defaultRegion: DEFAULT_REGION, serves: () => true },
+    regions: serveAllRegions(new FakeInfrastructure().provider),
     schedule: () => undefined,
     isConnected: () => false,
     latestHeartbeat: () => undefined,

@@ -42,8 +42,8 @@ export function createEnvironments(options: {
   async function pin(trx: Trx, environmentId: string, versionNo: number): Promise<PinnedEnvironment> {
     const version = await loadVersion(environmentId, versionNo, trx)
     if (!version) throw new Error(`Environment ${environmentId} has no version ${versionNo}.`)
-    const { vars, toggles } = version.config
-    return { id: environmentId, versionNo, vars, toggles }
+    const { vars, image, toggles } = version.config
+    return { id: environmentId, versionNo, vars, image, toggles }
   }
 
   return {

@@ -29,13 +29,24 @@ export type EnvironmentConfig = {
   files: readonly ConfigFile[]
   /** In the order in which they are cloned. */
   repos: readonly EnvironmentRepo[]
+  /** The image of new boxes; null: none. */
+  image: string | null
   toggles: EnvironmentToggles
 }
 
-export const EMPTY_CONFIG: EnvironmentConfig = { vars: [], files: [], repos: [], toggles: NO_TOGGLES }
+export const EMPTY_CONFIG: EnvironmentConfig = {
+  vars: [],
+  files: [],
+  repos: [],
+  image: null,
+  toggles: NO_TOGGLES,
+}
 
-/** Does not validate: the coordinator wrote the text. */
-export const parseConfig = (text: string): EnvironmentConfig => JSON.parse(text) as EnvironmentConfig
+/** Does not validate: the coordinator wrote the text. Versions that were written before the field image existed have none. */
+export const parseConfig = (text: string): EnvironmentConfig => ({
+  ...EMPTY_CONFIG,
+  ...(JSON.parse(text) as Partial<EnvironmentConfig>),
+})
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 export const sortVars = (vars: readonly EnvVar[]): EnvVar[] =>
@@ -98,6 +109,7 @@ export function describeDifference(before: EnvironmentConfig, after: Environment
     vars: listDifferences(before.vars, after.vars, ({ name }) => name),
     files: listDifferences(before.files, after.files, ({ path }) => path),
     repos: listDifferences(before.repos, after.repos, ({ repo }) => repo),
+    image: before.image === after.image ? [] : [after.image ?? 'none'],
     toggles: toggles.filter((name) => before.toggles[name] !== after.toggles[name]),
   }
   const changed = Object.entries(names).filter(([, list]) => list.length > 0)

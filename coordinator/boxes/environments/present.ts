@@ -6,7 +6,7 @@ import type { EnvironmentConfig } from './config.ts'
 
 export const presentEnvironment = (
   row: EnvironmentRow,
-  { vars, files, repos, toggles }: EnvironmentConfig,
+  { vars, files, repos, image, toggles }: EnvironmentConfig,
   boxCount: number,
 ): Environment => ({
   id: row.id,
@@ -22,6 +22,7 @@ export const presentEnvironment = (
     updatedAt: toTimestamp(updatedAt),
   })),
   repos: [...repos],
+  image,
   toggles,
   boxCount,
   createdAt: toTimestamp(row.created_at),

@@ -24,7 +24,7 @@ const read = byKey('workspace', 'read', { roles: 'not_contractor' })
 const write = byKey('workspace', 'write', { roles: 'not_contractor' })
 const bodyLimit = LIMITS.environmentBodyBytes
 const responses = { 200: environmentResponseSchema }
-const FIELD_ERRORS = { name: 'invalid_name', vars: 'invalid_env' } as const
+const FIELD_ERRORS = { name: 'invalid_name', vars: 'invalid_env', image: 'invalid_image' } as const
 const errorDescriptions = {
   invalid_env: `The name of a variable must be one of a shell, and there must be at most ${LIMITS.boxEnvNames}. The message names the rule.`,
   environment_too_large: `The variables are larger than ${LIMITS.boxEnvBytes / 1024} KiB in total, or the files larger than ${LIMITS.environmentFilesBytes / 1024 ** 2} MiB.`,
@@ -47,7 +47,8 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       path: '/environments',
       access: read,
       summary: 'List environments, in the order of their names',
-      description: 'An environment is what new boxes start with: variables, secret files and repositories.',
+      description:
+        'An environment is what new boxes start with: variables, secret files, repositories and an image.',
       responses: { 200: environmentListSchema },
       handler: async ({ actor }) => ({ environments: await environments.list(actor) }),
     }),

@@ -153,8 +153,9 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
       vars,
       files: inputs,
       repos,
+      image,
       toggles,
-    }: Pick<CreateEnvironmentRequest, 'vars' | 'files' | 'repos' | 'toggles'>,
+    }: Pick<CreateEnvironmentRequest, 'vars' | 'files' | 'repos' | 'image' | 'toggles'>,
   ): Promise<EnvironmentConfig> {
     return {
       vars: vars ? toVars(vars) : config.vars,
@@ -162,6 +163,7 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
         ? sortFiles(await files.write(trx, row, inputs, { current: config.files, now }))
         : config.files,
       repos: repos ?? config.repos,
+      image: image === undefined ? config.image : image,
       toggles: mergeToggles(config.toggles, toggles),
     }
   }

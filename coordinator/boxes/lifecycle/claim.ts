@@ -96,7 +96,8 @@ export function claimNextStep(
       return 'settled'
     }
     // The source of a fork may have been moved before its files were captured.
-    if (source && 'region' in source) box = await updateBox(trx, boxId, { region: source.region })
+    if (source && 'region' in source)
+      box = await updateBox(trx, boxId, { region: source.region, provider: source.provider })
     await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
     await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
     let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box
@@ -134,6 +135,10 @@ export type StepResult = {
   suspendedAs?: SuspendedAs
   /** The disk space that the files of the archived machine occupy. */
   archiveBytes?: number
+  /** The provider of the region to which the box is moved. */
+  provider?: string | undefined
+  /** The content of the image of the machine. */
+  imageDigest?: string | null | undefined
   /** The machine is in the region to which the box is moved, and not in the old one any more. */
   isRelocated?: boolean
   /** The reason of the job's further state events. */
@@ -156,14 +161,17 @@ export function completeStep(
     const { job } = leased
     let { box } = leased
     // These results are recorded even when the desired state has changed: the machine has been created, moved, started or stopped.
-    if (result.isRelocated) box = await updateBox(trx, boxId, completeRelocation(box))
+    const { provider = box.provider, imageDigest } = result
+    if (result.isRelocated) box = await updateBox(trx, boxId, completeRelocation(box, provider))
+    if (imageDigest && box.image_digest === null)
+      box = await updateBox(trx, boxId, { image_digest: imageDigest })
     if (result.isolation) await updateBox(trx, boxId, { isolation: result.isolation })
     if (result.archiveBytes !== undefined) await updateBox(trx, boxId, { archive_bytes: result.archiveBytes })
     if (result.suspendedAs) await updateBox(trx, boxId, { suspended_as: result.suspendedAs })
     if (job.op !== op || job.step !== step) return false
     const next = result.skipTo ? findStage(op, result.skipTo) : nextStage(op, step)
     const isFinished = !next || result.finish !== undefined
-    const changes = changesAfter({ op, step, isFinished }, box, job)
+    const changes = changesAfter({ op, step, isFinished, provider }, box, job)
     const updatedBox = changes ? await updateBox(trx, boxId, changes) : box
     if (isFinished) {
       const finished = { ...job, reason: result.reason ?? job.reason }
@@ -184,14 +192,14 @@ export function completeStep(
 }
 
 function changesAfter(
-  { op, step, isFinished }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean },
+  { op, step, isFinished, provider }: Pick<Claim, 'op' | 'step'> & { isFinished: boolean; provider: string },
   box: BoxRow,
   job: JobRow,
 ): Updateable<BoxRow> | null {
   const { archive_id: archiveId, region } = box
   // The step relocate has already written the new region of a relocated box.
   const isMoving = box.desired_region !== null
-  if (op === 'move') return isFinished && isMoving ? completeMove(box, parseMoveParams(job)) : null
+  if (op === 'move') return isFinished && isMoving ? completeMove(box, parseMoveParams(job), provider) : null
   // The archive becomes outdated when the machine starts.
   if (step === 'unpack' && archiveId !== null)
     return { archive_id: null, leftovers: addLeftover(box.leftovers, { region, machine: false, archiveId }) }

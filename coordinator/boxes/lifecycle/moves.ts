@@ -17,20 +17,23 @@ export const parseMoveParams = ({ params }: Pick<JobRow, 'params'>): MoveParams 
  * Completes a move. The leftovers are the machine and the archive in the old region, and the archive that the new machine was
  * created from. A packed box has no machine, and keeps its archive in the new region.
  */
-export function completeMove(box: BoxRow, { isPacked }: MoveParams): Updateable<BoxRow> {
+export function completeMove(box: BoxRow, { isPacked }: MoveParams, provider: string): Updateable<BoxRow> {
   const { region, desired_region: newRegion, archive_id: archiveId } = box
   if (newRegion === null) return {}
   const left = { region, machine: !isPacked, archiveId }
   if (isPacked)
-    return { region: newRegion, desired_region: null, leftovers: addLeftover(box.leftovers, left) }
+    return { region: newRegion, provider, desired_region: null, leftovers: addLeftover(box.leftovers, left) }
   const copied = { region: newRegion, machine: false, archiveId }
   const leftovers = addLeftover(box.leftovers, left, copied)
-  return { region: newRegion, desired_region: null, archive_id: null, leftovers }
+  return { region: newRegion, provider, desired_region: null, archive_id: null, leftovers }
 }
 
 /** The box is in the new region as soon as its machine is. The files were never in the archive. */
-export function completeRelocation({ desired_region: newRegion }: BoxRow): Updateable<BoxRow> {
-  return newRegion === null ? {} : { region: newRegion, desired_region: null, archive_id: null }
+export function completeRelocation(
+  { desired_region: newRegion }: BoxRow,
+  provider: string,
+): Updateable<BoxRow> {
+  return newRegion === null ? {} : { region: newRegion, provider, desired_region: null, archive_id: null }
 }
 
 /**

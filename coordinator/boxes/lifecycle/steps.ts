@@ -7,6 +7,7 @@ import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import {
   type ArchiveKey,
+  type MachineInfo,
   type MachineSpec,
   type MachineState,
   PermanentProviderError,
@@ -37,7 +38,7 @@ export type StepContext = {
   reconnectsUntil: number
   /** Limits concurrent provider calls. Waiting for an agent does not count. */
   machineLimit: LimitFunction
-  /** Limits concurrent copies of files to archives, which take long: starts and stops do not wait for them. */
+  /** Limits concurrent copies of files to archives and downloads of images, which take long: starts and stops do not wait for them. */
   archiveLimit: LimitFunction
   /** Limits concurrent reads of spools. A box can make its spool large, so that its reports are stored for minutes. */
   spoolLimit: LimitFunction
@@ -45,12 +46,22 @@ export type StepContext = {
 }
 
 export async function runStep(claim: Claim, context: StepContext): Promise<StepResult> {
+  const result = await callProvider(claim, context)
+  const { desired_region: newRegion } = claim.box
+  if (claim.op !== 'move' || newRegion === null) return result
+  return { ...result, provider: context.providers.byRegion.get(newRegion)?.name }
+}
+
+async function callProvider(claim: Claim, context: StepContext): Promise<StepResult> {
   const { providers, tunnels, signal, connectTimeoutMs, machineLimit, archiveLimit } = context
   const { box } = claim
   const { id } = box
   switch (claim.step) {
-    case 'provision':
-      return machineLimit(() => provisionMachine(claim, context))
+    case 'provision': {
+      // The provider may have to download the image first.
+      const limit = box.image === null ? machineLimit : archiveLimit
+      return limit(() => provisionMachine(claim, context))
+    }
     case 'start':
       return machineLimit(() => startMachine(claim, context))
     case 'inspect':
@@ -102,12 +113,19 @@ const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => 
   image: box.image,
 })
 
-async function provisionMachine({ box, source }: Claim, { providers, coordinatorUrl }: StepContext) {
+async function provisionMachine(
+  { box, source }: Claim,
+  { providers, coordinatorUrl, signal }: StepContext,
+): Promise<StepResult> {
   if (source && 'problem' in source) throw new PermanentProviderError(source.problem)
   const spec = { ...createMachineSpec(box, coordinatorUrl), source: source?.archive }
-  const { isolation } = await providers.for(box).create(spec)
-  return { isolation: isolation && JSON.stringify(isolation) }
+  return presentMachine(await providers.for(box).create(spec, signal))
 }
+
+const presentMachine = ({ isolation, imageDigest }: MachineInfo): StepResult => ({
+  isolation: isolation && JSON.stringify(isolation),
+  imageDigest,
+})
 
 /** The region of the machine on which the step works. */
 export const regionOf = ({ box, op, step }: Pick<Claim, 'box' | 'op' | 'step'>): Region =>
@@ -129,9 +147,9 @@ async function startMachine(
     wasFrozen && attempt < MAX_THAW_ATTEMPTS && (await hasProcesses(provider.inspect(box.id)))
   // The agent of the previous attempt did not connect: restart the machine. The machine of a box to recover has stopped already.
   if (attempt > 0 && op !== 'recover' && !keepsMemory) await provider.stop(box.id)
-  const { isolation } = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
+  const machine = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
   return {
-    isolation: isolation && JSON.stringify(isolation),
+    ...presentMachine(machine),
     ...(wasFrozen && !keepsMemory && { suspendedAs: 'stopped' }),
   }
 }
@@ -214,9 +232,8 @@ async function unpackMachine(
   if (box.archive_id === null) return {}
   const spec = { ...createMachineSpec(box, coordinatorUrl), source: archiveKeyOf(box) }
   const provider = providers.inRegion(regionOf({ box, op, step: 'unpack' }))
-  const { isolation } = await provider.create(spec, signal)
   return {
-    isolation: isolation && JSON.stringify(isolation),
+    ...presentMachine(await provider.create(spec, signal)),
     ...(op === 'move' && box.desired_state === 'suspended' && { finish: 'suspended' }),
   }
 }

@@ -90,10 +90,14 @@ const recordResult = (
     if (row && current?.lease_owner === owner && current.op === job.op) await write(trx, row, current)
   })
 
-/** Records the region from which the files are captured, when the box has been moved. */
+/** Records the region from which the files are captured, and its provider, when the box has been moved. */
 export function setSnapshotRegion(db: Db, { snapshot, box }: SnapshotClaim, now: number): Promise<unknown> {
   return transaction(db, (trx) =>
-    updateSnapshot(trx, snapshot.id, { region: box?.region ?? snapshot.region, updated_at: now }),
+    updateSnapshot(trx, snapshot.id, {
+      region: box?.region ?? snapshot.region,
+      provider: box?.provider ?? snapshot.provider,
+      updated_at: now,
+    }),
   )
 }
 

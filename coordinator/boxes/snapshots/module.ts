@@ -42,10 +42,12 @@ export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
 }
 
 export type SnapshotsModuleContext = ModuleBase &
-  Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'admit'> & { snapshots: Pick<Snapshots, 'schedule'> }
+  Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'providers' | 'admit'> & {
+    snapshots: Pick<Snapshots, 'schedule'>
+  }
 
 export function snapshotsModule(context: SnapshotsModuleContext) {
-  const { config, db, clock, boxes, boxSecrets, admit } = context
+  const { config, db, clock, boxes, boxSecrets, providers, admit } = context
   const { schedule } = context.snapshots
   const limit = config.snapshotLimit
   const snapshots: SnapshotService = createSnapshotService({
@@ -53,6 +55,7 @@ export function snapshotsModule(context: SnapshotsModuleContext) {
     clock,
     boxes,
     boxSecrets,
+    providers,
     admit,
     schedule,
     limit,

@@ -17,6 +17,7 @@ export const presentSnapshot = (row: SnapshotRow): Snapshot => ({
   sourceBoxHostname: row.source_hostname,
   tier: row.tier,
   region: row.region,
+  image: row.image,
   sizeGb: row.content_bytes === null ? null : row.content_bytes / BYTES_PER_GB,
   pausedMs: row.paused_ms,
   error: row.error,

@@ -158,8 +158,9 @@ async function findMachine(
 ): Promise<BoxRow> {
   const { id, desired_region: newRegion } = box
   if (newRegion === null || (await getProvider(box).inspect(id)) !== 'absent') return box
-  const state = (await byRegion.get(newRegion)?.inspect(id)) ?? 'absent'
-  return state === 'absent' ? box : { ...box, region: newRegion }
+  const provider = byRegion.get(newRegion)
+  const state = (await provider?.inspect(id)) ?? 'absent'
+  return state === 'absent' ? box : { ...box, region: newRegion, provider: provider?.name ?? box.provider }
 }
 
 /**

@@ -12,12 +12,15 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordBoxChange, recordSnapshotChange } from '../../audit/record-change.ts'
 import type { Db } from '../../db/open.ts'
+import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../../jobs/operations/service.ts'
+import type { Providers } from '../../providers/regions.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
+import { listImageNames } from '../choose-machine.ts'
 import type { BoxService } from '../service.ts'
 import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { assertFits, assertHasFiles, estimateContentBytes } from '../sources/file-rules.ts'
@@ -32,6 +35,7 @@ export type SnapshotServiceOptions = {
   clock: Clock
   boxes: Pick<BoxService, 'lock' | 'createFromSnapshot'>
   boxSecrets: Pick<BoxSecrets, 'listCarried'>
+  providers: Pick<Providers, 'byRegion'>
   admit: Admit
   /** Schedules the snapshot for the reconciler. Called after the commit that wrote its job. */
   schedule(snapshotId: string): void
@@ -65,7 +69,10 @@ export type SnapshotService = {
 }
 
 export function createSnapshotService(options: SnapshotServiceOptions): SnapshotService {
-  const { db, clock, boxes, boxSecrets, admit, schedule, limit } = options
+  const { db, clock, boxes, boxSecrets, providers, admit, schedule, limit } = options
+
+  const listNames = ({ image, region }: Pick<BoxRow, 'image' | 'region'>): string[] =>
+    listImageNames(image, providers.byRegion.get(region))
 
   async function list(actor: Actor, { includeTransient = false } = {}): Promise<Snapshot[]> {
     const rows = await listSnapshots(db, {
@@ -131,7 +138,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       assertHasFiles(box)
       const { name, tier = box.tier, environment, keepSnapshot = false } = input
       assertFits(tier, estimateContentBytes(box))
-      await admit(trx, actor, { action: 'fork', box, tier })
+      await admit(trx, actor, { action: 'fork', box, tier, imageNames: listNames(box) })
       if (keepSnapshot) await assertBelowLimit(trx, actor)
       const now = clock.now()
       const copy: NewSnapshot = {
@@ -161,7 +168,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       assertUsable(snapshot)
       const chosenTier = tier ?? snapshot.tier
       assertFits(chosenTier, snapshot.content_bytes)
-      await admit(trx, actor, { action: 'restore', tier: chosenTier })
+      await admit(trx, actor, { action: 'restore', tier: chosenTier, imageNames: listNames(snapshot) })
       const kind = 'snapshot.restore'
       return boxes.createFromSnapshot(trx, actor, { name, tier: chosenTier, environment }, snapshot, kind)
     })

@@ -50,6 +50,7 @@ export async function enqueueSnapshot(
     region: box.region,
     provider: box.provider,
     image: box.image,
+    image_digest: box.image_digest,
     restricted: box.restricted,
     env_vars: box.env_vars,
     environment_id: box.environment_id,

@@ -73,7 +73,10 @@ export async function findCreateSource(
 }
 
 /** Where the files of a new box come from. `problem`: why the box can never get them. */
-export type BoxSource = { archive: ArchiveKey; region: Region } | { problem: string } | 'creating'
+export type BoxSource =
+  | { archive: ArchiveKey; region: Region; provider: string }
+  | { problem: string }
+  | 'creating'
 
 /** null: the box starts empty. */
 export async function findBoxSource(trx: Trx, box: BoxRow): Promise<BoxSource | null> {
@@ -86,7 +89,8 @@ export async function findBoxSource(trx: Trx, box: BoxRow): Promise<BoxSource | 
   if (snapshot.content_bytes === null) return 'creating'
   const problem = findSizeProblem(box.tier, snapshot.content_bytes)
   if (problem !== null) return { problem }
-  return { region: snapshot.region, archive: { workspaceId: snapshot.workspace_id, archiveId: snapshot.id } }
+  const { region, provider, workspace_id: workspaceId, id: archiveId } = snapshot
+  return { region, provider, archive: { workspaceId, archiveId } }
 }
 
 /** Called when a box has its files, or will never have them: deletes the copy that a fork has made for it. */

@@ -52,6 +52,8 @@ const LISTED_COLUMNS = [
   'restricted',
   'owner_user_id',
   'quiet_hours_exempt',
+  'image',
+  'image_digest',
   'isolation',
   'created_at',
   'updated_at',

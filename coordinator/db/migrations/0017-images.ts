@@ -5,12 +5,12 @@ import type { Migration } from 'kysely/migration'
 export const images: Migration = {
   async up(db: Kysely<unknown>) {
     for (const table of ['boxes', 'snapshots']) {
-      await db.schema.alterTable(table).addColumn('image', 'text').execute()
+      for (const column of ['image', 'image_digest'])
+        await db.schema.alterTable(table).addColumn(column, 'text').execute()
       await db.schema
         .alterTable(table)
         .addColumn('provider', 'text', (c) => c.notNull().defaultTo('local'))
         .execute()
     }
-    await db.schema.alterTable('boxes').addColumn('image_digest', 'text').execute()
   },
 }

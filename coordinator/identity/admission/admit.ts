@@ -2,6 +2,7 @@
 import { ApiError } from '../../../shared/errors.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { loadPolicy } from '../policies/service.ts'
 import { findWorkspace } from '../store/workspaces.ts'
 import { type AdmissionRequest, type DecideAdmission, decide as decideAdmission } from './decide.ts'
 
@@ -12,7 +13,8 @@ export function createAdmit(decide: DecideAdmission = decideAdmission): Admit {
   return async (trx, actor, request) => {
     const workspace = await findWorkspace(trx, actor.workspaceId)
     if (!workspace) throw new Error(`There is no workspace ${actor.workspaceId}.`)
-    const refusal = decide(request, { actor, workspace })
+    const policy = await loadPolicy(trx, actor.workspaceId)
+    const refusal = decide(request, { actor, workspace, policy })
     if (refusal === null) return
     const { code, message, ...fields } = refusal
     throw new ApiError(code, message, { fields })

@@ -1,20 +1,24 @@
 // Decides whether billing and the policies of the workspace admit a request. A pure function of the request and its facts.
+import type { Policy } from '../../../shared/api/policies.ts'
 import type { PortAudience } from '../../../shared/api/port-shares.ts'
 import type { ErrorCode } from '../../../shared/errors.ts'
 import type { Region, Tier } from '../../../shared/tiers.ts'
 import type { BoxRow, WorkspaceRow } from '../../db/schema.ts'
 import type { Actor } from '../../http/actor.ts'
 
+/** The names of the image of the new box, any of which a policy may allow. Empty: the box has no image. */
+type ImageNames = { imageNames: readonly string[] }
+
 /** `box` is the row before the change. For a fork and a snapshot, `box` is the source. */
 export type AdmissionRequest =
-  | { action: 'create'; tier: Tier; autoPauseMin: number | null }
+  | ({ action: 'create'; tier: Tier; autoPauseMin: number | null } & ImageNames)
   /** The tier of a machine is null when its size is not known yet, because the request creates the token. */
   | { action: 'enroll'; tier: Tier | null }
   | { action: 'wake'; box: BoxRow }
   | { action: 'resize'; box: BoxRow; tier: Tier }
   | { action: 'move'; box: BoxRow; region: Region }
-  | { action: 'fork'; box: BoxRow; tier: Tier }
-  | { action: 'restore'; tier: Tier }
+  | ({ action: 'fork'; box: BoxRow; tier: Tier } & ImageNames)
+  | ({ action: 'restore'; tier: Tier } & ImageNames)
   /** autoPauseMin: undefined when the request does not change it. */
   | { action: 'patch'; box: BoxRow; autoPauseMin: number | null | undefined }
   | { action: 'snapshot'; box: BoxRow }
@@ -23,7 +27,7 @@ export type AdmissionRequest =
 
 export type AdmissionAction = AdmissionRequest['action']
 
-export type AdmissionFacts = { actor: Actor; workspace: WorkspaceRow }
+export type AdmissionFacts = { actor: Actor; workspace: WorkspaceRow; policy: Policy }
 
 /** Spec §7.1. `message` replaces the default message of the code. */
 export type Refusal = { message?: string } & (
@@ -47,6 +51,7 @@ export type PolicyRule =
   | 'memberBoxLimit'
   | 'memberMaxTier'
   | 'autoPauseFloorMin'
+  | 'allowedImages'
   | 'contractor_restricted'
   | 'machineEnrollment'
 
@@ -83,6 +88,32 @@ export const ADMISSION_ERRORS = {
   share: ['workspace_held', 'workspace_closing'],
 } as const satisfies Record<AdmissionAction, readonly (Refusal['code'] & ErrorCode)[]>
 
-/** There are no balances, and no policy is enforced yet: only a closing workspace refuses requests. */
-export const decide: DecideAdmission = (_request, { workspace }) =>
-  workspace.closing_at === null ? null : { code: 'workspace_closing' }
+/** There are no balances. Of the policies, allowedImages is enforced here. */
+export const decide: DecideAdmission = (request, { workspace, policy }) => {
+  if (workspace.closing_at !== null) return { code: 'workspace_closing' }
+  return 'imageNames' in request ? refuseImage(request.imageNames, policy) : null
+}
+
+function refuseImage([image, ...others]: readonly string[], { allowedImages }: Policy): Refusal | null {
+  if (image === undefined || allowedImages === null) return null
+  const names = [image, ...others]
+  if (names.some((name) => allowedImages.some((pattern) => matchesPattern(name, pattern)))) return null
+  const allowed = allowedImages.length === 0 ? 'It allows none' : `It allows ${allowedImages.join(', ')}`
+  const message = `The policy allowedImages of the workspace does not allow the image ${image}. ${allowed}.`
+  return { code: 'policy_denied', rule: 'allowedImages', message }
+}
+
+/** Whether the text matches the pattern, in which `*` stands for any text. Takes linear time for each `*`. */
+function matchesPattern(text: string, pattern: string): boolean {
+  const [start = '', ...parts] = pattern.split('*')
+  const end = parts.pop()
+  if (end === undefined) return text === pattern
+  if (!text.startsWith(start) || !text.endsWith(end) || text.length < start.length + end.length) return false
+  let position = start.length
+  for (const part of parts) {
+    const found = text.indexOf(part, position)
+    if (found === -1) return false
+    position = found + part.length
+  }
+  return position <= text.length - end.length
+}

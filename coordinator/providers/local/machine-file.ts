@@ -18,13 +18,16 @@ const MAX_MACHINE_FILE_BYTES = 64 * 1024
 
 export const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
+const localIsolation = isolationSchema.extend({ level: z.enum(ISOLATION_LEVELS) })
+export type LocalIsolation = z.infer<typeof localIsolation>
+
 const machine = z.object({
   boxId: z.string().refine(isUuid),
   /** null when the coordinator is not root: the box runs as the coordinator's user. */
   uid: z.int().refine(isBoxUid).nullable(),
   /** The isolation level of the last start; null before the first. */
   level: z.enum(ISOLATION_LEVELS).nullable(),
-  isolation: isolationSchema.nullable(),
+  isolation: localIsolation.nullable(),
   /** Whether the box sees the coordinator's socket. */
   hasSocket: z.boolean().optional(),
   /** The init process of a running box; null when the box is stopped. */

@@ -1,20 +1,19 @@
 // Creates the file and the directories of a machine.
 import { mkdir } from 'node:fs/promises'
-import type { Isolation } from '../../../shared/api/boxes.ts'
 import type { Capacity } from '../../../shared/tiers.ts'
 import { PermanentProviderError } from '../provider.ts'
 import { describeFailure } from './describe-isolation.ts'
 import { chooseUid, createBoxDirectories, isRoot } from './directories.ts'
 import type { LocalHost } from './host.ts'
 import type { Level } from './levels/choose-level.ts'
-import { boxPaths, type Machine, writeMachine } from './machine-file.ts'
+import { boxPaths, type LocalIsolation, type Machine, writeMachine } from './machine-file.ts'
 import type { Machines } from './machines.ts'
 
 /** The machines of one region. */
 export type RegionMachines = { host: LocalHost; boxesDir: string; machines: Machines; capacity: Capacity }
 
 /** The isolation of the machines that are started now. Throws PermanentProviderError when no level works. */
-export function requireIsolation({ choice, cgroups }: LocalHost): Isolation {
+export function requireIsolation({ choice, cgroups }: LocalHost): LocalIsolation {
   if (choice.level === null) throw new PermanentProviderError(describeFailure(choice))
   return { level: choice.level, limits: cgroups.controllers, network: choice.network }
 }

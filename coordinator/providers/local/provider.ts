@@ -41,6 +41,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
   return {
     name: NAME,
+    canFreeze: cgroups.canFreeze,
     capacity,
     agentVersion: formatAgentVersion(basename(runtimeDir)),
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),

@@ -20,7 +20,14 @@ import {
 import type { LocalHost } from './host.ts'
 import { launchBox } from './launch.ts'
 import { buildBoxCommand } from './levels/choose-level.ts'
-import { type BoxPaths, boxPaths, type Machine, readMachine, writeMachine } from './machine-file.ts'
+import {
+  type BoxPaths,
+  boxPaths,
+  type LocalIsolation,
+  type Machine,
+  readMachine,
+  writeMachine,
+} from './machine-file.ts'
 import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
 import { RUNTIME_FILES } from './runtime.ts'
 
@@ -100,7 +107,7 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
 }
 
 type CommandInput = {
-  isolation: Isolation
+  isolation: LocalIsolation
   uid: number | null
   hostname: string
   paths: BoxPaths

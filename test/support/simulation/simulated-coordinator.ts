@@ -99,7 +99,13 @@ export function createSimulatedCoordinator(
     boxes,
     lifecycle,
     snapshots,
-    snapshotService: createSnapshotService({ ...shared, boxes, schedule: snapshots.schedule, limit: 1000 }),
+    snapshotService: createSnapshotService({
+      ...shared,
+      boxes,
+      providers,
+      schedule: snapshots.schedule,
+      limit: 1000,
+    }),
     resizes: createResizes({ ...shared, boxes, providers }),
     moveBox: createMoveBox({ ...shared, boxes, regions: providers }),
   }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Isolation } from '../../../../shared/api/boxes.ts'
+import type { Isolation, LocalIsolationLevel } from '../../../../shared/api/boxes.ts'
 import { buildConfinement, type Confinement, chooseConfinement } from '../confinement.ts'
 import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
@@ -16,7 +16,7 @@ import { buildBubblewrapCommand } from './bubblewrap.ts'
 import { buildNamespacesCommand } from './namespaces.ts'
 import { buildProcessCommand } from './process.ts'
 
-export type Level = Isolation['level']
+export type Level = LocalIsolationLevel
 export type Network = Isolation['network']
 export type LevelChoice = {
   /** null when no candidate works. */

@@ -17,10 +17,12 @@ const NOW = 1000 * DAY
 
 const created = newBoxRow({
   input: {},
+  source: null,
+  environment: null,
   actor: { workspaceId: 'w' } as Actor,
   ownerUserId: 'u',
   hostname: 'plum',
-  region: 'us-west-2',
+  machine: { region: 'us-west-2', provider: 'local', image: null, imageDigest: null },
   now: NOW - 100 * DAY,
 } as Parameters<typeof newBoxRow>[0])
 

@@ -17,7 +17,11 @@ onEachDatabase(t, async (t, newDb) => {
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
     const options = { db, clock, boxes, admit: createAdmit(), schedule: () => undefined, limit: 1 }
-    const service = createSnapshotService({ ...options, boxSecrets: NO_BOX_SECRETS })
+    const service = createSnapshotService({
+      ...options,
+      boxSecrets: NO_BOX_SECRETS,
+      providers: { byRegion: new Map() },
+    })
     await readPlans()
     await service.list(owner)
     const plans = await readPlans()
