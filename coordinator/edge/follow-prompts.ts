@@ -3,7 +3,7 @@ import { MAX_POLL_MS, type PromptPollRequest, type Run } from '../../shared/api/
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
-import { describeError, type EventWriter, formatEvent } from './event-writer.ts'
+import { describeError, type EventWriter, formatEvent } from '../http/event-writer.ts'
 import type { AgentPoller } from './poll-agent.ts'
 import { formatPosition, type RunsPosition } from './prompt-positions.ts'
 import type { AgentRequest } from './request-agent.ts'

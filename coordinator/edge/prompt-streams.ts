@@ -10,10 +10,15 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
 import { byKey } from '../http/access.ts'
+import {
+  acceptsEventStream,
+  EVENT_STREAM_HEADERS,
+  type EventWriter,
+  serveEvents,
+} from '../http/event-writer.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
-import { EVENT_STREAM_HEADERS, type EventWriter, serveEvents } from './event-writer.ts'
 import { assertPage, createPageRequest, followRun, followRuns, readRunPage } from './follow-prompts.ts'
 import { createAgentPoller } from './poll-agent.ts'
 import {
@@ -28,12 +33,6 @@ import { formatConversation, runParams } from './prompts.ts'
 import { requestAgent } from './request-agent.ts'
 
 type StreamInput = Pick<RouteInput<RouteSchemas>, 'request' | 'reply'>
-
-/** Whether Accept has the type. Parameters such as `q` are ignored. */
-export const acceptsEventStream = (accept: string | undefined): boolean =>
-  (accept ?? '')
-    .split(',')
-    .some((type) => type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream')
 
 const getLastEventId = ({ request }: StreamInput) => String(request.headers['last-event-id'] ?? '')
 

@@ -50,6 +50,7 @@ const GROUPS = [
   'Agents',
   'Command history',
   'Snapshots',
+  'Images',
   'Environments',
   'Operations',
   'Members',

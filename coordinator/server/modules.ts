@@ -60,6 +60,7 @@ import { signUpModule } from '../identity/sign-up/module.ts'
 import { ticketsModule } from '../identity/tickets/module.ts'
 import { workspacesModule } from '../identity/workspaces/module.ts'
 import { assertOpen } from '../identity/workspaces/service.ts'
+import { imagesModule } from '../images/module.ts'
 import { scheduleRunnerModule, schedulerModule } from '../jobs/module.ts'
 import { operationsModule } from '../jobs/operations/module.ts'
 import type { Providers } from '../providers/regions.ts'
@@ -178,6 +179,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(shareViewersModule)
     .add(boxesModule)
     .add(snapshotsModule)
+    .add(imagesModule)
     .add(accountModule)
     .add(machinesModule)
     .add(edgeLimitsModule)

@@ -83,6 +83,8 @@ export const SERVER_AUDIT_KINDS = {
   'snapshot.delete': 'a snapshot was deleted',
   'template.create': 'a template was taken, or a snapshot became a template',
   'template.delete': 'a template became a snapshot',
+  'image.pull': 'the download of an image was requested',
+  'image.remove': 'an image was removed',
   'command_history.delete': 'records of the command history were deleted',
 } as const
 

@@ -12,6 +12,7 @@ export const ROOMS = [
   'history',
   'providers',
   'boxes',
+  'images',
   'edge',
   'retention',
   'server',

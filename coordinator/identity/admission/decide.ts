@@ -23,6 +23,8 @@ export type AdmissionRequest =
   | { action: 'patch'; box: BoxRow; autoPauseMin: number | null | undefined }
   | { action: 'snapshot'; box: BoxRow }
   | { action: 'template'; box: BoxRow }
+  /** A download of the image for later boxes. */
+  | ({ action: 'pull' } & ImageNames)
   | { action: 'share'; access: PortAudience }
 
 export type AdmissionAction = AdmissionRequest['action']
@@ -86,6 +88,7 @@ export const ADMISSION_ERRORS = {
   snapshot: ['workspace_held', 'workspace_closing'],
   template: ['workspace_held', 'workspace_closing'],
   share: ['workspace_held', 'workspace_closing'],
+  pull: ['policy_denied', 'workspace_held', 'workspace_closing'],
 } as const satisfies Record<AdmissionAction, readonly (Refusal['code'] & ErrorCode)[]>
 
 /** There are no balances. Of the policies, allowedImages is enforced here. */

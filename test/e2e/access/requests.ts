@@ -86,6 +86,11 @@ const controlRequests: Record<string, Request> = {
     { secretId: secret, envName: newSecretName() },
   ],
   'DELETE /boxes/{id}/secrets/{mountId}': ({ box, mount }) => [`/boxes/${box}/secrets/${mount}`],
+  // No region of the tests has images.
+  'GET /regions': () => ['/regions'],
+  'GET /images': () => ['/images'],
+  'POST /images': () => ['/images', { image: 'debian:12' }],
+  'DELETE /images': () => ['/images?image=debian:12'],
   'GET /operations/{id}': ({ operation }) => [`/operations/${operation}`],
   'GET /environments': () => ['/environments'],
   'POST /environments': () => ['/environments', { name: crypto.randomUUID() }],

@@ -7,7 +7,7 @@ import {
   type EventWriter,
   formatEvent,
   serveEvents,
-} from '../../../coordinator/edge/event-writer.ts'
+} from '../../../coordinator/http/event-writer.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 

@@ -13,6 +13,12 @@ export const EVENT_STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
+/** Whether Accept has the type. Parameters such as `q` are ignored. */
+export const acceptsEventStream = (accept: string | undefined): boolean =>
+  (accept ?? '')
+    .split(',')
+    .some((type) => type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream')
+
 /** @param json of one line @param id the position after the event, for Last-Event-ID */
 export const formatEvent = (name: string, id: string, json: string): string =>
   `event: ${name}\nid: ${id}\ndata: ${json}\n\n`

@@ -1,0 +1,27 @@
+// The regions and their images.
+import type { Module, ModuleBase } from '../http/module.ts'
+import { withTag } from '../http/route.ts'
+import type { Admit } from '../identity/admission/admit.ts'
+import type { Providers } from '../providers/regions.ts'
+import { listRegions } from './regions.ts'
+import { imageRoutes } from './routes.ts'
+import { createImageService } from './service.ts'
+
+export type ImagesModuleContext = ModuleBase & { providers: Providers; admit: Admit }
+
+export function imagesModule({ config, db, clock, providers, admit }: ImagesModuleContext): Module {
+  const closing = new AbortController()
+  const images = createImageService({ db, clock, providers, admit })
+  const freezesBoxes = config.freezeMinutes > 0
+  return {
+    routes: withTag(
+      'Images',
+      imageRoutes({
+        listRegions: () => listRegions(providers, { freezesBoxes }),
+        images,
+        closing: closing.signal,
+      }),
+    ),
+    beginStop: () => closing.abort(),
+  }
+}
