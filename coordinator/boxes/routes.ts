@@ -62,7 +62,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       idempotent: true,
       responses: { 202: boxResponseSchema },
       errors: [
-        ...(['not_found', 'name_taken', 'environment_too_large'] as const),
+        ...(['not_found', 'name_taken', 'environment_too_large', 'images_unavailable'] as const),
         ...(['snapshot_in_progress', 'snapshot_unavailable', 'restore_tier_not_allowed'] as const),
         ...ADMISSION_ERRORS.create,
       ],
