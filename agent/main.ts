@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { createLogDestination } from '../shared/log-destination.ts'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
+import { hideOwnLibraries } from './own-libraries.ts'
 
 /** Longer than the grace period between SIGTERM and SIGKILL of a running command. */
 const STOP_TIMEOUT_MS = 8000
@@ -17,6 +18,7 @@ function fail(error: unknown): never {
 }
 
 async function main(): Promise<void> {
+  hideOwnLibraries()
   const config = readConfig(process.env)
   const log = pino(
     { level: config.logLevel, base: { box: config.boxId } },

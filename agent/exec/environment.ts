@@ -56,7 +56,7 @@ export function createEnvironmentFactory(
   }
 }
 
-/** TERM is not set: commands have no terminal. */
+/** TERM is not set: commands have no terminal. BOXWOOD_INHERITED has the names of the variables of the box's image. */
 export function baseEnvironment(home: string, agentEnv: Environment): Record<string, string> {
   const { name, shell } = currentUser(agentEnv)
   return {
@@ -66,6 +66,7 @@ export function baseEnvironment(home: string, agentEnv: Environment): Record<str
     SHELL: shell,
     PATH: agentEnv.PATH ?? DEFAULT_PATH,
     LANG: agentEnv.LANG ?? 'C.UTF-8',
+    ...pick(agentEnv, agentEnv.BOXWOOD_INHERITED?.split(' ') ?? []),
     ...pick(agentEnv, INHERITED_VARIABLES),
   }
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The init process of a box: runs the agent (its arguments), restarts it when it exits, and reaps orphans as pid 1.
-# A plain shell, because the kernel's OOM killer prefers large processes: init is the last one it would choose.
+# BOXWOOD_SETTINGS is a file with variables of the agent, which is read at each start of the agent. The shell may be dash, bash or
+# that of busybox. A plain shell, because the kernel's OOM killer prefers large processes: init is the last one it would choose.
 
 cd "$HOME" || exit 1
 
@@ -69,9 +70,21 @@ select_build() {
   fi
 }
 
+# A container has a Node with libraries of its own, in a directory beside it. The commands of the box must not use them.
+read_settings() {
+  set -a
+  [ ! -r "$BOXWOOD_SETTINGS" ] || . "$BOXWOOD_SETTINGS"
+  # The link is replaced by the coordinator, and the libraries must be those of the program.
+  [ -z "$BOXWOOD_NODE" ] || BOXWOOD_LIBRARIES=$(cd -P "$BOXWOOD_NODE" && pwd)/lib LD_LIBRARY_PATH=$BOXWOOD_LIBRARIES
+  set +a
+}
+
 start_agent() {
   # own-network.sh passes descriptor 9, which only the init keeps open.
-  PATH=$agent_path "$@" "$agent_file" 9>&- &
+  {
+    [ -z "$BOXWOOD_SETTINGS" ] || read_settings
+    PATH=$agent_path exec "$@" "$agent_file"
+  } 9>&- &
   agent_pid=$!
 }
 

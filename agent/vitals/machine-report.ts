@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Logger } from 'pino'
 import { type Machine, machineSchema } from '../../shared/api/boxes.ts'
+import { createNodeEnvironment } from '../own-libraries.ts'
 import type { Spool } from '../reports/spool.ts'
 
 /** The limits of the box, or the size of its machine; null: unknown. */
@@ -27,7 +28,8 @@ export function startMachineReport(spool: Spool, log: Logger, getSize: () => Mac
 
   async function report(): Promise<void> {
     await sleep(DELAY_MS, undefined, { signal, ref: false })
-    const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM], { signal, timeout: TIMEOUT_MS })
+    const options = { signal, timeout: TIMEOUT_MS, env: createNodeEnvironment() }
+    const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM], options)
     const text = textSchema.parse(JSON.parse(stdout))
     await spool.append({ type: 'machine', machine: { ...text, ...getSize() } })
   }

@@ -8,11 +8,11 @@ import type { BundleFile } from './bundle-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 
 /** The name of a directory in the runtime directory. It contains a directory for the version and flags of Node and for a uid. */
-const CACHE_DIR = 'compile-cache'
+export const COMPILE_CACHE_DIR = 'compile-cache'
 const TIMEOUT_MS = 30_000
 
 /** The content of these files differs each time that they are created. Node checks them. */
-export const isCompileCacheFile = (name: string): boolean => name.startsWith(`${CACHE_DIR}/`)
+export const isCompileCacheFile = (name: string): boolean => name.startsWith(`${COMPILE_CACHE_DIR}/`)
 
 /** Arguments: the cache directory, the module. */
 const LOAD = `import{enableCompileCache}from'node:module'
@@ -27,7 +27,7 @@ export async function createCompileCache(
   const dir = await mkdtemp(join(tmpdir(), 'boxwood-compile-'))
   try {
     for (const { name, bytes } of bundle) await writeFile(join(dir, name), bytes)
-    const cacheDir = join(dir, CACHE_DIR)
+    const cacheDir = join(dir, COMPILE_CACHE_DIR)
     await mkdir(cacheDir)
     const args = [...NODE_FLAGS, '--input-type=module', '--eval', LOAD, cacheDir, join(dir, entry)]
     await promisify(execFile)(process.execPath, args, { env: {}, timeout: TIMEOUT_MS }).catch(() => undefined)
@@ -43,7 +43,7 @@ export async function createCompileCache(
 
 /** The name of the directory that Node reads contains the uid of the process: links such a name for the user of a box. */
 export async function linkCompileCache(runtimeDir: string, uid: number): Promise<void> {
-  const dir = join(runtimeDir, CACHE_DIR)
+  const dir = join(runtimeDir, COMPILE_CACHE_DIR)
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
   for (const entry of entries.filter((file) => file.isDirectory()))
     await symlink(entry.name, join(dir, entry.name.replace(/-\d+$/, `-${uid}`))).catch(
@@ -57,7 +57,7 @@ export async function linkCompileCache(runtimeDir: string, uid: number): Promise
 export async function unlinkCompileCache(runtimesDir: string, uid: number): Promise<void> {
   for (const version of await readdir(runtimesDir, { withFileTypes: true })) {
     if (!version.isDirectory()) continue
-    const dir = join(runtimesDir, version.name, CACHE_DIR)
+    const dir = join(runtimesDir, version.name, COMPILE_CACHE_DIR)
     const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
     for (const entry of entries)
       if (entry.isSymbolicLink() && entry.name.endsWith(`-${uid}`)) await unlink(join(dir, entry.name))

@@ -34,7 +34,7 @@ export const listPlatforms = (options: { projectRoot: string; dataDir: string })
   AGENT_PLATFORMS.filter((platform) => findPlatformFiles(options, platform) !== null)
 
 /** The Node of the npm package, which is linked to few libraries. A Node of the distribution may need more of them. */
-function findHostNode(projectRoot: string): string {
+export function findHostNode(projectRoot: string): string {
   try {
     const manifest = createRequire(join(projectRoot, 'package.json')).resolve('node/package.json')
     const node = join(dirname(manifest), 'bin/node')

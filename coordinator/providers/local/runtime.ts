@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import {
   BUNDLED_CONFINE_FILE_NAME,
   BUNDLED_RUNNER_FILE_NAME,
@@ -37,6 +37,10 @@ const EXECUTABLES: readonly string[] = [
   BUNDLED_RUNNER_FILE_NAME,
   BUNDLED_CONFINE_FILE_NAME,
 ]
+
+/** @param name a path in the runtime directory */
+export const isRuntimeExecutable = (name: string): boolean =>
+  EXECUTABLES.includes(name) || dirname(name) === NEEDS_ROOT_DIR
 
 const CONFINE_FILE = {
   name: BUNDLED_CONFINE_FILE_NAME,
@@ -171,9 +175,8 @@ async function makeWorldReadable([parentDir, runtimeDir]: [string, string]): Pro
   await chmod(parentDir, 0o755)
   await chmod(runtimeDir, 0o755)
   for (const entry of await readdir(runtimeDir, { recursive: true, withFileTypes: true })) {
-    const isProgram =
-      EXECUTABLES.includes(entry.name) || entry.parentPath === join(runtimeDir, NEEDS_ROOT_DIR)
-    const isExecutable = entry.isDirectory() || isProgram
-    await chmod(join(entry.parentPath, entry.name), isExecutable ? 0o755 : 0o644)
+    const path = join(entry.parentPath, entry.name)
+    const isExecutable = entry.isDirectory() || isRuntimeExecutable(relative(runtimeDir, path))
+    await chmod(path, isExecutable ? 0o755 : 0o644)
   }
 }
