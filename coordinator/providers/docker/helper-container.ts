@@ -1,0 +1,69 @@
+// A container that is never started: the engine reads and writes the files of its volumes. A link in a volume leads at most to
+// another of its volumes, which are of one box.
+import { randomBytes } from 'node:crypto'
+import { ignoreStatus } from '../engine-http/errors.ts'
+import type { Engine } from './engine.ts'
+import { createLabels } from './names.ts'
+
+/** An image without files. */
+const EMPTY_IMAGE = 'localhost/boxwood/empty:latest'
+
+export type HelperMounts = readonly { volume: string; path: string }[]
+
+/** Creates the container for the duration of a call, which gets its name. */
+export async function withHelper<T>(
+  engine: Engine,
+  mounts: HelperMounts,
+  work: (name: string) => Promise<T>,
+): Promise<T> {
+  const { http, deploymentId } = engine
+  const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
+  await ensureEmptyImage(engine)
+  await http.json({
+    method: 'POST',
+    path: '/containers/create',
+    query: { name },
+    json: {
+      Image: EMPTY_IMAGE,
+      Cmd: ['/none'],
+      Labels: createLabels(deploymentId, 'helper'),
+      HostConfig: {
+        NetworkMode: 'none',
+        Mounts: mounts.map(({ volume, path }) => ({
+          Type: 'volume',
+          Source: volume,
+          Target: path,
+          VolumeOptions: { NoCopy: true },
+        })),
+      },
+    },
+  })
+  try {
+    return await work(name)
+  } finally {
+    await removeHelper(engine, name)
+  }
+}
+
+/** The volumes of the container remain. */
+export async function removeHelper({ http }: Engine, name: string): Promise<void> {
+  await http
+    .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true } })
+    .catch(ignoreStatus(404))
+}
+
+async function ensureEmptyImage({ http }: Engine): Promise<void> {
+  const existing = await http
+    .json({ method: 'GET', path: `/images/${EMPTY_IMAGE}/json` })
+    .catch(ignoreStatus(404))
+  if (existing !== undefined) return
+  await http.json({
+    method: 'POST',
+    path: '/images/create',
+    // Podman ignores the parameter `tag` of an import.
+    query: { fromSrc: '-', repo: EMPTY_IMAGE },
+    headers: { 'content-type': 'application/x-tar' },
+    // An empty tar archive.
+    content: Buffer.alloc(1024),
+  })
+}

@@ -1,0 +1,193 @@
+// The images of an engine.
+import { EngineStatusError, hasStatus } from '../../engine-http/errors.ts'
+import { ImageError, type ImageInfo, type ProviderImages, type PullProgress } from '../../provider.ts'
+import { ENGINE_NAMES, type Engine } from '../engine.ts'
+import { describePullFailure } from './pull-errors.ts'
+import { type PullLine, PullProgressReader } from './pull-progress.ts'
+import {
+  findReferenceProblem,
+  normalizeReference,
+  OWN_REPOSITORY_PREFIX,
+  parseReference,
+  shortenReference,
+} from './reference.ts'
+import { readRegistryCredentials } from './registry-credentials.ts'
+import { SharedDownloads } from './shared-downloads.ts'
+
+/** An image as the engine describes it. */
+export type EngineImage = {
+  /** `sha256:…` of its configuration. */
+  id: string
+  /** `sha256:…` of its manifest in the registry; null: it comes from no registry. */
+  digest: string | null
+  sizeBytes: number
+  createdAt: number | null
+  layerCount: number
+  /** The variables of the image, as NAME=VALUE. */
+  environment: readonly string[]
+}
+
+export type EngineImages = ProviderImages & {
+  /** Returns null when the engine does not have the image. */
+  find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null>
+  /** Returns the image, and downloads it when the engine does not have it. Throws ImageError. */
+  ensure(reference: string, signal?: AbortSignal): Promise<EngineImage>
+}
+
+type Inspected = {
+  Id: string
+  Created?: string
+  Size?: number
+  RepoDigests?: string[] | null
+  RootFS?: { Layers?: string[] | null }
+  Config?: { Env?: string[] | null } | null
+}
+
+type Listed = {
+  Id: string
+  Created?: number
+  Size?: number
+  RepoTags?: string[] | null
+  RepoDigests?: string[] | null
+}
+
+/** Stores with many images, such as those of CI machines. */
+const LIST_TIMEOUT_MS = 120_000
+
+export function createEngineImages(
+  { http, kind }: Engine,
+  { defaultImage, env }: { defaultImage: string; env?: NodeJS.ProcessEnv },
+): EngineImages {
+  const downloads = new SharedDownloads<ImageInfo, PullProgress>(download)
+
+  async function find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null> {
+    try {
+      const path = `/images/${normalized}/json`
+      const image = await http.json<Inspected>({ method: 'GET', path, signal })
+      return {
+        id: toId(image.Id),
+        digest: findDigest(image.RepoDigests, parseRepository(normalized)),
+        sizeBytes: image.Size ?? 0,
+        createdAt: toTime(image.Created),
+        layerCount: image.RootFS?.Layers?.length ?? 0,
+        environment: image.Config?.Env ?? [],
+      }
+    } catch (error) {
+      if (hasStatus(error, 404)) return null
+      throw error
+    }
+  }
+
+  async function download(
+    normalized: string,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+  ): Promise<ImageInfo> {
+    const { domain, path, tag, digest } = parseReference(normalized)
+    const reference = shortenReference(normalized)
+    const credentials = await readRegistryCredentials(domain, env)
+    const progress = new PullProgressReader()
+    try {
+      const lines = http.lines<PullLine>({
+        method: 'POST',
+        path: '/images/create',
+        query: { fromImage: `${domain}/${path}`, tag: digest ?? tag ?? 'latest' },
+        ...(credentials !== undefined && { headers: { 'x-registry-auth': credentials } }),
+        signal,
+        // The engine answers when the registry has answered.
+        timeoutMs: null,
+      })
+      for await (const line of lines) {
+        const problem = line.errorDetail?.message ?? line.error
+        if (problem !== undefined) throw describePullFailure(reference, problem)
+        if (progress.add(line)) onProgress(progress.read())
+      }
+    } catch (error) {
+      if (error instanceof EngineStatusError) throw describePullFailure(reference, error.reason, error)
+      throw error
+    }
+    const image = await find(normalized, signal)
+    // The engine ends the response when it is stopped.
+    if (image === null) throw new Error(`The download of the image ${reference} was interrupted.`)
+    return { reference, digest: image.digest, sizeBytes: image.sizeBytes, createdAt: image.createdAt }
+  }
+
+  async function list(signal?: AbortSignal): Promise<ImageInfo[]> {
+    const path = '/images/json'
+    const images = await http.json<Listed[]>({ method: 'GET', path, signal, timeoutMs: LIST_TIMEOUT_MS })
+    return images.flatMap((image) =>
+      listReferences(image).map((normalized) => ({
+        reference: shortenReference(normalized),
+        digest: findDigest(image.RepoDigests, parseRepository(normalized)),
+        sizeBytes: image.Size ?? 0,
+        createdAt: image.Created === undefined ? null : image.Created * 1000,
+      })),
+    )
+  }
+
+  return {
+    defaultImage,
+    findProblem: findReferenceProblem,
+    find,
+    list,
+    pull: (reference, onProgress, signal) =>
+      downloads.join(normalizeReference(reference), onProgress, signal),
+
+    async ensure(reference, signal) {
+      const normalized = normalizeReference(reference)
+      const existing = await find(normalized, signal)
+      if (existing !== null) return existing
+      await downloads.join(normalized, undefined, signal)
+      const image = await find(normalized, signal)
+      if (image === null) throw new Error(`The image ${reference} was removed after its download.`)
+      return image
+    },
+
+    async remove(reference) {
+      try {
+        await http.json({ method: 'DELETE', path: `/images/${normalizeReference(reference)}` })
+        return true
+      } catch (error) {
+        if (hasStatus(error, 404)) return false
+        if (!hasStatus(error, 409)) throw error
+        throw new ImageError(
+          'image_in_use',
+          `A container of ${ENGINE_NAMES[kind]} uses the image ${reference}. Delete its box first.`,
+          { cause: error },
+        )
+      }
+    },
+  }
+}
+
+/** The normalized names of an image with which requests can use it. */
+function listReferences({ RepoTags, RepoDigests }: Listed): string[] {
+  const tags = (RepoTags ?? []).filter((tag) => !tag.includes('<none>'))
+  // An image that was downloaded by its digest has no tag.
+  const names = tags.length > 0 ? tags : (RepoDigests ?? []).filter((name) => !name.includes('<none>'))
+  const valid = names.filter(
+    (name) => !name.startsWith(OWN_REPOSITORY_PREFIX) && findReferenceProblem(name) === null,
+  )
+  return [...new Set(valid.map(normalizeReference))]
+}
+
+const parseRepository = (normalized: string): string => {
+  const { domain, path } = parseReference(normalized)
+  return `${domain}/${path}`
+}
+
+function findDigest(digests: readonly string[] | null | undefined, repository: string): string | null {
+  for (const name of digests ?? []) {
+    if (findReferenceProblem(name) !== null) continue
+    const { domain, path, digest } = parseReference(name)
+    if (`${domain}/${path}` === repository) return digest
+  }
+  return null
+}
+
+const toId = (id: string): string => (id.startsWith('sha256:') ? id : `sha256:${id}`)
+
+function toTime(text: string | undefined): number | null {
+  const time = Date.parse(text ?? '')
+  return Number.isNaN(time) ? null : time
+}
