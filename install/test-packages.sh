@@ -6,10 +6,8 @@
 set -eu
 
 missing=
-# Adds PACKAGE to `missing` when PROGRAM is not installed.
-require() { # PROGRAM PACKAGE
-  command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$missing $2"
-}
+# shellcheck source=install/apt-install.sh
+. "$(dirname "$0")/apt-install.sh"
 require bwrap bubblewrap
 require slirp4netns slirp4netns
 require mmdebstrap mmdebstrap
@@ -48,34 +46,10 @@ require xterm xterm
 # Debian installs the server binaries outside the PATH.
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || require postgres postgresql
 
-if [ -z "$missing" ]; then
-  echo 'test packages: all installed'
-  exit 0
-fi
-if ! command -v apt-get >/dev/null 2>&1; then
-  echo "test packages: apt-get not found. Install these packages manually:$missing"
-  exit 0
-fi
-if [ "$(id -u)" != 0 ]; then
-  echo "test packages: cannot install$missing without root. Run: sudo apt-get install$missing"
-  exit 0
-fi
-
-# policy-rc.d keeps apt from starting services: the tests start their own, on their own ports and directories.
-# An existing policy file is left unchanged.
-policy=/usr/sbin/policy-rc.d
-created_policy=
-cleanup() { [ -z "$created_policy" ] || rm -f "$policy"; }
-trap cleanup EXIT
-if [ ! -e "$policy" ]; then
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod 755 "$policy"
-  created_policy=1
-fi
-
-export DEBIAN_FRONTEND=noninteractive
+check_missing 'test packages'
+forbid_services
 # shellcheck disable=SC2086 # a list of package names
-install_missing() { apt-get install -y -q --no-install-recommends $missing >/dev/null; }
+install_missing() { apt_install $missing; }
 if install_missing 2>/dev/null || { apt-get update -q >/dev/null && install_missing; }; then
   echo "test packages: installed$missing"
 else

@@ -1,0 +1,160 @@
+// Namespaces and cgroups in which a test runs an engine: it sees no network, mount or process of the machine, and all that it
+// has started ends with the test.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { waitUntil } from '../wait-until.ts'
+import { findProgram } from './find-program.ts'
+
+const SCRIPT = join(import.meta.dirname, 'sandbox.sh')
+/** Also the name of the cgroups. The path of a socket in the directory has at most 107 bytes. */
+const PREFIX = 'bw-engine-'
+const OWNER_FILE = 'owner'
+const ALL_NAMESPACES = ['--net', '--mount', '--uts', '--ipc', '--cgroup', '--pid']
+
+export type Sandbox = {
+  /** Removed at the end. Every user may enter it. */
+  dir: string
+  /** Runs a command and returns its output. */
+  run(command: readonly string[], options?: { env?: NodeJS.ProcessEnv; input?: string }): string
+  /** Starts a process whose output is appended to the file `log` of the directory. */
+  spawn(command: readonly string[], options: { env?: NodeJS.ProcessEnv; log: string }): SandboxProcess
+  /** Ends all processes, and removes everything. */
+  close(): Promise<void>
+}
+
+export type SandboxProcess = {
+  hasExited(): boolean
+  /** Resolves when the process has exited. Its children continue to run. */
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Why this machine cannot have a sandbox with these programs, as a sentence. undefined: it can. */
+export function findSandboxProblem(programs: readonly string[]): string | undefined {
+  if (process.getuid?.() !== 0) return 'an engine in namespaces of its own needs root'
+  const missing = ['unshare', 'nsenter', 'ip', 'findmnt', ...programs].filter(
+    (name) => findProgram(name) === undefined,
+  )
+  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`
+}
+
+export async function startSandbox(): Promise<Sandbox> {
+  await removeLeftovers()
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
+  chmodSync(dir, 0o755)
+  writeFileSync(join(dir, OWNER_FILE), describeProcess(process.pid) ?? '')
+  const name = basename(dir)
+  // The processes end when this process closes its end of stdin, which also happens when it is killed.
+  const holder = spawn(SCRIPT, ['hold', name], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const exited = once(holder, 'exit')
+  let output = ''
+  holder.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  await waitUntil('the namespaces exist', () => {
+    if (holder.exitCode !== null) throw new Error('The namespaces of the engine were not created.')
+    return output.includes('ready')
+  })
+  const [init] = listChildren(holder)
+  const enter = (command: readonly string[]) => [
+    `--target=${init}`,
+    ...ALL_NAMESPACES,
+    '--',
+    SCRIPT,
+    'enter',
+    ...command,
+  ]
+
+  return {
+    dir,
+    run: (command, { env = {}, input = '' } = {}) =>
+      execFileSync('nsenter', enter(command), {
+        env: { ...getEnv(), ...env },
+        input,
+        encoding: 'utf8',
+        stdio: 'pipe',
+        maxBuffer: 2 ** 27,
+      }),
+    spawn(command, { env = {}, log }) {
+      const file = openSync(join(dir, log), 'a')
+      const child = spawn('nsenter', enter(command), {
+        env: { ...getEnv(), ...env },
+        stdio: ['ignore', file, file],
+      })
+      const ended = once(child, 'exit')
+      return {
+        hasExited: () => child.exitCode !== null || child.signalCode !== null,
+        async kill(signal) {
+          if (child.exitCode !== null || child.signalCode !== null) return
+          // nsenter waits for its child, which it has started in the pid namespace.
+          for (const pid of listChildren(child)) process.kill(pid, signal)
+          await ended
+        },
+      }
+    },
+    async close() {
+      holder.stdin.end()
+      await exited
+      await removeSandbox(dir)
+    },
+  }
+}
+
+const getEnv = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PATH: `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`,
+})
+
+const listChildren = ({ pid }: ChildProcess): number[] => {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** Removes what test processes have left that were killed. Their engines have ended with them. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX))) {
+    const dir = join(tmpdir(), name)
+    const [owner] = globSync(join(dir, OWNER_FILE)).map((file) => readFileSync(file, 'utf8'))
+    // Another process may be creating the directory.
+    if (owner === undefined || describeProcess(Number.parseInt(owner, 10)) === owner) continue
+    await removeSandbox(dir)
+  }
+}
+
+async function removeSandbox(dir: string): Promise<void> {
+  await waitUntil('the cgroups of the engine have no processes', () => {
+    try {
+      execFileSync(SCRIPT, ['clean', basename(dir)], { stdio: 'ignore' })
+      return true
+    } catch {
+      return false
+    }
+  })
+  // Deleted last: the owner of a directory that remains is known.
+  await rm(dir, { recursive: true, force: true, maxRetries: 10 })
+}
+
+/** The pid and the start time, which no later process with the same pid has. undefined: there is no such process. */
+function describeProcess(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+  } catch {
+    return undefined
+  }
+}
