@@ -19,6 +19,8 @@ export type ReadyMessage = {
   url: string
   /** The isolation of the boxes, in sentences. */
   isolation: string
+  /** The engines that boxes can use, with the line that adds each of them; empty: none was found, or there was no time. */
+  engines: string
   /** The arguments of a `box` command to try, such as `exec fig -- uname -a`. */
   suggestedCommand: string
 }
@@ -30,6 +32,19 @@ export type SuspendedBoxes = {
   stopped: string[]
   /** Their machines may still run. */
   failed: string[]
+}
+
+/** An engine that runs on this machine, or that is configured. */
+export type EngineDiagnosis = {
+  kind: 'docker' | 'podman' | 'incus'
+  /** warn: a region has the engine, and it cannot be used. */
+  status: 'ok' | 'warn'
+  /** What was found, without a full stop. */
+  message: string
+  /** What to do, or what can be done, as a sentence; null when nothing is to be done. */
+  advice: string | null
+  /** The command that starts the coordinator with the engine in a region of its own; null: there is none. */
+  startLine: string | null
 }
 
 /** The output of coordinator/server/diagnose.ts, as one line of JSON: what boxes on this machine can use. */
@@ -49,4 +64,5 @@ export type MachineDiagnosis = {
   addressProblem: string | null
   /** The configured Postgres database, and why a coordinator cannot use it; null: none is configured. */
   database: { problem: string | null } | null
+  engines: EngineDiagnosis[]
 }

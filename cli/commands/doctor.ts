@@ -16,7 +16,8 @@ export function addDoctorCommand(program: Command, runLocalAction: RunLocalActio
     .summary('check the installation, and print what to do')
     .description(
       'Checks the program, the machine and the coordinator: the PATH, Node, packages, native parts, isolation, network, ' +
-        'limits, disk space, the listen address, the API key and failed boxes. For each warning and failure, box doctor prints what to do. ' +
+        'limits, engines for boxes with images, disk space, the listen address, the API key and failed boxes. For each warning and failure, box doctor prints what to do, ' +
+        'and for each engine the line that adds it. ' +
         'The checks of the machine are omitted for a coordinator at BOXWOOD_URL.',
     )
     .addOption(createJsonOption())

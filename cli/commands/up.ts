@@ -51,12 +51,12 @@ async function up(options: Options, signal: AbortSignal): Promise<undefined> {
     if (other === null) throw error
     return printRunning(other, dataDir, options)
   }
-  const { url, pid, isolation, suggestedCommand } = started
+  const { url, pid, isolation, engines, suggestedCommand } = started
   const box = formatBoxCommand(dataDir, process.env, process.cwd())
   if (options.json) printJson({ started: true, url, pid, dataDirectory: dataDir })
   else
     print(`Boxwood runs in the background at ${url} (pid ${pid}).
-${isolation}
+${engines === '' ? isolation : `${isolation}\n${engines}`}
 The owner's API key is in ${join(dataDir, 'owner.key')}. The log is in ${getLogFile(dataDir)}.
 
 Next:

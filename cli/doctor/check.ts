@@ -5,7 +5,7 @@ export type Check = {
   status: 'ok' | 'warn' | 'fail'
   /** What was found, without a full stop. */
   message: string
-  /** What to do, as a sentence; null when nothing is to be done. */
+  /** What to do, as a sentence; null when nothing is to be done. With status ok: what could be done. */
   advice: string | null
 }
 

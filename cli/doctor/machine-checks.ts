@@ -1,4 +1,4 @@
-// Checks of the machine on which boxes run: isolation, network, limits, disk space and the address of the coordinator.
+// Checks of the machine on which boxes run: isolation, network, limits, engines, disk space and the address of the coordinator.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,13 @@ export async function checkMachine(
       disk,
     ]
   const address = isRunning ? [] : [checkAddress(diagnosis)]
-  const machine = [checkIsolation(diagnosis), checkNetwork(diagnosis), checkLimits(diagnosis), disk]
+  const machine = [
+    checkIsolation(diagnosis),
+    checkNetwork(diagnosis),
+    checkLimits(diagnosis),
+    ...checkEngines(diagnosis),
+    disk,
+  ]
   return [...machine, ...address, ...checkDatabase(diagnosis)]
 }
 
@@ -81,6 +87,11 @@ const checkLimits = ({ limits }: MachineDiagnosis): Check =>
         'the CPU and memory limits of tiers are not enforced: cgroups are not available',
         'Run the coordinator as root, or as a user to whom systemd delegates a cgroup.',
       )
+
+const checkEngines = ({ engines }: MachineDiagnosis): Check[] =>
+  engines.length > 0
+    ? engines.map(({ kind, status, message, advice }) => ({ name: kind, status, message, advice }))
+    : [ok('engines', 'none: no Docker, Podman or Incus runs on this machine')]
 
 function checkDisk(dataDir: string): Check {
   let dir = dataDir

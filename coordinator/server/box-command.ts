@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { formatCommandName } from '../../shared/command-name.ts'
 import { shellQuote } from '../../shared/shell-quote.ts'
-import { DEFAULT_DATA_DIR, PROJECT_DIR } from '../base/project-directory.ts'
+import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE, PROJECT_DIR } from '../base/project-directory.ts'
 
 /** The `box` command for this data directory, which can be pasted into a terminal in the directory of the user. */
 export const formatBoxCommand = (dataDir: string, userDir = getUserDirectory()): string =>
@@ -11,6 +11,13 @@ export const formatBoxCommand = (dataDir: string, userDir = getUserDirectory()):
 
 export const formatBoxName = (userDir: string): string =>
   formatCommandName({ projectDir: PROJECT_DIR, cwd: userDir, path: process.env.PATH })
+
+/** The command that starts a coordinator in the same way as this one was started. */
+export function getStartCommand(userDir = getUserDirectory()): string {
+  // `box up` waits for the message of a coordinator on an IPC channel.
+  if (process.send !== undefined) return `${formatBoxName(userDir)} up`
+  return IS_NPM_PACKAGE ? 'boxwood' : 'npm start'
+}
 
 /** npm starts a script in the project directory; INIT_CWD is the directory of the user. */
 export function getUserDirectory(): string {

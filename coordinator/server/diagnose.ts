@@ -1,4 +1,4 @@
-// Probes isolation, network, limits and the listen address, for `box doctor`. Prints a MachineDiagnosis as one line of JSON.
+// Probes isolation, network, limits, the listen address and engines, for `box doctor`. Prints a MachineDiagnosis as one line of JSON.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,7 @@ import { PROJECT_DIR } from '../base/project-directory.ts'
 import { withStoredSettings } from '../base/stored-settings.ts'
 import { findPostgresProblem } from '../db/postgres/open.ts'
 import { type Address, listen } from '../http/listen.ts'
+import { describeEngine } from '../providers/describe-engines.ts'
 import { probeCgroups } from '../providers/local/cgroups.ts'
 import {
   adviseOwnNetwork,
@@ -18,17 +19,21 @@ import {
 } from '../providers/local/describe-isolation.ts'
 import { removeTree } from '../providers/local/directories.ts'
 import { chooseLevel, type LevelChoice } from '../providers/local/levels/choose-level.ts'
+import { listUsedRegions } from '../providers/local/region-directories.ts'
 import { buildRuntime } from '../providers/local/runtime.ts'
+import { probeEngines } from '../providers/probe-engines.ts'
+import { getStartCommand } from './box-command.ts'
 
 const EXIT_BAD_CONFIG = 2
 
 async function diagnose(config: Config): Promise<MachineDiagnosis> {
   const { databaseUrl } = config
-  const [choice, { controllers }, addressProblem, databaseProblem] = await Promise.all([
+  const [choice, { controllers }, addressProblem, databaseProblem, engines] = await Promise.all([
     probeLevels(config),
     probeCgroups(),
     findAddressProblem(config.listen),
     databaseUrl === null ? null : findPostgresProblem(databaseUrl),
+    probeEngines({ config, env: process.env }),
   ])
   return {
     level: choice.level,
@@ -39,6 +44,13 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     address: `${config.listen.host}:${config.listen.port}`,
     addressProblem,
     database: databaseUrl === null ? null : { problem: databaseProblem },
+    engines: engines.map((report) =>
+      describeEngine(report, {
+        regions: config.regions,
+        usedRegions: listUsedRegions(config.dataDir),
+        startCommand: getStartCommand(),
+      }),
+    ),
   }
 }
 

@@ -1,13 +1,15 @@
 // The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
+import { setImmediate } from 'node:timers/promises'
 import type { ReadyMessage } from '../../shared/coordinator-process.ts'
 import { type Config, ConfigError, loadConfig } from '../base/config.ts'
 import { withDataDirectory } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
 import { storeSettings, withStoredSettings } from '../base/stored-settings.ts'
+import { type EngineReport, probeEngines } from '../providers/probe-engines.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { formatBoxCommand } from './box-command.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
-import { createStartupBanner, suggestCommand } from './startup-banner.ts'
+import { createStartupBanner, describeEngines, suggestCommand } from './startup-banner.ts'
 import { wrapText } from './wrap-text.ts'
 
 const EXIT = { failed: 1, badConfig: 2 } as const
@@ -60,11 +62,12 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
 }
 
 /** Notifies the process that started this one with an IPC channel, such as `box up`. */
-async function sendReadyMessage(coordinator: Coordinator): Promise<void> {
+async function sendReadyMessage(coordinator: Coordinator, engines: readonly EngineReport[]): Promise<void> {
   if (!process.send) return
   const message: ReadyMessage = {
     url: coordinator.url,
     isolation: coordinator.context.providers.describe(),
+    engines: describeEngines(coordinator, engines),
     suggestedCommand: await suggestCommand(coordinator),
   }
   // The other process may have exited.
@@ -83,10 +86,12 @@ async function rememberSettings({ dataDirectory, context }: Coordinator): Promis
 }
 
 async function reportReady(coordinator: Coordinator): Promise<void> {
-  const banner = await createStartupBanner(coordinator, undefined, { isRemembered })
+  // Engines that have not answered during the start are omitted.
+  const engines = await Promise.race([probing, setImmediate([])])
+  const banner = await createStartupBanner(coordinator, undefined, { isRemembered, engines })
   // On a terminal the banner stands between lines of the log.
   print(process.stdout.isTTY ? `\n${wrapText(banner, process.stdout.columns)}` : banner)
-  await sendReadyMessage(coordinator)
+  await sendReadyMessage(coordinator, engines)
   await rememberSettings(coordinator)
 }
 
@@ -122,6 +127,7 @@ async function stopOnFailure(coordinator: Coordinator): Promise<void> {
 }
 
 const { config, isRemembered } = readConfig()
+const probing = probeEngines({ config, env: process.env })
 const starting = startCoordinator(config)
 stopOnSignals(starting)
 starting.then(reportReady).catch(fail)

@@ -3,22 +3,33 @@
 import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
 import { getSettingsFile } from '../base/stored-settings.ts'
 import { isWildcard } from '../http/listen.ts'
+import { formatEngines } from '../providers/describe-engines.ts'
+import { listUsedRegions } from '../providers/local/region-directories.ts'
+import type { EngineReport } from '../providers/probe-engines.ts'
 import type { Coordinator } from './app.ts'
-import { formatBoxCommand, formatBoxName, formatPath, getUserDirectory } from './box-command.ts'
+import {
+  formatBoxCommand,
+  formatBoxName,
+  formatPath,
+  getStartCommand,
+  getUserDirectory,
+} from './box-command.ts'
 
 /**
  * Paths and commands can be pasted into a terminal in the directory from which the coordinator was started.
  * @param options.isRemembered the address is that of an earlier start
+ * @param options.engines see probeEngines()
  */
 export async function createStartupBanner(
   coordinator: Coordinator,
   userDir = getUserDirectory(),
-  { isRemembered = false } = {},
+  { isRemembered = false, engines = [] }: { isRemembered?: boolean; engines?: readonly EngineReport[] } = {},
 ): Promise<string> {
   const { url, dataDirectory, context } = coordinator
   const { config, providers, urls } = context
   const box = formatBoxName(userDir)
   const worksEverywhere = box !== './box' && dataDirectory.dir === DEFAULT_DATA_DIR
+  const engineText = describeEngines(coordinator, engines, userDir)
   const lines = [
     `Boxwood listens on ${urls.public === url ? url : `${url} (for clients: ${urls.public})`}.`,
     ...(isRemembered
@@ -27,6 +38,7 @@ export async function createStartupBanner(
         ]
       : []),
     providers.describe(),
+    ...(engineText === '' ? [] : [engineText]),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
     ...(isWildcard(config.listen.host) && config.publicUrl === null
       ? ['To use it from other machines, set BOXWOOD_PUBLIC_URL to the URL at which they reach it.']
@@ -38,6 +50,18 @@ export async function createStartupBanner(
   ]
   return `${lines.join('\n')}\n`
 }
+
+/** Empty when there is nothing to say. */
+export const describeEngines = (
+  { context, dataDirectory }: Coordinator,
+  engines: readonly EngineReport[],
+  userDir = getUserDirectory(),
+): string =>
+  formatEngines(engines, {
+    regions: context.config.regions,
+    usedRegions: listUsedRegions(dataDirectory.dir),
+    startCommand: getStartCommand(userDir),
+  })
 
 const formatPathHint = (box: string): string =>
   IS_NPM_PACKAGE

@@ -41,3 +41,22 @@ t.test('box is on the PATH: prints the name', async (t) => {
     "in this directory:\n  BOXWOOD_DATA='with space/data' box exec ",
   )
 })
+
+t.test('offers an engine as a region, with the line that starts it', async (t) => {
+  const banner = await createStartupBanner(coordinator, root, {
+    engines: [
+      {
+        kind: 'docker',
+        address: 'unix:///var/run/docker.sock',
+        source: null,
+        status: 'running',
+        version: '28.2.2',
+        facts: ['rootful'],
+        canFreeze: true,
+        canResizeLive: true,
+      },
+    ],
+  })
+  t.match(banner, /Found Docker 28\.2\.2 .*start Boxwood with:\n {2}BOXWOOD_REGIONS=\S+=docker .*\n/)
+  t.notMatch(await createStartupBanner(coordinator, root), 'Docker')
+})
