@@ -4,9 +4,16 @@
 # program.
 name=${0##*/}
 
+# The coordinator writes the second line, beside the directories of the agent's builds: which boxes have root access depends on
+# its configuration.
 explain() {
-  echo "$1 does not work in a box: boxes share the programs of their machine, and have no root access." >&2
-  echo 'Install into the home directory: npm install -g, pip, pipx or cargo install. Ask the operator of the machine for other packages: docs/isolation.md#installing-software' >&2
+  advice=
+  [ ! -r "${0%/*}/../../root-advice" ] || read -r advice <"${0%/*}/../../root-advice" || :
+  cat >&2 <<EOF
+$1 does not work in this box: it shares the programs of its machine, and has no root access.
+${advice:-Boxes with an image have root access: docs/images.md}
+Without root access, install into the home directory: npm install -g, pip, pipx or cargo install (docs/isolation.md#installing-software).
+EOF
   exit 1
 }
 

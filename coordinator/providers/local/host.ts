@@ -11,7 +11,7 @@ import { chooseLevel, type Level, type LevelChoice, type Network } from './level
 import { boxPaths } from './machine-file.ts'
 import { createMachines, type Machines } from './machines.ts'
 import { createBoxesDir, getBoxesDir, getRegionDir, listUsedRegions } from './region-directories.ts'
-import { createRuntime, listUnusedRuntimes, RUNTIME_LINKS } from './runtime.ts'
+import { createRuntime, listUnusedRuntimes, RUNTIME_LINKS, writeRootAdvice } from './runtime.ts'
 
 export type LocalHostOptions = {
   dataDir: string
@@ -25,6 +25,8 @@ export type LocalHostOptions = {
    * coordinator's URL.
    */
   socketDir?: string
+  /** A line for a user of a box who needs root access. Absent: the boxes name the documentation. */
+  rootAdvice?: string
   /** The root directory of the project that contains the agent. */
   projectRoot: string
   /** The coordinator's current URL, an origin. Written to the existing boxes at startup. */
@@ -72,6 +74,7 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     chooseIsolation({ ...options, boxesDir: defaultBoxesDir }),
     probeCgroups(),
   ])
+  if (options.rootAdvice !== undefined) await writeRootAdvice(runtimeDir, options.rootAdvice)
   const listBoxesDirs = () =>
     listUsedRegions(dataDir).map((region) => getBoxesDir(getRegionDir(dataDir, region)))
   const leftovers = [

@@ -1,7 +1,11 @@
 // Opens the local providers for a coordinator.
+import type { Config } from '../../base/config.ts'
+import { IS_NPM_PACKAGE } from '../../base/project-directory.ts'
+import { formatStartLine } from '../describe-engines.ts'
 import type { ProviderContext, ProviderHost } from '../provider-host.ts'
 import { openLocalHost } from './host.ts'
 import { createLocalProvider } from './provider.ts'
+import { listUsedRegions } from './region-directories.ts'
 
 /** See OpenProviderHost. */
 export async function openLocalProviderHost(context: ProviderContext): Promise<ProviderHost> {
@@ -17,8 +21,22 @@ export async function openLocalProviderHost(context: ProviderContext): Promise<P
         : config.network,
     ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
     agentSettings,
+    rootAdvice: adviseRoot(config),
     projectRoot,
     coordinatorUrl,
   })
   return { open: (region) => createLocalProvider(host, region), close: () => host.close() }
+}
+
+/** The command that gives a user of a local box root access, or the one with which the operator makes such boxes possible. */
+export function adviseRoot({ regions, defaultImage, dataDir }: Config): string {
+  if ([...regions.values()].some(({ kind }) => kind !== 'local'))
+    return `For a box with root access, run on your own machine: box create --image ${defaultImage}`
+  const startLine = formatStartLine('docker', {
+    regions,
+    usedRegions: listUsedRegions(dataDir),
+    startCommand: IS_NPM_PACKAGE ? 'boxwood' : 'npm start',
+  })
+  const line = startLine === null ? '' : `, such as ${startLine}`
+  return `The operator of the machine can add boxes with root access (docs/images.md)${line}`
 }

@@ -16,6 +16,7 @@ import {
   readProgramFiles,
 } from '../../agents/bundles/program-files.ts'
 import { buildKeyringFilter } from './keyring-filter.ts'
+import { writeAtomically } from './machine-file.ts'
 import { listPids, readArgv } from './proc.ts'
 import { listRootPrograms, NEEDS_ROOT_DIR, NEEDS_ROOT_SCRIPT } from './root-programs.ts'
 
@@ -32,6 +33,8 @@ export const RUNTIME_FILES = {
  * when the init restarts it after an upgrade. Agents that have not restarted yet still load files of `previous`.
  */
 export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: 'node' } as const
+/** In the parent directory: a line for a user who needs root access, which needs-root.sh prints. */
+const ROOT_ADVICE_FILE = 'root-advice'
 const EXECUTABLES: readonly string[] = [
   RUNTIME_FILES.init,
   BUNDLED_RUNNER_FILE_NAME,
@@ -109,6 +112,12 @@ export async function buildRuntime(
   return runtimeDir
 }
 
+/** Boxes that run already see the line too. */
+export async function writeRootAdvice(runtimeDir: string, advice: string): Promise<void> {
+  const path = join(dirname(runtimeDir), ROOT_ADVICE_FILE)
+  await writeAtomically(path, `${advice}\n`, { mode: 0o644 })
+}
+
 async function writeVersion(parentDir: string, content: readonly ProgramFile[]): Promise<string> {
   const program = content.filter(({ name }) => !isCompileCacheFile(name))
   const hash = createHash('sha256')
@@ -152,7 +161,7 @@ export async function listUnusedRuntimes(runtimeDir: string): Promise<string[]> 
     commandLines.some((line) => line.includes(`/${basename(parentDir)}/${name}`))
   const links = Object.values(RUNTIME_LINKS)
   const targets = await Promise.all(links.map((name) => readTarget(join(parentDir, name))))
-  const kept = new Set([basename(runtimeDir), ...links, ...targets])
+  const kept = new Set([basename(runtimeDir), ROOT_ADVICE_FILE, ...links, ...targets])
   const names = (await readdir(parentDir)).filter((name) => !kept.has(name) && !isUsed(name))
   return names.map((name) => join(parentDir, name))
 }

@@ -1,14 +1,16 @@
 // sudo and the package managers of the machine explain in a box without root access what to use instead.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { loadConfig } from '../../../../coordinator/base/config.ts'
+import { adviseRoot } from '../../../../coordinator/providers/local/open-host.ts'
 import { isInstalled } from '../../../support/is-installed.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { isRoot, projectRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { isRoot, openHost, projectRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
 
 const EXPLANATION =
-  /^sudo does not work in a box: .*no root access.*\n.*npm install -g.*isolation\.md#installing-software\n$/
+  /^sudo does not work in this box: .*no root access.*\n.*root access.*\n.*npm install -g.*isolation\.md#installing-software\)\.\n$/
 
 testEachLevel('sudo explains what works, also in a login shell', async (test, level) => {
   const script = `cd "$HOME"; { sudo true; echo "$?"; } >command.out 2>&1; sh -lc 'sudo true' >login.out 2>&1
@@ -33,8 +35,29 @@ testEachLevel('the package manager of the machine explains what works', async (t
   const script = `cd "$HOME"; ${manager} ${manager === 'apk' ? 'add' : 'install'} hello >out 2>&1; mv out result`
   const { inHome } = await startBox(test, { level, script })
   const output = await waitForFileText(inHome('result'))
-  if (level === 'process' && !isRoot) test.notMatch(output, /in a box/)
-  else test.match(output, new RegExp(`^${manager} (install|add) does not work in a box: `))
+  if (level === 'process' && !isRoot) test.notMatch(output, /in this box/)
+  else test.match(output, new RegExp(`^${manager} (install|add) does not work in this box: `))
+})
+
+testEachLevel('a box that runs gets the advice of the next start of the coordinator', async (test, level) => {
+  const script = `while [ ! -e "$HOME/restarted" ]; do sleep 0.1; done
+    cd "$HOME"; sudo true >out 2>&1; mv out result`
+  const { inHome, dataDir } = await startBox(test, { level, script, rootAdvice: 'the first advice' })
+  const host = await openHost(dataDir, { level, script, rootAdvice: 'the second advice' })
+  test.teardown(() => host.close())
+  writeFileSync(inHome('restarted'), '')
+  const [, advice] = (await waitForFileText(inHome('result'))).split('\n')
+  if (level !== 'process' || isRoot) test.equal(advice, 'the second advice')
+})
+
+t.test('the advice is a command where a region has images, else what the operator starts', async (t) => {
+  const advise = (env: Record<string, string>) =>
+    adviseRoot(loadConfig({ BOXWOOD_DATA: createTempDir(t, 'advice'), ...env }))
+  t.match(advise({}), /operator .*BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker npm start$/)
+  t.match(
+    advise({ BOXWOOD_REGIONS: 'us-west-2=local,us-east-1=podman', BOXWOOD_DEFAULT_IMAGE: 'ubuntu:24.04' }),
+    /: box create --image ubuntu:24\.04$/,
+  )
 })
 
 /** Runs the script as the program of this name. */
@@ -62,7 +85,7 @@ t.test('refuses the subcommands that need root access, with options before them'
     const { status, stdout, stderr } = run('apt-get', ...args)
     t.match(
       { status, stdout, stderr },
-      { status: 1, stdout: '', stderr: /^apt-get \w+ does not work in a box/ },
+      { status: 1, stdout: '', stderr: /^apt-get \w+ does not work in this box/ },
     )
   }
   t.match(run('dnf', 'install', '-y', 'hello'), { status: 1, stderr: /^dnf install does not work/ })
