@@ -45,7 +45,7 @@ const damaged = (problem: string): ArchiveError =>
 
 export class TarReader {
   readonly #source: AsyncIterator<Buffer>
-  #buffer = Buffer.alloc(0)
+  #buffer: Buffer = Buffer.alloc(0)
   #contentBytes = 0
   #paddingBytes = 0
 
