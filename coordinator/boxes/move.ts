@@ -24,7 +24,7 @@ export type MoveOptions = {
   db: Db
   clock: Clock
   boxes: Pick<BoxFinder, 'lockLive'>
-  regions: Pick<Providers, 'regions' | 'serves'>
+  regions: Pick<Providers, 'regions' | 'serves' | 'byRegion'>
   admit: Admit
   schedule(boxId: string): void
 }
@@ -49,6 +49,7 @@ export function createMoveBox(options: MoveOptions): MoveBox {
           'move_rejected',
           `Boxes cannot be moved to ${region} here. Use one of: ${regions.regions.join(', ')}.`,
         )
+      assertCanHoldFiles(box, region, regions)
       if (parseLeftovers(box).some(({ machine }) => machine))
         throw new ApiError(
           'move_rejected',
@@ -64,6 +65,35 @@ export function createMoveBox(options: MoveOptions): MoveBox {
       onCommit(() => schedule(id))
       return presentBox(moving)
     })
+}
+
+/**
+ * Throws move_rejected when the files of the box cannot be copied to the provider of the region, which keeps them in another form:
+ * a box with an image moves only to a region with images, and a box without one only to a region without.
+ */
+function assertCanHoldFiles(
+  { hostname, region, image }: BoxRow,
+  newRegion: Region,
+  { regions, serves, byRegion }: MoveOptions['regions'],
+): void {
+  const source = byRegion.get(region)
+  const format = source?.archiveFormat ?? 'files'
+  const accepts = (candidate: Region): boolean => {
+    const provider = byRegion.get(candidate)
+    const hasImages = provider?.images !== undefined
+    return hasImages === (image !== null) && (provider?.archiveFormat ?? 'files') === format
+  }
+  if (accepts(newRegion)) return
+  const others = regions.filter(
+    (candidate) => candidate !== region && serves(candidate) && accepts(candidate),
+  )
+  const advice =
+    others.length > 0 ? `It can move to: ${others.join(', ')}.` : 'No other region here can take it.'
+  const [from, to] = [source?.name, byRegion.get(newRegion)?.name]
+  throw new ApiError(
+    'move_rejected',
+    `The files of box ${hostname} cannot be moved from the provider ${from} of ${region} to ${to} of ${newRegion}. ${advice}`,
+  )
 }
 
 /** The moves of the workspace in the last 24 hours, oldest first. */

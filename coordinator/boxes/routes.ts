@@ -153,7 +153,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'write'),
       summary: 'Change the tier of a box',
       description:
-        'A running box restarts with the limits of the tier: its processes are terminated. A suspended box gets them when it is woken; a frozen one is stopped. Rejected while the box is between two states, and when its files do not fit on the disk of the tier, or are too many for it. No effect on a box with this tier.',
+        'A running box restarts with the limits of the tier: its processes are terminated. They continue where the region can change the size of a running box (`resize` of GET /regions). A suspended box gets them when it is woken; a frozen one is stopped. Rejected while the box is between two states, and when its files do not fit on the disk of the tier, or are too many for it. No effect on a box with this tier.',
       request: { params: boxId, body: resizeRequestSchema },
       fieldErrorCodes: RESIZE_ERROR_CODES,
       idempotent: true,

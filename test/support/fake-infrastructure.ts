@@ -21,6 +21,7 @@ type ProviderMethod =
   | 'destroy'
   | 'inspect'
   | 'freeze'
+  | 'resize'
   | 'takeOver'
   | 'capture'
   | 'copyFiles'
@@ -194,6 +195,17 @@ export class FakeInfrastructure {
       if (this.flushFails) throw new ApiError('box_unreachable')
     },
     disconnect: (boxId, reason) => this.dropTunnel(boxId, reason),
+  }
+
+  /** @param resizes whether a running machine takes the new size */
+  createResizableProvider(resizes: () => boolean): Provider {
+    return {
+      ...this.provider,
+      resize: async ({ boxId }) => {
+        await this.#callWithFaults('resize', boxId, () => undefined)
+        return resizes()
+      },
+    }
   }
 
   /** Writes the files of a machine. */

@@ -78,9 +78,21 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     const boxes: { box: BoxRow; usage: DiskUsage }[] = []
     for (const box of await listBoxesByObservedState(db, ['running'])) {
       const disk = box.kind === 'managed' ? disks.get(box.region) : undefined
-      if (disk !== undefined) boxes.push({ box, usage: await disk.measure(box.id, closing.signal) })
+      const usage = disk && (await measure(disk, box.id))
+      if (usage) boxes.push({ box, usage })
     }
     return boxes
+  }
+
+  /** null: an engine does not answer. The limits of the other boxes are enforced. */
+  async function measure(disk: SharedDisk, boxId: string): Promise<DiskUsage | null> {
+    try {
+      return await disk.measure(boxId, closing.signal)
+    } catch (err) {
+      closing.signal.throwIfAborted()
+      log.warn({ err, boxId }, 'failed to measure the disk usage of a box; will retry')
+      return null
+    }
   }
 
   /** False when the box is not running any more. */

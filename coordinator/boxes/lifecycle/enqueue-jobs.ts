@@ -57,10 +57,10 @@ export async function enqueueSleep(trx: Trx, box: BoxRow, request: JobRequest): 
   return true
 }
 
-/** Writes the tier. A running box restarts with it, and a frozen one is stopped. The caller has locked the box. */
+/** Writes the tier. A running box gets it at once or restarts with it, and a frozen one is stopped. The caller has locked the box. */
 export async function enqueueResize(trx: Trx, box: BoxRow, tier: Tier, request: JobRequest): Promise<BoxRow> {
   const resized = await updateBox(trx, box.id, { tier, updated_at: request.now })
-  if (box.observed_state === 'running') await insertJob(trx, resized, 'resize', 'stop', request)
+  if (box.observed_state === 'running') await insertJob(trx, resized, 'resize', 'adjust', request)
   else await enqueueStop(trx, resized, request)
   return resized
 }

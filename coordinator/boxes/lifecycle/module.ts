@@ -1,4 +1,5 @@
 // The lifecycle of boxes: the reconciler and its monitors.
+import type { AgentConnections } from '../../agents/tunnel/agent-connections.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
 import { createBoxCounts } from './box-counts.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
@@ -10,6 +11,7 @@ const CLOSE_MS = 30_000
 export type LifecycleModuleContext = ModuleBase &
   Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels' | 'ingest'> & {
     modules: Pick<ModuleRegistry, 'prepareBox'>
+    agentConnections: Pick<AgentConnections, 'restartAgent'>
     /** `agents` is not the public URL, which may be that of a proxy that has not started yet. */
     urls: { agents: string }
     observers: { steps?: StepObserver }
@@ -28,6 +30,7 @@ export function lifecycleModule(context: LifecycleModuleContext) {
     tunnels,
     ingest,
     prepareBox: modules.prepareBox,
+    restartAgent: (boxId) => context.agentConnections.restartAgent(boxId),
     coordinatorUrl: urls.agents,
     freezesBoxes: config.freezeMinutes > 0,
     observer: observers.steps,

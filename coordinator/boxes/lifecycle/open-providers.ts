@@ -9,7 +9,9 @@ import { listUsedRegions } from '../../providers/local/region-directories.ts'
 import { relocateBoxes } from '../../providers/local/relocate-boxes.ts'
 import type { OpenProviderHost, ProviderContext, ProviderHost } from '../../providers/provider-host.ts'
 import { createProviders, type Providers } from '../../providers/regions.ts'
-import { listLiveBoxRegions } from '../store/box-lists.ts'
+import { listLocalBoxRegions } from '../store/box-lists.ts'
+import { listProviderUses } from '../store/provider-uses.ts'
+import { checkProviders } from './check-providers.ts'
 
 export type OpenProvidersOptions = Omit<ProviderContext, 'agentSettings'> & { db: Db }
 
@@ -23,11 +25,15 @@ const OPENERS: Readonly<Record<ProviderKind, () => Promise<OpenProviderHost>>> =
 
 const LOCAL: RegionProvider = { kind: 'local', target: null }
 
-/** Throws PermanentProviderError when a configured provider cannot work on this machine. */
+/**
+ * Throws PermanentProviderError when a configured provider cannot work on this machine, and StartError when a region has boxes of
+ * another one.
+ */
 export async function openProviders({ db, ...options }: OpenProvidersOptions): Promise<Providers> {
   const { config, log } = options
   const { dataDir, regions } = config
-  await relocateBoxes(await listLiveBoxRegions(db), { dataDir, log })
+  checkProviders(await listProviderUses(db), regions)
+  await relocateBoxes(await listLocalBoxRegions(db), { dataDir, log })
   // The boxes of a region that was removed from the configuration continue to work.
   const used = new Map<Region, RegionProvider>([
     ...listUsedRegions(dataDir).map((region) => [region, LOCAL] as const),
@@ -72,7 +78,7 @@ export async function openMachineStoppers(
   db: Db,
   options: Pick<OpenProvidersOptions, 'log'> & { dataDir: string },
 ): Promise<MachineStoppers> {
-  await relocateBoxes(await listLiveBoxRegions(db), options)
+  await relocateBoxes(await listLocalBoxRegions(db), options)
   return createMachineStoppers(options)
 }
 

@@ -32,6 +32,8 @@ export type ReconcilerOptions = {
   ingest: Pick<Ingest, 'apply'>
   /** See Module.prepareBox. Default: boxes need no preparation. */
   prepareBox?(boxId: string, signal: AbortSignal): Promise<void>
+  /** See AgentConnections. Default: agents are not restarted. */
+  restartAgent?(boxId: string): Promise<boolean>
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
   /** Limits concurrent provider calls. */
@@ -70,6 +72,7 @@ const MAX_CONCURRENT_SPOOLS = 4
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
   const { coordinatorUrl, machineLimit, prepareBox = async () => undefined } = options
+  const { restartAgent = async () => false } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
@@ -138,6 +141,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         tunnels,
         ingest,
         prepareBox,
+        restartAgent,
         coordinatorUrl,
         signal: controller.signal,
         freezesBoxes,
@@ -158,13 +162,6 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       return false
     }
   }
-
-  /** Whether to plan again now: the job may have changed, or the agent may have connected. */
-  const isInterruption = (step: Claim['step'], error: unknown): boolean =>
-    step === 'connect' ||
-    step === 'inspect' ||
-    error === INTERRUPTED ||
-    (error instanceof Error && error.name === 'AbortError')
 
   async function handleStepFailure(claim: Claim, err: unknown): Promise<void> {
     const { box, op, step, attempt } = claim
@@ -204,3 +201,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   return { start, schedule: runner.schedule, onChange, close: runner.close }
 }
+
+/** Whether to plan again now: the job may have changed, or the agent may have connected. */
+const isInterruption = (step: Claim['step'], error: unknown): boolean =>
+  step === 'connect' ||
+  step === 'inspect' ||
+  error === INTERRUPTED ||
+  (error instanceof Error && error.name === 'AbortError')

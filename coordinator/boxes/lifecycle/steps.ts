@@ -11,6 +11,7 @@ import {
   type MachineSpec,
   type MachineState,
   PermanentProviderError,
+  type Provider,
 } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import type { Claim, StepResult } from './claim.ts'
@@ -27,6 +28,8 @@ export type StepContext = {
   ingest: Pick<Ingest, 'apply'>
   /** See Module.prepareBox. */
   prepareBox(boxId: string, signal: AbortSignal): Promise<void>
+  /** See AgentConnections. */
+  restartAgent(boxId: string): Promise<boolean>
   coordinatorUrl: string
   /** The job has changed, or the coordinator closes: waiting and copying must end. */
   signal: AbortSignal
@@ -70,6 +73,8 @@ async function callProvider(claim: Claim, context: StepContext): Promise<StepRes
       await tunnels.wait(id, connectTimeoutMs, signal)
       await context.prepareBox(id, signal)
       return claim.op === 'reconnect' ? { reason: 'its agent has reconnected' } : {}
+    case 'adjust':
+      return machineLimit(() => adjustMachine(claim, context))
     case 'freeze':
       if (!context.freezesBoxes) return {}
       // This waits for an agent that is reconnecting, because the coordinator was killed during the suspend.
@@ -152,6 +157,24 @@ async function startMachine(
     ...presentMachine(machine),
     ...(wasFrozen && !keepsMemory && { suspendedAs: 'stopped' }),
   }
+}
+
+/** The next steps restart a machine that cannot be resized while it runs. */
+async function adjustMachine(
+  { box }: Claim,
+  { providers, coordinatorUrl, restartAgent, log }: StepContext,
+): Promise<StepResult> {
+  const provider = providers.for(box)
+  if (provider.resize === undefined || (await provider.inspect(box.id)) !== 'running') return {}
+  if (!(await provider.resize(createMachineSpec(box, coordinatorUrl)))) return {}
+  // The agent reads the size when it starts. It refuses to restart while that would end a terminal session.
+  await restartAgent(box.id).catch((err: unknown) =>
+    log.warn(
+      { err, boxId: box.id },
+      'the agent of a resized box was not restarted; it reports the usage of the old size',
+    ),
+  )
+  return { finish: 'running' }
 }
 
 async function hasProcesses(inspection: Promise<MachineState>): Promise<boolean> {
@@ -247,16 +270,24 @@ async function removeLeftovers({ box }: Claim, { providers }: StepContext): Prom
   }
 }
 
-/** Destroys the machine in every region, because an interrupted move may have left files of the box in another one. */
+/**
+ * Destroys the machine in every region that may have files of the box: an interrupted move may have left some. An engine is asked
+ * only about the boxes of its regions, because a deletion must not wait for an engine that is down.
+ */
 async function destroyMachine({ box }: Claim, { providers }: StepContext): Promise<void> {
   const current = providers.byRegion.get(box.region)
-  const archiveIds = [box.archive_id, ...parseLeftovers(box).map(({ archiveId }) => archiveId)]
-  for (const provider of providers.all) if (provider !== current) await provider.destroy(box.id)
+  const leftovers = parseLeftovers(box)
+  const archiveIds = [box.archive_id, ...leftovers.map(({ archiveId }) => archiveId)]
+  const regions = [box.region, box.desired_region, ...leftovers.map(({ region }) => region)]
+  const isUsed = (provider: Provider) =>
+    provider.images === undefined ||
+    regions.some((region) => region !== null && providers.byRegion.get(region) === provider)
+  const used = providers.all.filter(isUsed)
+  for (const provider of used) if (provider !== current) await provider.destroy(box.id)
   await current?.destroy(box.id)
   for (const archiveId of archiveIds) {
     if (archiveId === null) continue
-    for (const provider of providers.all)
-      await provider.removeArchive({ workspaceId: box.workspace_id, archiveId })
+    for (const provider of used) await provider.removeArchive({ workspaceId: box.workspace_id, archiveId })
   }
 }
 

@@ -24,6 +24,7 @@ export const STEPS = [
   'inspect',
   'start',
   'connect',
+  'adjust',
   'freeze',
   'stop',
   'archive',
@@ -120,9 +121,11 @@ export const OP_DEFINITIONS: Readonly<Record<JobOp, OpDefinition>> = {
     // A failure after this step does not end the job, because the machine may be partly removed.
     failsIn: 'archive',
   },
+  // Where the provider applies the size to the running machine, `adjust` finishes the job. Elsewhere the box restarts.
   resize: {
     reason: 'resized',
     stages: [
+      { step: 'adjust', state: 'resizing' },
       { step: 'stop', state: 'resizing' },
       { step: 'start', state: 'resizing' },
       { step: 'connect', state: 'resizing', retryFrom: 'start' },

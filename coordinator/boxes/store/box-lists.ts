@@ -197,13 +197,14 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** Lists only managed boxes: an enrolled machine has no files in a region. */
-export const listLiveBoxRegions = (db: Db) =>
+/** The live boxes on this machine: an enrolled machine, and the box of an engine, have no files in the directory of a region. */
+export const listLocalBoxRegions = (db: Db) =>
   db
     .selectFrom('boxes')
     .select(['id', 'region'])
     .where('terminated_at', 'is', null)
     .where('kind', '=', 'managed')
+    .where('provider', '=', 'local')
     .execute()
 
 export const listLiveBoxNames = (db: Db) =>

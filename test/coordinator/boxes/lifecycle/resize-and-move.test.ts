@@ -8,17 +8,20 @@ import { createResizes } from '../../../../coordinator/boxes/resize.ts'
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
-import { PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
+import { PermanentProviderError, type Provider } from '../../../../coordinator/providers/provider.ts'
 import { createProviders } from '../../../../coordinator/providers/regions.ts'
 import { systemClock } from '../../../../shared/clock.ts'
+import { ApiError } from '../../../../shared/errors.ts'
 import type { Region } from '../../../../shared/tiers.ts'
 import { sqliteForTest } from '../../../support/db.ts'
+import { FakeImages, withImages } from '../../../support/fake-images.ts'
 import {
   createFailingFault,
   createHangingFault,
   FakeInfrastructure,
 } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { createTestBoxService } from '../../../support/workspace.ts'
 
 const TARGET: Region = 'eu-central-1'
 
@@ -87,6 +90,88 @@ t.test('a resize restarts a running box with the new tier', async (t) => {
     ],
   })
   t.equal(box.source.machines.get(box.id)?.files, 'precious')
+})
+
+t.test('a running box keeps its processes where its machine can be resized', async (t) => {
+  const box = await createTwoRegions(t)
+  let canResize = true
+  const restarted: string[] = []
+  const provider = box.source.createResizableProvider(() => canResize)
+  await box.start({
+    providers: createProviders(new Map([['us-west-2', provider]])),
+    async restartAgent(boxId) {
+      restarted.push(boxId)
+      throw new ApiError('box_unreachable')
+    },
+  })
+  box.source.before.resize = createFailingFault(1)
+  await box.resize('pro')
+  t.match(await box.waitForState(box.id, 'running'), {
+    box: { tier: 'pro' },
+    events: [
+      { fromState: 'resizing', toState: 'running', reason: 'resized from lite to pro' },
+      { fromState: 'running', toState: 'resizing' },
+    ],
+  })
+  t.equal(box.source.countCalls('resize'), 2, 'the failed call was repeated')
+  t.equal(box.source.countCalls('start'), 1)
+  t.same(restarted, [box.id])
+
+  canResize = false
+  await box.resize('nano')
+  await box.waitFor('the restart', () => box.source.countCalls('start') === 2)
+  await box.waitForState(box.id, 'running')
+  t.same(restarted, [box.id])
+})
+
+t.test('a box moves only between providers that keep its files in the same form', async (t) => {
+  const { db, owner, boxes } = await createTwoRegions(t)
+  const infra = new FakeInfrastructure()
+  const oci = withImages(infra.provider, new FakeImages(), 'docker')
+  const byRegion = new Map<Region, Provider>([
+    ['us-west-2', infra.provider],
+    ['us-west-1', infra.provider],
+    ['us-east-1', oci],
+    ['us-east-2', { ...oci, name: 'podman' }],
+    ['eu-central-1', { ...oci, name: 'incus', archiveFormat: 'incus' }],
+  ])
+  const regions = createProviders(byRegion)
+  const options = { db, clock: systemClock, boxes, admit: createAdmit(), schedule: () => undefined }
+  const move = createMoveBox({ ...options, regions })
+  const others: Record<string, Region[]> = {
+    'us-west-2': ['us-west-1'],
+    'us-east-1': ['us-east-2'],
+    'eu-central-1': [],
+  }
+  for (const [from, allowed] of Object.entries(others))
+    for (const to of byRegion.keys()) {
+      if (to === from) continue
+      const { id } = await createTestBoxService(db, { regions }).create(owner, { region: from as Region })
+      await db.updateTable('boxes').set({ observed_state: 'running' }).where('id', '=', id).execute()
+      await db.deleteFrom('jobs').where('box_id', '=', id).execute()
+      await db.deleteFrom('box_moves').execute()
+      const advice = allowed.length > 0 ? `It can move to: ${allowed.join(', ')}.` : 'No other region'
+      const moving = move(owner, id, to)
+      if (allowed.includes(to)) t.match(await moving, { desiredRegion: to })
+      else await t.rejects(moving, { code: 'move_rejected', message: new RegExp(advice) }, `${from} to ${to}`)
+    }
+})
+
+t.test('a moved box has the provider of its new region', async (t) => {
+  const box = await createTwoRegions(t)
+  const providers = createProviders(
+    new Map<Region, Provider>([
+      ['us-west-2', box.source.provider],
+      [TARGET, { ...box.target.provider, name: 'other' }],
+    ]),
+  )
+  await box.start({ providers })
+  const readProvider = async () =>
+    (await box.db.selectFrom('boxes').select('provider').executeTakeFirstOrThrow()).provider
+  t.equal(await readProvider(), 'fake')
+  await box.move()
+  await box.waitForRegion(TARGET, box.source)
+  t.equal(await readProvider(), 'other')
 })
 
 t.test('a suspended box is resized at once; a frozen one is stopped', async (t) => {

@@ -99,6 +99,8 @@ function listOutcomes(node: Node): Node[] {
       const packed = op === 'suspend' && node.hasArchive ? [finish(node, 'deep_sleep')] : []
       return [goTo(stopped, following), retried, ...packed]
     }
+    case 'adjust':
+      return [finish(node, 'running'), goTo(node, following), retried]
     case 'inspect':
       return [goTo(node, 'connect'), goTo(node, 'start'), retried]
     case 'start': {
@@ -137,7 +139,7 @@ function listChanges(node: Node): Node[] {
   if (observed === 'running' && desired === 'running' && isIdle)
     changes.push({ ...node, job: { op: 'recover', step: 'inspect' } })
   if (observed === 'running' && desired === 'running' && isIdle)
-    changes.push({ ...node, job: { op: 'resize', step: 'stop' } })
+    changes.push({ ...node, job: { op: 'resize', step: 'adjust' } })
   if (
     (observed === 'deep_sleep' ? 'suspended' : observed) === desired &&
     isIdle &&

@@ -1,0 +1,32 @@
+// Counts the boxes and snapshots of each region by the provider that has them.
+import type { Region } from '../../../shared/tiers.ts'
+import type { Db } from '../../db/open.ts'
+
+export type ProviderUse = { region: Region; provider: string; boxes: number; snapshots: number }
+
+/** Leaves out deleted boxes and snapshots, and enrolled machines. */
+export async function listProviderUses(db: Db): Promise<ProviderUse[]> {
+  const boxes = await db
+    .selectFrom('boxes')
+    .select(({ fn }) => ['region', 'provider', fn.countAll().as('count')])
+    .where('terminated_at', 'is', null)
+    .where('kind', '=', 'managed')
+    .groupBy(['region', 'provider'])
+    .execute()
+  const snapshots = await db
+    .selectFrom('snapshots')
+    .select(({ fn }) => ['region', 'provider', fn.countAll().as('count')])
+    .where('deleted_at', 'is', null)
+    .groupBy(['region', 'provider'])
+    .execute()
+  const uses = new Map<string, ProviderUse>()
+  const add = (kind: 'boxes' | 'snapshots', rows: typeof boxes) => {
+    for (const { region, provider, count } of rows) {
+      const use = uses.get(`${region} ${provider}`) ?? { region, provider, boxes: 0, snapshots: 0 }
+      uses.set(`${region} ${provider}`, { ...use, [kind]: Number(count) })
+    }
+  }
+  add('boxes', boxes)
+  add('snapshots', snapshots)
+  return [...uses.values()]
+}
