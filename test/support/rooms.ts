@@ -12,7 +12,6 @@ export const ROOMS = [
   'history',
   'providers',
   'boxes',
-  'images',
   'edge',
   'retention',
   'server',

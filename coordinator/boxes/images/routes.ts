@@ -9,18 +9,18 @@ import {
   type RegionInfo,
   regionListSchema,
   removeImageQuerySchema,
-} from '../../shared/api/images.ts'
-import { ApiError } from '../../shared/errors.ts'
-import { byKey } from '../http/access.ts'
+} from '../../../shared/api/images.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { byKey } from '../../http/access.ts'
 import {
   acceptsEventStream,
   EVENT_STREAM_HEADERS,
   type EventWriter,
   formatEvent,
   serveEvents,
-} from '../http/event-writer.ts'
-import { type Route, type RouteInput, type RouteSchemas, route } from '../http/route.ts'
-import { ADMISSION_ERRORS } from '../identity/admission/decide.ts'
+} from '../../http/event-writer.ts'
+import { type Route, type RouteInput, type RouteSchemas, route } from '../../http/route.ts'
+import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
 import type { ImageService, Pull } from './service.ts'
 
 export type ImageRoutesOptions = {

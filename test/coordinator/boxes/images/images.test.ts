@@ -1,10 +1,10 @@
 // Regions with images: what they list, which images boxes get, and the downloads and removals of images.
 import t, { type Test } from 'tap'
-import { createProviders } from '../../../coordinator/providers/regions.ts'
-import { startTestCoordinator } from '../../support/coordinator.ts'
-import { FakeImages, withImages } from '../../support/fake-images.ts'
-import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { createProviders } from '../../../../coordinator/providers/regions.ts'
+import { startTestCoordinator } from '../../../support/coordinator.ts'
+import { FakeImages, withImages } from '../../../support/fake-images.ts'
+import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 const WITHOUT_IMAGES = 'us-west-2'
 const WITH_IMAGES = 'us-east-1'

@@ -1,8 +1,8 @@
 // What the boxes of each region can do.
-import type { RegionInfo } from '../../shared/api/images.ts'
-import type { Region } from '../../shared/tiers.ts'
-import type { Provider } from '../providers/provider.ts'
-import type { Providers } from '../providers/regions.ts'
+import type { RegionInfo } from '../../../shared/api/images.ts'
+import type { Region } from '../../../shared/tiers.ts'
+import type { Provider } from '../../providers/provider.ts'
+import type { Providers } from '../../providers/regions.ts'
 
 type Settings = {
   /** Whether the operator lets a suspend freeze processes. */
