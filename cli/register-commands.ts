@@ -49,6 +49,10 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('wait', async () => (await import('./commands/wait.ts')).addWaitCommand),
     remote('machine', async () => (await import('./commands/machine.ts')).addMachineCommand),
   ],
+  'Images and regions:': [
+    remote('images', async () => (await import('./commands/images.ts')).addImagesCommand),
+    remote('regions', async () => (await import('./commands/regions.ts')).addRegionsCommand),
+  ],
   'Environments and secrets:': [
     remote(
       ['environments', 'envs'],

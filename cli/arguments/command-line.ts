@@ -19,11 +19,13 @@ const ALIASES = new Map([
   ['runs', 'prompts'],
   ['secret', 'secrets'],
   ['environment', 'environments'],
+  ['image', 'images'],
+  ['region', 'regions'],
   ['umount', 'unmount'],
 ])
 
 /** Commands that list something without a verb: `box keys ls` is `box keys`. */
-const LISTS = /^(keys?|members?|polic(y|ies)|audit|use|secrets?|environments?|envs)$/
+const LISTS = /^(keys?|members?|polic(y|ies)|audit|use|secrets?|environments?|envs|images?|regions?)$/
 
 /** These words may precede a verb, as in `docker image ls`. A box that has the name of a verb is given by its id. */
 const NOUN = /^(snapshot|template)s?$/

@@ -7,11 +7,13 @@ const WAKE = '`box start NAME` starts a suspended box.'
 const TERMINAL = '`box ssh NAME` opens a terminal on a box.'
 const CREATE = '`box create [NAME]` creates a box.'
 const LIST = '`box ls` lists the boxes, `box show NAME` shows one.'
-export const NO_IMAGES =
-  'Boxwood has no images. `box template NAME TEMPLATE` makes a template of a box, and `box create --from TEMPLATE` creates boxes from it.'
+export const IMAGE_OPTION =
+  'For an image, use --image: `box run --image debian:12 -- COMMAND`, `box create --image debian:12`. For a box without one: `box run -- COMMAND`.'
+const BUILD =
+  'Boxwood builds no images. `box template NAME TEMPLATE` makes a template of a box, and `box create --from TEMPLATE` creates boxes from it. For an image that your own tools have built: `box create --image IMAGE`.'
 const SNAPSHOT = '`box snapshot NAME` takes a snapshot, `box template NAME TEMPLATE` a template.'
 const FORK = '`box fork NAME [NEWNAME]` copies a box.'
-const DELETE_SNAPSHOT = '`box snapshots rm SNAPSHOT` deletes a snapshot.'
+const DELETE_SNAPSHOT = '`box snapshots rm SNAPSHOT` deletes a snapshot, `box images rm IMAGE` an image.'
 const LISTENING = '`box ports NAME` lists the listening ports of a box.'
 const OPEN_PORT =
   '`box share NAME PORT` prints the address of a port of a box for a browser. `box forward NAME PORT` opens any port of a box on this machine.'
@@ -47,10 +49,14 @@ const COMMAND_HINTS = new Map([
   ...forWords('port listening listeners netstat ss lsof', LISTENING),
   ...forWords('tail follow', '`box logs -f NAME` follows the output of a detached process.'),
   ...forWords(
-    'push pull upload download rsync sync',
+    'pull',
+    '`box images pull IMAGE` downloads an image. `box cp` copies files: `box cp NAME:FILE .`',
+  ),
+  ...forWords(
+    'push upload download rsync sync',
     '`box cp` copies files: `box cp FILE NAME:` and `box cp NAME:FILE .`',
   ),
-  ...forWords('image images build', NO_IMAGES),
+  ...forWords('build', BUILD),
   ...forWords('commit checkpoint save export', SNAPSHOT),
   ...forWords('rmi rm-snapshot delete-snapshot', DELETE_SNAPSHOT),
   ...forWords('clone duplicate branch', FORK),
@@ -123,7 +129,10 @@ const COMMAND_HINTS = new Map([
 
 /** The keys are `command option`, the option alone, or the command alone. */
 const OPTION_HINTS = new Map([
-  ...forWords('--image', NO_IMAGES),
+  ...forWords(
+    '--image',
+    'Use --image with `box create`, `box run` and `box environments`. A copy of a box has the same image.',
+  ),
   ...forWords('--template --snapshot --from-template --from-snapshot', 'Use --from.'),
   ...forWords('--cpu --cpus --memory --mem --disk --size --vm-size', TIER),
   ...forWords('-p --port --ports --publish -L', OPEN_PORT),

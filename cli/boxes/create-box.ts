@@ -5,7 +5,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { DEFAULT_REGION, REGIONS } from '../../shared/tiers.ts'
 import { createDurationParser, parseEnvOption } from '../arguments/options.ts'
 import type { Client } from '../connection/client.ts'
-import { addHints, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
+import { addHints, IMAGE_HINTS, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
 import { addEnvironmentOption, addTierOption, getEnvironmentHints, toEnvironmentField } from './new-box.ts'
@@ -15,6 +15,7 @@ export type CreateOptions = {
   tier?: string
   environment?: string
   from?: string
+  image?: string
   region?: string
   env?: Record<string, string>
   ttl?: number
@@ -29,7 +30,15 @@ export const addCreateOptions = (command: Command): Command =>
       '--from <template|snapshot>',
       'create the box with the files, the variables and the tier of a template or snapshot, in its region',
     )
-    .option('--region <region>', `region of the box: ${REGIONS.join(', ')} (default: ${DEFAULT_REGION})`)
+    .option(
+      '--image <image>',
+      'give the box this root file system, in which its user is root, such as debian:12; a missing image is downloaded. Needs a region ' +
+        'with images (box regions); default: that of the environment, else of the region',
+    )
+    .option(
+      '--region <region>',
+      `region of the box: ${REGIONS.join(', ')} (default: ${DEFAULT_REGION}, or with --image the first one with images)`,
+    )
     .option(
       '-e, --env <name=value>',
       'set an environment variable for every command on the box; can be repeated',
@@ -54,12 +63,18 @@ export const addCreateOptions = (command: Command): Command =>
 export async function createBox(client: Client, options: CreateOptions): Promise<Box> {
   const request = { ...toCreateRequest(options), ...(await findSource(client, options)) }
   const response = client.request<{ box: Box }>('POST', '/boxes', request)
-  return (await addHints(response, { ...TIER_TOO_SMALL_HINTS, ...getEnvironmentHints(options) })).box
+  const hints = { ...TIER_TOO_SMALL_HINTS, ...IMAGE_HINTS, ...getEnvironmentHints(options) }
+  return (await addHints(response, hints)).box
 }
 
 /** --from: the snapshot, by its id, its template name or its name. */
-async function findSource(client: Client, { from, region }: CreateOptions): Promise<CreateBoxRequest> {
+async function findSource(client: Client, { from, image, region }: CreateOptions): Promise<CreateBoxRequest> {
   if (from === undefined) return {}
+  if (image !== undefined)
+    throw new CliError(
+      EXIT.usage,
+      '--image cannot be combined with --from: the box gets the image of the snapshot.',
+    )
   if (region !== undefined)
     throw new CliError(
       EXIT.usage,
@@ -70,10 +85,11 @@ async function findSource(client: Client, { from, region }: CreateOptions): Prom
 
 /** Does not validate name, tier and region: a newer coordinator may accept other values. */
 function toCreateRequest(options: CreateOptions): CreateBoxRequest {
-  const { name, tier, region, env, ttl, autoPause, restricted } = options
+  const { name, tier, image, region, env, ttl, autoPause, restricted } = options
   return {
     ...(name !== undefined && { name }),
     ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
+    ...(image !== undefined && { image }),
     ...(region !== undefined && { region: region as NonNullable<CreateBoxRequest['region']> }),
     ...(env !== undefined && { env }),
     ...toEnvironmentField(options),

@@ -26,7 +26,7 @@ export function addEnvironmentsCommand(program: Command, runAction: RunAction): 
     .alias('envs')
     .summary('list or change what new boxes start with')
     .description(
-      'Lists the environments. An environment has variables, files, git repositories and rules for credentials. Each change of them ' +
+      'Lists the environments. An environment has variables, files, git repositories, an image and rules for credentials. Each change of them ' +
         'makes a version; a box keeps its version until `box environments upgrade`.',
     )
     // An option after a subcommand belongs to the subcommand.
@@ -96,6 +96,7 @@ function addCreate(environments: Command, runAction: RunAction): void {
       'clone a repository: https://…, or owner/name of GitHub; can be repeated',
       collect,
     )
+    .option('--image <image>', 'the image of new boxes that name none, such as debian:12')
     .option('--restricted', 'for third parties: its boxes get no secrets, secret files and cloud tokens')
     .option('--git', 'mount the git tokens of the workspace, such as GITHUB_TOKEN')
     .option('--cloud', 'mount the tokens of cloud providers, such as HCLOUD_TOKEN')
@@ -118,10 +119,14 @@ Examples:
 function addSet(environments: Command, runAction: RunAction): void {
   const set = addName(environments.command('set'))
     .alias('update')
-    .summary('set variables, the name or the description')
-    .description('Sets variables of an environment. Several variables make one version.')
+    .summary('set variables, the image, the name or the description')
+    .description(
+      'Sets variables of an environment, or the image of its new boxes. Several changes make one version. Boxes keep their image also ' +
+        'with `box environments upgrade`.',
+    )
     .argument('[variable...]', 'NAME=VALUE')
     .option('--file <path>', 'set the variables of a .env file, or of stdin with -; can be repeated', collect)
+    .option('--image <image>', "the image of new boxes that name none; '' removes it")
     .option('--name <name>', 'the new name')
     .option('--description <text>', "the new description; '' removes it")
   addOutput(set)

@@ -28,6 +28,8 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
       header: 'ISOLATION',
       cell: ({ kind, isolation }) => (kind === 'machine' ? 'machine' : (isolation?.level ?? '-')),
     },
+    // A coordinator of an older version sends no image.
+    { header: 'IMAGE', cell: ({ image }) => image ?? '-' },
     { header: 'AGE', cell: ({ createdAt }, now) => formatAge(createdAt, now), isRelativeTime: true },
     { header: 'NETWORK', cell: ({ isolation }) => isolation?.network ?? '-', isWide: true },
     {
@@ -47,6 +49,7 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
     // A coordinator of an older version sends no kind.
     kind: { get: ({ kind }) => kind ?? 'managed', values: ['managed', 'machine'] },
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },
+    image: { get: ({ image }) => image ?? '' },
     region: { get: ({ region }) => region, values: REGIONS },
   },
   getEmptyMessage,
@@ -72,7 +75,8 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
       .alias('list')
       .summary('list the boxes')
       .description(
-        'Lists the boxes, newest first. ISOLATION is the isolation level of each box; `machine` is an enrolled machine.',
+        'Lists the boxes, newest first. ISOLATION is the isolation level of each box; `machine` is an enrolled machine. A box without an ' +
+          'IMAGE uses the programs of the machine on which it runs.',
       )
       .option('-a, --all', 'include deleted boxes'),
     'the names',

@@ -15,8 +15,8 @@ export function addResizeCommand(program: Command, runAction: RunAction): void {
       .command('resize')
       .summary('change the tier of a box')
       .description(
-        'Changes the tier of a box: its CPUs, memory and disk. A running box restarts: its files are kept, its processes are ' +
-          'terminated. A suspended box stays suspended.',
+        'Changes the tier of a box: its CPUs, memory and disk. In a region with live resize (box regions), the processes of a running ' +
+          'box continue. Elsewhere the box restarts: its files are kept, its processes are terminated. A suspended box stays suspended.',
       )
       .argument('<name>', "the box's name or id")
       .addArgument(new Argument('<tier>', `the new tier: ${TIER_NAMES.join(', ')}`)),

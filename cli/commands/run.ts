@@ -1,7 +1,7 @@
 // box run: creates a box and runs a command in it.
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
-import { NO_IMAGES } from '../arguments/usage-hints.ts'
+import { IMAGE_OPTION } from '../arguments/usage-hints.ts'
 import { addCreateOptions, type CreateOptions } from '../boxes/create-box.ts'
 import { createBoxUninterrupted, deleteTemporaryBox } from '../boxes/temporary-box.ts'
 import { boxCommand } from '../command-name.ts'
@@ -37,6 +37,7 @@ export function addRunCommand(program: Command, runAction: RunAction): void {
 Examples:
   box run --rm -- uname -a
   box run --rm -it -- bash
+  box run --rm --image python:3.13 -- python -V
   tar c src | box run --rm -- 'tar x && make -C src test'
   box run --name fig --tier pro -e CC=clang -- ./build.sh
   box run -d --name fig -- make world          prints the id of the process
@@ -59,7 +60,7 @@ const IMAGE = /^[\w.-]+[:/]|^(alpine|archlinux|busybox|centos|debian|fedora|node
 function requireSeparator(args: readonly string[], argv: readonly string[]): void {
   const separator = argv.indexOf('--')
   if (separator >= 0 && argv.length - separator - 1 === args.length) return
-  if (IMAGE.test(args[0] ?? '')) throw new CliError(EXIT.usage, NO_IMAGES)
+  if (IMAGE.test(args[0] ?? '')) throw new CliError(EXIT.usage, IMAGE_OPTION)
   const first = sanitize(args[0] ?? '')
   const box = boxCommand()
   throw new CliError(

@@ -97,6 +97,8 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
     ['agent', formatAgent(detail)],
     ['isolation', box.kind === 'machine' ? 'none: an enrolled machine' : formatIsolation(box.isolation)],
     ...formatMachine(detail.machine),
+    // A coordinator of an older version sends no image.
+    ...(box.image ? [['image', formatImage(box)] as [string, Cell]] : []),
     ['tier', describeTier(box.tier, detail.size)],
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
@@ -138,6 +140,9 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
   ])
   return [formatTable(rows), ...(changes.length > 0 ? ['', formatTable(changes)] : [])].join('\n')
 }
+
+const formatImage = ({ image, imageDigest }: BoxDetail['box']): string =>
+  `${image}${imageDigest === null ? '' : `, ${imageDigest}`}`
 
 const formatEnvironmentPin = ({
   name,

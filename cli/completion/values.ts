@@ -14,6 +14,7 @@ import { openSession } from '../connection/session.ts'
 import { listTopics } from '../docs/pages.ts'
 import { findEnvironment, loadEnvironments } from '../environments/find-environment.ts'
 import { getPage } from '../history/read-records.ts'
+import { loadImages } from '../images/load-images.ts'
 import { loadKeys } from '../keys/find-key.ts'
 import { loadEnrollments } from '../machines/enrollments.ts'
 import { sanitize } from '../output/print.ts'
@@ -86,6 +87,8 @@ const SOURCES: Record<string, Source> = {
   destination: listPaths,
   path: listPaths,
   tier: choices(TIER_NAMES),
+  image: async (words) => ({ candidates: await listImages(words), includesFiles: false }),
+  'pull image': none,
   region: choices(REGIONS),
   last: choices(['1h', '6h', '24h', '7d', '30d']),
   dir: files,
@@ -334,6 +337,15 @@ const listRecords = (box: string): Promise<Candidate[]> =>
     const { id } = await client.findBox(box)
     const { commands } = await getPage(client, id, {})
     return commands.map(({ id: value, command }) => ({ value, description: describe(command ?? '') }))
+  })
+
+const listImages = (excluded: readonly string[] = []): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { images } = await loadImages(client)
+    const names = new Map(images.map(({ reference, region }) => [reference, region]))
+    return [...names]
+      .filter(([name]) => !excluded.includes(name))
+      .map(([value, region]) => ({ value, description: region }))
   })
 
 const listTerminals = (box: string): Promise<Candidate[]> =>

@@ -13,6 +13,8 @@ export type Client = {
   request<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Sends the request with the session of `box login`: no key may use these routes. Throws CliError without a session. */
   requestBySession<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** Sends a POST to the control plane, and accepts a stream of events. Resolves with a response whose body is unread. Throws CliError. */
+  openEvents(path: string, body: unknown): Promise<IncomingMessage>
   /** Sends a GET to the control plane. Resolves with a response whose body is unread. Throws CliError. */
   download(path: string): Promise<IncomingMessage>
   /** Finds a box by name, id or unique prefix of its id; throws CliError (not found). */
@@ -68,6 +70,10 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       assertHasSession(config)
       const session = createApiRequests({ ...config, key: null }, signal)
       return session.requestJson(method, `${config.baseUrl}${path}`, body)
+    },
+    openEvents(path, body) {
+      const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
+      return send('POST', `${config.baseUrl}${path}`, headers, () => Buffer.from(JSON.stringify(body)))
     },
     download: (path) => send('GET', `${config.baseUrl}${path}`, {}),
     withSignal: (otherSignal) => createClient(config, otherSignal),

@@ -29,6 +29,8 @@ export const TIER_TOO_SMALL_HINTS = {
   restore_tier_not_allowed: 'Choose the tier with --tier.',
 }
 
+export const IMAGE_HINTS = { images_unavailable: '`box regions` lists what each region can do.' }
+
 export const SNAPSHOT_LIMIT_HINTS = { snapshot_limit: '`box snapshots rm` deletes snapshots.' }
 
 /** What to do when the service refuses a change because another one is in progress; null: it has another reason. */

@@ -42,6 +42,7 @@ export type CreateOptions = Output & {
   env?: Variables
   file?: string[]
   repo?: string[]
+  image?: string
 } & Partial<EnvironmentToggles>
 
 export async function createEnvironment(
@@ -49,7 +50,7 @@ export async function createEnvironment(
   name: string,
   options: CreateOptions,
 ): Promise<undefined> {
-  const { description, default: isDefault, env = {}, file = [], repo = [], json, quiet } = options
+  const { description, default: isDefault, env = {}, file = [], repo = [], image, json, quiet } = options
   const { restricted, git, cloud, codingAgents } = options
   const vars = Object.assign({}, ...file.map(readEnvFile), env)
   const request: CreateEnvironmentRequest = {
@@ -62,6 +63,7 @@ export async function createEnvironment(
       ...(cloud && { cloud }),
       ...(codingAgents && { codingAgents }),
     },
+    ...(image !== undefined && { image }),
     ...(description !== undefined && { description }),
     ...(isDefault && { isDefault }),
   }
@@ -77,7 +79,7 @@ export async function createEnvironment(
   printStderr(`${environment.name}: created; ${use}.`)
 }
 
-export type SetOptions = Output & { file?: string[]; name?: string; description?: string }
+export type SetOptions = Output & { file?: string[]; image?: string; name?: string; description?: string }
 
 /** One variable is set by a request of its own; everything else is replaced by one request, and so one version. */
 export async function setEnvironment(
@@ -86,19 +88,24 @@ export async function setEnvironment(
   words: readonly string[],
   options: SetOptions,
 ): Promise<undefined> {
-  const { file = [], name, description } = options
+  const { file = [], image, name, description } = options
   const changed: Variables = Object.assign({}, ...file.map(readEnvFile), ...words.map(parseAssignment))
   const names = Object.keys(changed)
-  if (names.length === 0 && name === undefined && description === undefined)
-    throw new CliError(EXIT.usage, 'Nothing to set. Use NAME=VALUE, --file, --name or --description.')
+  const hasFields = [image, name, description].some((value) => value !== undefined)
+  if (names.length === 0 && !hasFields)
+    throw new CliError(
+      EXIT.usage,
+      'Nothing to set. Use NAME=VALUE, --file, --image, --name or --description.',
+    )
   const before = await find(client, typed)
   const path = `/environments/${before.id}`
   const [only = ''] = names
-  const isSingle = names.length === 1 && name === undefined && description === undefined
+  const isSingle = names.length === 1 && !hasFields
   const { environment } = isSingle
     ? await client.request<Response>('POST', `${path}/vars`, { name: only, value: changed[only] })
     : await client.request<Response>('PATCH', path, {
         ...(names.length > 0 && { vars: { ...toVariables(before), ...changed } }),
+        ...(image !== undefined && { image: image === '' ? null : image }),
         ...(name !== undefined && { name }),
         ...(description !== undefined && { description: description === '' ? null : description }),
       })

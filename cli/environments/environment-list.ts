@@ -30,6 +30,8 @@ export const ENVIRONMENTS: List<Environment> = {
       cell: ({ updatedAt }, now) => `${formatAge(updatedAt, now)} ago`,
       isRelativeTime: true,
     },
+    // A coordinator of an older version sends no image.
+    { header: 'IMAGE', cell: ({ image }) => image ?? '-', isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
     { header: 'DESCRIPTION', cell: ({ description }) => description ?? '-', isWide: true },
   ],
@@ -82,6 +84,7 @@ export function formatEnvironment(environment: Environment, now: number): string
     ['default', isDefault ? 'yes: new boxes get it' : 'no'],
     ['version', `${latestVersionNo}, changed ${formatAge(environment.updatedAt, now)} ago`],
     ['boxes', String(boxCount)],
+    ['image', environment.image ?? 'none'],
     ['toggles', formatToggles(environment)],
   ]
   return [

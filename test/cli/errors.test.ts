@@ -127,7 +127,8 @@ t.test('words of other tools get the command to use', async (t) => {
     [['metrics', 'fig', '--since', '1h'], /Use --last/],
     [['htop', 'fig'], /box top NAME/],
     [['port', 'fig'], /box ports NAME/],
-    [['images'], /no images/],
+    [['build'], /builds no images.*box template NAME/],
+    [['pull', 'debian'], /box images pull IMAGE.*box cp/],
     [['hibernate', 'fig'], /box suspend NAME.*box stop NAME/],
     [['shutdown', 'fig'], /box stop NAME/],
     [['resume', 'fig'], /box start NAME/],
@@ -175,7 +176,7 @@ t.test('words of other tools get the command to use', async (t) => {
     [['create', '--template', 'web'], /Use --from/],
     [['up', 'fig'], /starts the coordinator\. To start a box: `\S*box start NAME`/],
     [['down', 'fig'], /To stop a box: `\S*box stop NAME`/],
-    [['create', '--image', 'debian'], /no images/],
+    [['fork', '--image', 'debian'], /Use --image with `\S*box create`/],
     [['create', '--cpus', '4'], /--tier sets the CPUs/],
     [['ls', '--debug'], /Use --verbose/],
   ]
@@ -190,7 +191,10 @@ t.test('words of other tools get the command to use', async (t) => {
   t.match(await box('exec', '-u', 'root', 'fig', 'id'), { code: 125, stderr: /user of the box/ })
   t.match(await box('exec', 'fig'), { code: 125, stderr: /missing.*\n.*For a terminal: `\S*box ssh NAME`/ })
   for (const image of [['ubuntu:24.04', 'bash'], ['debian'], ['ghcr.io/org/tool']])
-    t.match(await box('run', ...image), { code: 125, stderr: /^box: Boxwood has no images/ })
+    t.match(await box('run', ...image), {
+      code: 125,
+      stderr: /^box: For an image, use --image: `\S*box run --image debian:12 -- COMMAND`/,
+    })
   t.match(await box('run', '--rm', '-q', '--', 'x'), {
     code: 125,
     stderr: /^box: unknown option '-q'\n.*See '\S*box run --help'/s,

@@ -71,7 +71,7 @@ export function addFakeEnvironments(fake: FakeCoordinator): FakeEnvironments {
           vars: toVars(body.vars ?? {}),
           files: [],
           repos: body.repos ?? [],
-          image: null,
+          image: body.image ?? null,
           toggles: mergeToggles(NO_TOGGLES, body.toggles ?? {}),
           boxCount: 0,
           createdAt: now(),
@@ -85,8 +85,9 @@ export function addFakeEnvironments(fake: FakeCoordinator): FakeEnvironments {
       /^PATCH \/api\/v1\/environments\/([^/]+)$/,
       async (request, response, [, id = '']) => {
         const body = patchEnvironmentRequestSchema.parse(JSON.parse(await readText(request)))
-        const { name, vars } = body
+        const { name, vars, image } = body
         if (name !== undefined) find(id).name = name
+        if (image !== undefined) change(id, { image })
         if (vars !== undefined) change(id, { vars: toVars(vars) })
         sendJson(response, { environment: find(id) })
       },
