@@ -1,19 +1,17 @@
 // One box with a large tree is suspended, snapshotted, forked, restored, moved, resized and put to deep sleep in random
 // order, while the coordinator is killed. The tree must not change, and nothing of a deleted box may remain.
-import { randomUUID } from 'node:crypto'
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Box, BoxDetail, ObservedState } from '../../../shared/api/boxes.ts'
-import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { REGIONS, TIER_NAMES } from '../../../shared/tiers.ts'
 import { type CoordinatorProcess, startCoordinatorProcess } from '../coordinator-process.ts'
 import { listBoxPids } from '../find-agent-process.ts'
 import { createSeededRandom, shuffle } from '../random.ts'
 import { createTempDir } from '../temp-dir.ts'
-import { waitUntil } from '../wait-until.ts'
+import { createRepeatingClient, type RepeatingClient } from './repeating-client.ts'
 
 export type LifeOptions = {
   seed: number
@@ -26,13 +24,13 @@ export type LifeOptions = {
 type Life = {
   t: Test
   coordinator: CoordinatorProcess
+  client: RepeatingClient
   random: () => number
   box: Box
   boxIds: Set<string>
 }
 
 const TREE_SCRIPTS = new URL('../tree/', import.meta.url)
-const SETTLE_SECONDS = 120
 const DEEP_SLEEP_MS = 15 * 24 * 60 * 60 * 1000
 const NUMBER_OF_KINDS = 8
 
@@ -41,7 +39,8 @@ export async function runLifeRound(t: Test, { seed, mebibytes, randomOperations 
   const coordinator = await startCoordinatorProcess(t, { TMPDIR: temporaryDir, BOXWOOD_LOG: 'fatal' })
   const random = createSeededRandom(seed)
   const first = await coordinator.waitForFirstBox()
-  const life: Life = { t, coordinator, random, box: first, boxIds: new Set([first.id]) }
+  const client = createRepeatingClient(coordinator)
+  const life: Life = { t, coordinator, client, random, box: first, boxIds: new Set([first.id]) }
   for (const name of ['create-tree.mjs', 'print-manifest.mjs'])
     await edge(life, 'PUT', '/files', {
       path: name,
@@ -71,7 +70,7 @@ export async function runLifeRound(t: Test, { seed, mebibytes, randomOperations 
     t.strictSame(findDifferences(manifest, found), [], `operation ${number}, ${kind}: the tree is unchanged`)
   }
   t.ok(listArchiveFiles(life).length > 0, 'the check below searches the directories of the archives')
-  await removeEverything(life)
+  await client.deleteEverything()
   await coordinator.kill('SIGTERM')
   t.strictSame(findRemains(life, temporaryDir), [], 'nothing of the boxes remains')
   return { operations: order.length, killed: killed.length, boxes: life.boxIds.size }
@@ -100,7 +99,7 @@ const OPERATIONS = {
     await waitForSnapshot(life, snapshot.id)
     const { box } = await post(life, `/snapshots/${snapshot.id}/restore`, {})
     await replaceBox(life, box)
-    await request(life, 'DELETE', `/snapshots/${snapshot.id}`)
+    await life.client.request('DELETE', `/snapshots/${snapshot.id}`)
   },
   async template(life: Life) {
     const { snapshot } = await post(life, `/boxes/${life.box.id}/template`, { name: 'life' })
@@ -152,77 +151,16 @@ async function replaceBox(life: Life, box: Box): Promise<void> {
   life.box = box
   life.boxIds.add(box.id)
   await settle(life, 'running')
-  await request(life, 'DELETE', `/boxes/${previous.id}`)
+  await life.client.request('DELETE', `/boxes/${previous.id}`)
 }
 
-const readDetail = (life: Life): Promise<BoxDetail> => request(life, 'GET', `/boxes/${life.box.id}`)
+const readDetail = (life: Life): Promise<BoxDetail> => life.client.readDetail(life.box.id)
 const readBox = async (life: Life): Promise<Box> => (await readDetail(life)).box
-
-/** Waits until the box is in this state without a job. */
-async function settle(life: Life, state: ObservedState): Promise<Box> {
-  let last: unknown
-  const deadline = performance.now() + SETTLE_SECONDS * 1000
-  while (performance.now() < deadline) {
-    const { box, job, events } = await readDetail(life)
-    if (box.observedState === state && job === null) return box
-    if (box.observedState === 'provision_failed') throw new Error(`provision_failed: ${events[0]?.reason}`)
-    last = { state: box.observedState, job, events: events.slice(0, 3) }
-    await delay(50)
-  }
-  throw new Error(`the box did not become ${state}: ${JSON.stringify(last)}`)
-}
-
-async function waitForSnapshot(life: Life, id: string): Promise<void> {
-  await waitUntil(
-    `snapshot ${id} is available`,
-    async () => {
-      const { snapshots }: { snapshots: Snapshot[] } = await request(life, 'GET', '/snapshots')
-      const found = snapshots.find((snapshot) => snapshot.id === id)
-      if (found?.status === 'failed') throw new Error(`the snapshot failed: ${found.error}`)
-      return found?.status === 'available'
-    },
-    SETTLE_SECONDS * 1000,
-  )
-}
-
-/** Repeats the request while the coordinator is being restarted: with the same key, it takes effect once. */
-async function request(
-  life: Life,
-  method: string,
-  path: string,
-  body?: unknown,
-  base = '/api/v1',
-  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
-): Promise<any> {
-  const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() }
-  const deadline = performance.now() + SETTLE_SECONDS * 1000
-  for (;;) {
-    try {
-      const text = body === undefined ? undefined : JSON.stringify(body)
-      const response = await life.coordinator.send(
-        method,
-        base + path,
-        text,
-        body === undefined ? { 'idempotency-key': headers['idempotency-key'] } : headers,
-      )
-      const content = Buffer.concat(await response.toArray()).toString('utf8')
-      const status = response.statusCode ?? 0
-      if (status < 300) return JSON.parse(content)
-      // 409: the first attempt is still running, or 502 and 503: the coordinator or the agent is starting.
-      const isTemporary = [502, 503].includes(status) || content.includes('idempotency_in_progress')
-      if (!isTemporary) throw new FinalError(`${method} ${path}: ${status} ${content}`)
-    } catch (error) {
-      if (error instanceof FinalError || performance.now() > deadline) throw error
-    }
-    await delay(50)
-  }
-}
-
-class FinalError extends Error {}
-
-const post = (life: Life, path: string, body?: unknown) => request(life, 'POST', path, body)
+const settle = (life: Life, state: ObservedState): Promise<Box> => life.client.settle(life.box.id, state)
+const waitForSnapshot = (life: Life, id: string): Promise<void> => life.client.waitForSnapshot(id)
+const post = (life: Life, path: string, body?: unknown) => life.client.post(path, body)
 const edge = (life: Life, method: string, path: string, body?: unknown) =>
-  request(life, method, path, body, `/v1/box/${life.box.id}`)
+  life.client.request(method, path, body, `/v1/box/${life.box.id}`)
 
 /** Runs a script of the home directory with the Node of the agent. */
 async function runScript(life: Life, script: string): Promise<string> {
@@ -269,22 +207,6 @@ const changeDatabase = (life: Life, sql: string): Promise<void> =>
     database.exec('update schedules set due_at = 0')
     database.close()
   })
-
-async function removeEverything(life: Life): Promise<void> {
-  const { boxes }: { boxes: Box[] } = await request(life, 'GET', '/boxes?live=1')
-  for (const { id } of boxes) await request(life, 'DELETE', `/boxes/${id}`)
-  const { snapshots }: { snapshots: Snapshot[] } = await request(life, 'GET', '/snapshots?transient=1')
-  for (const { id } of snapshots) await request(life, 'DELETE', `/snapshots/${id}`)
-  await waitUntil(
-    'everything is deleted',
-    async () => {
-      const live: { boxes: Box[] } = await request(life, 'GET', '/boxes?live=1')
-      const kept: { snapshots: Snapshot[] } = await request(life, 'GET', '/snapshots?transient=1')
-      return live.boxes.length === 0 && kept.snapshots.length === 0
-    },
-    SETTLE_SECONDS * 1000,
-  )
-}
 
 function findBoxDirs({ coordinator: { dataDir } }: Life, boxId: string): string[] {
   return globSync([`boxes/*${boxId}*`, `regions/*/boxes/*${boxId}*`], { cwd: dataDir })

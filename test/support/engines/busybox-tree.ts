@@ -14,7 +14,7 @@ import { basename, dirname, join } from 'node:path'
 import { findProgram } from './find-program.ts'
 
 /** Runs as pid 1: reaps orphans, and terminates all processes on SIGPWR, with which Incus stops a container. */
-const INIT = `#!/bin/sh
+export const INIT = `#!/bin/sh
 trap 'stopping=1' PWR TERM
 mount -t tmpfs tmpfs /run
 while [ -z "$stopping" ]; do

@@ -1,7 +1,7 @@
 // The images of tests with engines, and the registry that serves them. They are built once, and cached.
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT_DIR } from '../project.ts'
 import { waitUntil } from '../wait-until.ts'
@@ -75,4 +75,11 @@ export async function startRegistry(sandbox: Sandbox, images: EngineImages) {
       registry = await start()
     },
   }
+}
+
+/** Unpacks the tar file of an image into the directory. @param files contents of /sbin/NAME that are added, as programs */
+export function unpackImage(file: string, dir: string, files: Record<string, string> = {}): void {
+  execFileSync('tar', ['--extract', `--file=${file}`, `--directory=${dir}`, '--numeric-owner', '--xattrs'])
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(dir, 'sbin', name), content, { mode: 0o755 })
 }

@@ -4,15 +4,15 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Programs that some tests need (install/test-packages.sh), and C compilers. */
+/** Programs that some tests need (install/test-packages.sh, install/test-engines.sh), and C compilers. */
 const OPTIONAL =
-  /^(bwrap|slirp4netns|mmdebstrap|ip|ssh|sshd|ssh-keygen|scp|sftp|tmux|vim|rsync|git|gh|curl|busybox|shellcheck|getfattr|setfattr|setfacl|getfacl|top|nginx|caddy|openssl|zsh|fish|pip3?|pipx|cargo|psql|postgres|initdb|createdb|chromium|google-chrome|Xvfb|openbox|x11vnc|xterm|cc|gcc|clang|c\+\+|g\+\+|tcc|docker)(-[\d.]+)?$/
+  /^(bwrap|slirp4netns|mmdebstrap|ip|ssh|sshd|ssh-keygen|scp|sftp|tmux|vim|rsync|git|gh|curl|busybox|shellcheck|getfattr|setfattr|setfacl|getfacl|top|nginx|caddy|openssl|zsh|fish|pip3?|pipx|cargo|psql|postgres|initdb|createdb|chromium|google-chrome|Xvfb|openbox|x11vnc|xterm|cc|gcc|clang|c\+\+|g\+\+|tcc|docker|dockerd|podman|runc|crun|skopeo|docker-registry|incus|newuidmap|newgidmap|dnsmasq|mkfs\.btrfs)(-[\d.]+)?$/
 
 /** The coordinator finds the programs of boxes here. */
 const SYSTEM_DIRS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 /** Directories of programs outside the PATH. */
-const HIDDEN_DIRS = ['/usr/lib/postgresql', '/usr/share/bash-completion']
+const HIDDEN_DIRS = ['/usr/lib/postgresql', '/usr/share/bash-completion', '/usr/libexec/incus']
 
 export type HiddenPrograms = {
   /** The arguments before a command that finds no optional program. */

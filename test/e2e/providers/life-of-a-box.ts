@@ -1,0 +1,248 @@
+// The whole life of a box of one provider, over HTTP: everything that works in a local box works in a box of each engine.
+// The steps share a coordinator and a box, so a failed step also fails those that follow.
+import t from 'tap'
+import { connectAttachClient } from '../../support/attach-client.ts'
+import { startCoordinatorProcess } from '../../support/coordinator-process.ts'
+import { TEST_PROVIDERS, type TestProviderName } from '../../support/engines/providers.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const CREATION_LIMIT_MS = 120_000
+/** A box has its first snapshot of processes after at most a minute. */
+const FIRST_SNAPSHOT_LIMIT_MS = 70_000
+
+/** Prints a session, and succeeds as soon as the file `go` exists. */
+const INSTALL_FAKE_CLAUDE = `
+mkdir -p ~/.local/bin
+cat >~/.local/bin/claude <<'EOF'
+#!/bin/sh
+if [ "$1" = --version ]; then echo '2.1.329 (Claude Code)'; exit 0; fi
+cat >~/prompted
+echo '{"type":"system","subtype":"init","session_id":"5e551011-0000-4000-8000-000000000001"}'
+while [ ! -e ~/go ]; do sleep 0.05; done
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+EOF
+chmod +x ~/.local/bin/claude`
+
+/** A process whose memory is read after a freeze: it prints a random value when the file appears. */
+const createMemoryCommand = (file: string): string => `
+value=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n')
+echo $value >~/${file}.value
+while [ ! -e ~/${file} ]; do sleep 0.05; done
+echo $value`
+
+/** Prints numbers from 1. It ends with the last number after the file exists. */
+const createCountCommand = (file: string): string => `
+i=0
+while [ ! -e ~/${file} ]; do i=$((i + 1)); echo $i; sleep 0.02; done
+echo end $i`
+
+export function testLifeOfABox(name: TestProviderName): void {
+  t.setTimeout(300_000)
+  t.test(`the life of a box of the provider ${name}`, async (t) => {
+    const provider = await TEST_PROVIDERS[name].start()
+    if ('skip' in provider) return void t.pass('', { skip: provider.skip })
+    t.teardown(provider.close)
+    const dataDir = createTempDir(t, 'life')
+    provider.prepareData(dataDir)
+    const coordinator = await startCoordinatorProcess(t, { ...provider.env, BOXWOOD_DATA: dataDir })
+    const { sendJson, waitForState } = coordinator
+    const ids: string[] = []
+
+    const api = (method: string, path: string, body?: unknown) => sendJson(method, `/api/v1${path}`, body)
+    const edge = (method: string, path: string, body?: unknown, box = 'life') =>
+      sendJson(method, `/v1/box/${box}${path}`, body)
+    const exec = (command: string, box = 'life') => coordinator.exec(box, command, { timeoutSeconds: 60 })
+    const startDetached = async (command: string): Promise<string> =>
+      (await edge('POST', '/exec', { command, detached: true })).processId
+    const waitForExit = (id: string) =>
+      waitUntil(`${id} has exited`, async () => {
+        const status = await edge('GET', `/exec/${id}`)
+        return status.running === false && status
+      })
+    const waitForBox = (id: string, state: string, ms?: number) =>
+      waitUntil(
+        `the box is ${state}`,
+        async () => {
+          const { box, job, events } = await api('GET', `/boxes/${id}`)
+          if (box.observedState === 'provision_failed')
+            throw new Error(`provision_failed: ${events[0]?.reason}`)
+          return box.observedState === state && job === null && box
+        },
+        ms,
+      )
+    async function waitForNewBox(response: { box?: { id: string } }) {
+      if (response.box === undefined) throw new Error(`no box was created: ${JSON.stringify(response)}`)
+      ids.push(response.box.id)
+      return waitForBox(response.box.id, 'running', CREATION_LIMIT_MS)
+    }
+
+    const request = { name: 'life', tier: 'nano', ...(provider.image !== null && { image: provider.image }) }
+    const box = await waitForNewBox(await api('POST', '/boxes', request))
+    const { id } = box
+
+    await t.test('runs commands, as root in an image', async (t) => {
+      t.equal(box.region, provider.region)
+      t.match(await exec('echo out; echo err >&2; exit 3'), { exitCode: 3, stdout: 'out\n', stderr: 'err\n' })
+      if (provider.image === null) return
+      t.equal(box.image, provider.image)
+      t.match(await exec('id -u; echo $HOME; pwd'), { stdout: '0\n/root\n/root\n' })
+      t.match(await exec('apt-get update && apt-get install -y boxwood-sample'), { exitCode: 0 })
+      t.match(await exec('boxwood-sample'), { stdout: 'installed\n' })
+    })
+
+    await t.test('transfers files', async (t) => {
+      t.match(await edge('PUT', '/files', { path: 'note', content: 'content\n' }), { ok: true })
+      t.match(await exec('cat note'), { stdout: 'content\n' })
+      const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
+      const uploaded = await coordinator.send('PUT', '/v1/box/life/upload?path=bytes', bytes, {
+        'content-length': bytes.length,
+      })
+      t.equal(uploaded.statusCode, 200)
+      uploaded.resume()
+      const downloaded = await coordinator.send('GET', '/v1/box/life/download?path=bytes')
+      t.same(Buffer.concat(await downloaded.toArray()), bytes)
+    })
+
+    await t.test('opens terminals', async (t) => {
+      const client = await connectAttachClient(
+        `${coordinator.url}/v1/box/life/terminal?cols=90&rows=20`,
+        coordinator.authHeaders(),
+      )
+      t.teardown(() => client.cut())
+      await client.waitFor('attached')
+      client.sendStdin('stty size; echo rea""dy\n')
+      await waitUntil('the terminal works', () => /20 90\r\n[\s\S]*ready\r\n/.test(client.stdout()))
+      client.sendStdin('exit 6\n')
+      t.match(await client.waitFor('exit'), { exitCode: 6 })
+    })
+
+    await t.test('runs prompts', async (t) => {
+      await api('PATCH', `/boxes/${id}`, { env: { ANTHROPIC_API_KEY: 'test' } })
+      t.match(await exec(INSTALL_FAKE_CLAUDE), { exitCode: 0 })
+      const { run } = await edge('POST', '/prompts', { provider: 'claude', prompt: 'hello' })
+      await exec('touch go')
+      await waitUntil(
+        'the run is done',
+        async () => (await edge('GET', `/prompts/${run.id}`)).run.status === 'done',
+      )
+      t.match(await exec('cat prompted'), { stdout: /hello/ })
+    })
+
+    const memory = await startDetached(createMemoryCommand('print'))
+    await waitUntil('the process runs', async () => (await exec('test -s print.value')).exitCode === 0)
+    const value = String((await exec('cat print.value')).stdout)
+    let isAlive = true
+
+    await t.test('lists processes', async (t) => {
+      const { processes, cpuCount } = await edge('GET', `/processes?processId=${memory}`)
+      t.ok(processes.length >= 1, `${processes.length} processes`)
+      t.ok(cpuCount > 0)
+    })
+
+    await t.test('suspends and wakes', async (t) => {
+      await api('POST', `/boxes/${id}/suspend`)
+      const suspended = await waitForBox(id, 'suspended')
+      t.equal(suspended.suspendedAs, provider.canFreeze ? 'frozen' : 'stopped')
+      t.match(await exec('cat note'), { stdout: 'content\n' }, 'a command wakes the box')
+      isAlive &&= provider.canFreeze
+      t.match(await edge('GET', `/exec/${memory}`), { running: isAlive })
+    })
+
+    await t.test('resizes', async (t) => {
+      t.match(await api('POST', `/boxes/${id}/resize`, { target_tier: 'micro' }), { status: 202 })
+      t.equal((await waitForBox(id, 'running')).tier, 'micro')
+      isAlive &&= provider.resizesLive
+      t.match(await edge('GET', `/exec/${memory}`), { running: isAlive })
+      if (!isAlive) return
+      await exec('touch print')
+      t.equal((await waitForExit(memory)).stdout, value, 'the process has kept its memory')
+    })
+
+    await t.test('snapshots, forks and restores', async (t) => {
+      await exec('echo before > state')
+      const { snapshot } = await api('POST', '/snapshots', { boxId: id, name: 'first' })
+      await waitUntil('the snapshot is available', async () => {
+        const { snapshots } = await api('GET', '/snapshots')
+        const found = snapshots.find((candidate: { id: string }) => candidate.id === snapshot.id)
+        if (found.status === 'failed') throw new Error(`the snapshot failed: ${found.error}`)
+        return found.status === 'available'
+      })
+      await exec('echo after > state')
+      const fork = await waitForNewBox(await api('POST', `/boxes/${id}/fork`, { name: 'fork' }))
+      const restored = await waitForNewBox(
+        await api('POST', `/snapshots/${snapshot.id}/restore`, { name: 'restored' }),
+      )
+      t.match(await exec('cat state note', 'fork'), { stdout: 'after\ncontent\n' })
+      t.match(await exec('cat state note', 'restored'), { stdout: 'before\ncontent\n' })
+      t.match(await exec('cat state'), { stdout: 'after\n' })
+      for (const copy of [fork, restored]) {
+        if (provider.image !== null) {
+          t.equal(copy.image, provider.image)
+          t.match(await exec('boxwood-sample', copy.hostname), { stdout: 'installed\n' })
+        }
+        await api('DELETE', `/boxes/${copy.id}`)
+      }
+      t.match(await api('DELETE', `/snapshots/${snapshot.id}`), { status: 202 })
+    })
+
+    await t.test('loses no output when the agent and the coordinator are killed', async (t) => {
+      const command = await startDetached(createCountCommand('stop-counting'))
+      const readLines = async () => String((await edge('GET', `/exec/${command}`)).stdout).split('\n').length
+      await waitUntil('the command prints', async () => (await readLines()) > 5)
+      // The agent is the parent of the shell.
+      t.match(await exec('kill -9 $PPID'), { ok: false, error: { code: 'box_unreachable' } })
+      const beforeRestart = await readLines()
+      await coordinator.kill('SIGKILL')
+      await coordinator.start()
+      await waitUntil('the command still prints', async () => (await readLines()) > beforeRestart)
+      await exec('touch stop-counting')
+      const { stdout, exitCode } = await waitForExit(command)
+      const lines = String(stdout).trim().split('\n')
+      const count = lines.length - 1
+      t.equal(exitCode, 0)
+      t.same(lines, [...Array.from({ length: count }, (_, i) => String(i + 1)), `end ${count}`])
+    })
+
+    const { engine } = provider
+    if (engine !== null)
+      await t.test('runs again after the engine was killed', async (t) => {
+        await engine.kill()
+        await engine.start()
+        t.match(
+          await waitUntil('a command runs', async () => {
+            const result = await exec('cat state')
+            return result.ok && result
+          }),
+          { stdout: 'after\n' },
+        )
+        await waitForBox(id, 'running')
+      })
+
+    await t.test('stops, and starts again with its files', async (t) => {
+      await api('POST', `/boxes/${id}/suspend?stop=1`)
+      const stopped = await waitForBox(id, 'suspended')
+      t.equal(stopped.suspendedAs, 'stopped')
+      t.match(await exec('cat state'), { stdout: 'after\n' })
+      if (provider.image !== null) t.match(await exec('boxwood-sample'), { stdout: 'installed\n' })
+    })
+
+    await t.test('has the processes of a past moment', async (t) => {
+      const { procs } = await waitUntil(
+        'the box has a snapshot of its processes',
+        async () => {
+          const response = await api('GET', `/boxes/${id}/procs-at?t=${new Date().toISOString()}`)
+          return response.status === 200 && response
+        },
+        FIRST_SNAPSHOT_LIMIT_MS,
+      )
+      t.ok(procs.length > 0, `${procs.length} processes`)
+    })
+
+    await t.test('leaves nothing after it is deleted', async (t) => {
+      await api('DELETE', `/boxes/${id}`)
+      for (const boxId of ids) await waitForState(boxId, 'terminated')
+      t.same(await provider.listRemains(), [])
+    })
+  })
+}
