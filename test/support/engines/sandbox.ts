@@ -4,7 +4,6 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
-  globSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -107,7 +106,8 @@ export async function startSandbox(): Promise<Sandbox> {
     async close() {
       holder.stdin.end()
       await exited
-      await removeSandbox(dir)
+      await waitUntil('the cgroups of the engine have no processes', () => removeCgroups(name))
+      await removeDirectory(dir)
     },
   }
 }
@@ -129,25 +129,34 @@ const listChildren = ({ pid }: ChildProcess): number[] => {
 async function removeLeftovers(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX))) {
     const dir = join(tmpdir(), name)
-    const [owner] = globSync(join(dir, OWNER_FILE)).map((file) => readFileSync(file, 'utf8'))
-    // Another process may be creating the directory.
-    if (owner === undefined || describeProcess(Number.parseInt(owner, 10)) === owner) continue
-    await removeSandbox(dir)
+    const owner = readOwner(dir)
+    // Another process may be creating the directory, or its owner may be in another pid namespace, as its cgroups show.
+    if (owner === '' || describeProcess(Number.parseInt(owner, 10)) === owner || !removeCgroups(name))
+      continue
+    await removeDirectory(dir)
   }
 }
 
-async function removeSandbox(dir: string): Promise<void> {
-  await waitUntil('the cgroups of the engine have no processes', () => {
-    try {
-      execFileSync(SCRIPT, ['clean', basename(dir)], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  })
-  // Deleted last: the owner of a directory that remains is known.
-  await rm(dir, { recursive: true, force: true, maxRetries: 10 })
+function readOwner(dir: string): string {
+  try {
+    return readFileSync(join(dir, OWNER_FILE), 'utf8')
+  } catch {
+    return ''
+  }
 }
+
+/** Returns false while they have processes. */
+function removeCgroups(name: string): boolean {
+  try {
+    execFileSync(SCRIPT, ['clean', name], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const removeDirectory = (dir: string): Promise<void> =>
+  rm(dir, { recursive: true, force: true, maxRetries: 10 })
 
 /** The pid and the start time, which no later process with the same pid has. undefined: there is no such process. */
 function describeProcess(pid: number): string | undefined {
