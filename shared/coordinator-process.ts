@@ -32,6 +32,8 @@ export type SuspendedBoxes = {
   stopped: string[]
   /** Their machines may still run. */
   failed: string[]
+  /** An engine runs them, which only a coordinator can use: they continue to run. */
+  left: string[]
 }
 
 /** An engine that runs on this machine, or that is configured. */

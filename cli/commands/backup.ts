@@ -18,7 +18,7 @@ export function addBackupCommand(program: Command, runLocalAction: RunLocalActio
         'does. Works while the coordinator runs. The file contains secrets. `boxwood restore FILE` restores it.',
     )
     .argument('<file>', 'the new file, a tar archive')
-    .option('--without-boxes', 'omit the files of local boxes')
+    .option('--without-boxes', 'omit the files of boxes')
     .addHelpText(
       'after',
       `

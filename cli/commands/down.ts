@@ -7,7 +7,7 @@ import type { RunLocalAction } from '../connection/session.ts'
 import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { stopCoordinator, suspendRemainingBoxes } from '../local/stop-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printStderr } from '../output/print.ts'
+import { print, printJson, printMessage, printStderr } from '../output/print.ts'
 
 export function addDownCommand(program: Command, runLocalAction: RunLocalAction): void {
   program
@@ -15,7 +15,7 @@ export function addDownCommand(program: Command, runLocalAction: RunLocalAction)
     .summary('stop the coordinator and the boxes on this machine')
     .description(
       'Stops the coordinator on this machine, also one that `npm start` has started, and suspends its boxes: files are ' +
-        'kept, processes are terminated. Also suspends boxes that run without a coordinator. Waits until everything has ' +
+        'kept, processes are terminated. Also suspends boxes that run on this machine without a coordinator. Waits until everything has ' +
         'stopped. The next start of the coordinator wakes the boxes.',
     )
     .addOption(createJsonOption())
@@ -37,11 +37,15 @@ async function down(options: JsonOption, signal: AbortSignal): Promise<undefined
     await stopCoordinator(running, signal)
   }
   // The coordinator may not have stopped all boxes, and boxes may have run without it.
-  const { suspended, stopped, failed } = await suspendRemainingBoxes(dataDir, signal)
+  const { suspended, stopped, failed, left } = await suspendRemainingBoxes(dataDir, signal)
   if (failed.length > 0)
     throw new CliError(
       EXIT.failed,
       `These boxes were not stopped: ${failed.join(', ')}. Run \`box down\` again. The next start of the coordinator wakes them.`,
+    )
+  if (left.length > 0)
+    printMessage(
+      `These boxes continue to run in their engine: ${left.join(', ')}. To stop them, start the coordinator with \`${boxCommand()} up\`, then run \`${boxCommand()} down\`.`,
     )
   const names = [...suspended, ...stopped].sort()
   if (options.json) printJson({ stopped: running !== null, boxes: names, dataDirectory: dataDir })

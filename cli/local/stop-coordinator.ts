@@ -33,7 +33,7 @@ export async function stopCoordinator(coordinator: CoordinatorRecord, signal: Ab
 
 /** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
 export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
-  if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [] }
+  if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [], left: [] }
   const child = spawn(
     process.execPath,
     [join(PROJECT_DIR, `coordinator/server/suspend-boxes${SOURCE_EXTENSION}`)],

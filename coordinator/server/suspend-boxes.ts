@@ -19,7 +19,15 @@ try {
   try {
     const providers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
     const result = await suspendLocalBoxes(
-      { db, clock: systemClock, log, providers, tunnels: null, machineLimit: pLimit(MAX_CONCURRENT_STOPS) },
+      {
+        db,
+        clock: systemClock,
+        log,
+        providers,
+        canStop: ({ provider }) => provider === 'local',
+        tunnels: null,
+        machineLimit: pLimit(MAX_CONCURRENT_STOPS),
+      },
       'the box was stopped without a coordinator',
     )
     process.stdout.write(`${JSON.stringify(result)}\n`)

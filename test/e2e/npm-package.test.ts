@@ -84,7 +84,7 @@ t.test('box and boxwood work as npm installs them', async (t) => {
 
   await box('exec', name, '--', 'sh', '-c', 'echo kept >file')
   const file = join(home, 'boxwood.tar')
-  t.match(await boxwood('backup', file), /^Wrote .*boxwood\.tar .* the files of 1 local box\./)
+  t.match(await boxwood('backup', file), /^Wrote .*boxwood\.tar .* the files of 1 box\./)
   t.match(await box('upgrade'), /^Boxwood runs in the background at /)
   t.match(await box('backup', '--without-boxes', join(home, 'second.tar')), /^Wrote .*second\.tar /)
   t.match(await box('down'), 'are stopped')

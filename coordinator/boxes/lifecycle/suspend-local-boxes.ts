@@ -1,4 +1,4 @@
-// Suspends the local boxes when the coordinator is stopped with Ctrl-C or `box down`. The next start wakes them. Boxes are
+// Suspends the boxes when the coordinator is stopped with Ctrl-C or `box down`. The next start wakes them. Boxes are
 // stopped, never frozen: nothing of them runs on.
 
 import type { LimitFunction } from 'p-limit'
@@ -11,6 +11,7 @@ import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { withTimeout } from '../../base/timeout.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
+import type { BoxRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Provider } from '../../providers/provider.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
@@ -23,6 +24,8 @@ export type SuspendLocalBoxesOptions = {
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
   providers: { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
+  /** Whether the providers can stop the box. Default: they can stop every box. */
+  canStop?(box: BoxRow): boolean
   /** null: no coordinator runs, so the final reports stay on the boxes until the next start. */
   tunnels: Pick<Tunnels, 'current' | 'wait' | 'flushReports'> | null
   /** Limits concurrent provider calls. */
@@ -53,17 +56,18 @@ export async function suspendLocalBoxes(
   options: SuspendLocalBoxesOptions,
   reason: string,
 ): Promise<SuspendedBoxes> {
-  const { db, log, providers, tunnels, machineLimit, stopTimeoutMs = 30_000 } = options
+  const { db, log, providers, tunnels, machineLimit, stopTimeoutMs = 30_000, canStop = () => true } = options
   const boxes = (
     await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES, 'suspended'])
   )
     // An enrolled machine is not local.
     .filter(({ kind }) => kind === 'managed')
     .filter((box) => box.observed_state !== 'suspended' || box.suspended_as === 'frozen')
-  const result: SuspendedBoxes = { suspended: [], stopped: [], failed: [] }
+  const result: SuspendedBoxes = { suspended: [], stopped: [], failed: [], left: [] }
   await Promise.all(
     boxes.map((box) =>
       machineLimit(async () => {
+        if (!canStop(box)) return void result.left.push(box.hostname)
         const isSuspendable = SUSPENDABLE_STATES.includes(box.observed_state)
         try {
           if (isSuspendable) await recordObservedState(options, box.id, 'suspending', reason)

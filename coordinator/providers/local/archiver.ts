@@ -8,7 +8,7 @@ import { createMachines, type MachinesOptions } from './machines.ts'
 import { getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS } from './restore-machine.ts'
 
-export type Archiver = Pick<Provider, 'capture' | 'removeArchive' | 'close'> &
+export type Archiver = Pick<Provider, 'name' | 'capture' | 'removeArchive' | 'close'> &
   Required<Pick<Provider, 'holdArchives'>>
 
 export async function createArchiver({
@@ -21,6 +21,7 @@ export async function createArchiver({
   const machines = createMachines({ dataDir, boxesDir, log, cgroups: await probeCgroups() })
   const archives = createArchives({ dir: getArchivesDir(regionDir), log })
   return {
+    name: 'local',
     async capture(boxId, archive, contents, signal) {
       const machine = await machines.load(boxId)
       if (machine === null) throw new Error('The machine of the box does not exist.')

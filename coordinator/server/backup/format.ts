@@ -21,11 +21,18 @@ export const backupDescription = z.object({
   /** The migrations of the database, in order. */
   migrations: z.array(z.string()).min(1),
   boxes: z.object({
-    /** Local boxes whose files are in the backup. */
+    /** Boxes whose files are in the backup. */
     included: z.int().nonnegative(),
-    /** Local boxes whose files are not in the backup. */
+    /** Boxes whose files are not in the backup. */
     omitted: z.int().nonnegative(),
   }),
+  archives: z
+    .object({
+      /** Snapshots, and boxes in deep sleep, whose files are not in the backup. */
+      omitted: z.int().nonnegative(),
+    })
+    // Earlier versions knew only archives on the coordinator's machine.
+    .default({ omitted: 0 }),
 })
 export type BackupDescription = z.infer<typeof backupDescription>
 

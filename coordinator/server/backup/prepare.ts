@@ -21,8 +21,8 @@ import type { ArchiveHold, Provider } from '../../providers/provider.ts'
 import { type BackupDescription, DATABASE_ENTRY, FORMAT_VERSION, KEY_FILES } from './format.ts'
 import type { BackupFile } from './pack.ts'
 import {
+  type BackedUpBox,
   findSleepArchive,
-  type LocalBox,
   listArchives,
   listBoxesWithFiles,
   restartCreations,
@@ -30,7 +30,7 @@ import {
 } from './store.ts'
 
 /** The part of a provider that backups use. */
-export type BackupProvider = Pick<Provider, 'capture' | 'removeArchive' | 'holdArchives'>
+export type BackupProvider = Pick<Provider, 'name' | 'capture' | 'removeArchive' | 'holdArchives'>
 
 export type BackupSource = {
   db: Db
@@ -58,7 +58,10 @@ const MAX_CONCURRENT_CAPTURES = 2
 /** A box may be started or stopped while its files are read. */
 const MAX_CAPTURE_ATTEMPTS = 3
 
-/** @param includeBoxes the files of local boxes. Running boxes are paused while their files are read. */
+/**
+ * The archives that a provider stores elsewhere than on this machine are not in a backup, nor are the files of its boxes.
+ * @param includeBoxes the files of boxes. Running boxes are paused while their files are read.
+ */
 export async function prepareBackup(
   source: BackupSource,
   { includeBoxes, signal }: { includeBoxes: boolean; signal: AbortSignal },
@@ -98,17 +101,20 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, signal 
   if (problem !== null)
     throw new StartError(`The database is damaged: ${problem}. Restore it from an earlier backup.`)
   const boxes = await listBoxesWithFiles(copy)
-  if (includeBoxes) await captureBoxes(source, { dir, copy, boxes, signal })
+  const included = includeBoxes ? boxes.filter((box) => storesHere(source, box)) : []
+  await captureBoxes(source, { dir, copy, boxes: included, signal })
   await restartCreations(copy)
   const filesFile = join(dir, 'files')
-  const lines = formatLines(listFiles(source, { dir, copy, signal }))
+  const archives = { omitted: 0 }
+  const lines = formatLines(listFiles(source, { dir, copy, signal, archives }))
   await pipeline(Readable.from(lines), createWriteStream(filesFile, { mode: 0o600 }))
   const description: BackupDescription = {
     format: FORMAT_VERSION,
     version: COORDINATOR_VERSION,
     createdAt: new Date(source.clock.now()).toISOString(),
     migrations: await listExecutedMigrations(copy),
-    boxes: includeBoxes ? { included: boxes.length, omitted: 0 } : { included: 0, omitted: boxes.length },
+    boxes: { included: included.length, omitted: boxes.length - included.length },
+    archives,
   }
   return { description, filesFile }
 }
@@ -116,7 +122,7 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, signal 
 /** Archives the files of the boxes, as for deep sleep. In the copy of the database, the boxes are in deep sleep. */
 async function captureBoxes(
   source: BackupSource,
-  { dir, copy, boxes, signal }: Omit<Work, 'includeBoxes'> & { boxes: readonly LocalBox[] },
+  { dir, copy, boxes, signal }: Omit<Work, 'includeBoxes'> & { boxes: readonly BackedUpBox[] },
 ): Promise<void> {
   const limit = pLimit(MAX_CONCURRENT_CAPTURES)
   const capturesFile = join(dir, CAPTURES_FILE)
@@ -136,7 +142,13 @@ async function captureBoxes(
   )
 }
 
-async function captureBox(source: BackupSource, box: LocalBox, archiveId: string, signal: AbortSignal) {
+/** Whether the provider of the box stores archives on this machine. */
+function storesHere({ providers }: BackupSource, box: BackedUpBox): boolean {
+  const provider = providers.inRegion(box.region)
+  return provider.name === box.provider && provider.holdArchives !== undefined
+}
+
+async function captureBox(source: BackupSource, box: BackedUpBox, archiveId: string, signal: AbortSignal) {
   const { id, region, workspaceId, hostname } = box
   for (let attempt = 1; ; attempt++) {
     try {
@@ -160,7 +172,7 @@ async function captureBox(source: BackupSource, box: LocalBox, archiveId: string
 
 async function* listFiles(
   { dataDir, hasMountedKeys, providers, log }: BackupSource,
-  { dir, copy, signal }: Omit<Work, 'includeBoxes'>,
+  { dir, copy, signal, archives }: Omit<Work, 'includeBoxes'> & { archives: { omitted: number } },
 ): AsyncGenerator<BackupFile> {
   yield { name: DATABASE_ENTRY, path: join(dir, DATABASE_ENTRY) }
   for (const name of KEY_FILES) {
@@ -172,11 +184,15 @@ async function* listFiles(
   for (const { region, ...key } of await listArchives(copy)) {
     signal.throwIfAborted()
     const store = await findStore(providers.inRegion(region), stores)
-    if (store === null) continue
+    if (store === null) {
+      archives.omitted++
+      continue
+    }
     try {
       for (const file of listArchiveFiles(store, key, listed))
         yield { name: join(relative(dataDir, store), file.name), path: file.path }
     } catch (err) {
+      archives.omitted++
       log.warn({ err, archiveId: key.archiveId }, 'an archive is damaged; the backup does not contain it')
     }
   }

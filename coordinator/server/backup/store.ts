@@ -3,7 +3,14 @@ import type { Region } from '../../../shared/tiers.ts'
 import type { Db } from '../../db/open.ts'
 
 export type StoredArchive = { region: Region; workspaceId: string; archiveId: string }
-export type LocalBox = { id: string; hostname: string; workspaceId: string; region: Region }
+/** A box with a machine. `provider` is the name of its provider. */
+export type BackedUpBox = {
+  id: string
+  hostname: string
+  workspaceId: string
+  region: Region
+  provider: string
+}
 
 /** Lists the archives that a restored coordinator needs: those of snapshots, and those of boxes without a machine. */
 export async function listArchives(copy: Db): Promise<StoredArchive[]> {
@@ -27,10 +34,10 @@ export async function listArchives(copy: Db): Promise<StoredArchive[]> {
 }
 
 /** The boxes with files in a machine of a provider. */
-export const listBoxesWithFiles = (db: Db): Promise<LocalBox[]> =>
+export const listBoxesWithFiles = (db: Db): Promise<BackedUpBox[]> =>
   db
     .selectFrom('boxes')
-    .select(['id', 'hostname', 'workspace_id as workspaceId', 'region'])
+    .select(['id', 'hostname', 'workspace_id as workspaceId', 'region', 'provider'])
     // An enrolled machine keeps its files.
     .where('kind', '=', 'managed')
     .where('terminated_at', 'is', null)

@@ -9,28 +9,34 @@ export function addBackupCommand(program: Command, signal: AbortSignal): void {
     .command('backup <file>')
     .summary('write a backup to a file')
     .description(
-      'Writes the database, the keys, the snapshots and the files of local boxes to FILE, a tar archive with checksums. ' +
+      'Writes the database, the keys, the snapshots and the files of the boxes on this machine to FILE, a tar archive with checksums. ' +
         'Works while the coordinator runs. The backup has every change that the coordinator acknowledged before this ' +
         'command started. FILE contains secrets and has mode 0600.',
     )
     .option(
       '--without-boxes',
-      'omit the files of local boxes; running boxes are otherwise paused while they are read',
+      'omit the files of boxes; running boxes are otherwise paused while they are read',
     )
     .action(async (file: string, { withoutBoxes = false }: { withoutBoxes?: boolean }) => {
       const written = await writeBackup(readConfig(), file, { includeBoxes: !withoutBoxes, signal })
-      const { included, omitted } = written.description.boxes
+      const { boxes, archives } = written.description
+      const content = withoutBoxes
+        ? `the rows but not the files of ${formatCount(boxes.omitted)}`
+        : `the files of ${formatCount(boxes.included)}`
+      const omitted = withoutBoxes ? archives.omitted : boxes.omitted + archives.omitted
       process.stdout.write(
-        `Wrote ${written.file} (${formatBytes(written.bytes)}), with ${
-          omitted === 0
-            ? `the files of ${formatCount(included)}`
-            : `the rows but not the files of ${formatCount(omitted)}`
-        }. Restore it with \`${formatBoxwoodName()} restore FILE\`.\n`,
+        `Wrote ${written.file} (${formatBytes(written.bytes)}), with ${content}. ${describeOmitted(omitted)}Restore it with \`${formatBoxwoodName()} restore FILE\`.\n`,
       )
     })
 }
 
-const formatCount = (count: number): string => `${count} local ${count === 1 ? 'box' : 'boxes'}`
+/** Boxes that run in an engine, and archives that the engine stores or that are damaged. */
+const describeOmitted = (count: number): string =>
+  count === 0
+    ? ''
+    : `It does not have the files of ${count} other ${count === 1 ? 'box or snapshot' : 'boxes and snapshots'}: their engine stores them, or they are damaged (see the log). Keep the engine. `
+
+const formatCount = (count: number): string => `${count} ${count === 1 ? 'box' : 'boxes'}`
 
 const formatBytes = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`

@@ -26,7 +26,7 @@ export function addRestoreCommand(program: Command, signal: AbortSignal): void {
         `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`${formatBoxCommand(config.dataDir)} up\`.\n${
           boxes.omitted === 0
             ? ''
-            : 'The backup has no files of local boxes: boxes without a snapshot can only be deleted.\n'
+            : `The backup does not have the files of ${boxes.omitted} ${boxes.omitted === 1 ? 'box' : 'boxes'}. A box whose engine still has it continues there; another one without a snapshot can only be deleted.\n`
         }`,
       )
     })

@@ -1,5 +1,8 @@
 // Stopping the coordinator, with its boxes (Ctrl-C) and without them.
+import pLimit from 'p-limit'
 import t from 'tap'
+import { suspendLocalBoxes } from '../../../../coordinator/boxes/lifecycle/suspend-local-boxes.ts'
+import { systemClock } from '../../../../shared/clock.ts'
 import { sqliteForTest } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
@@ -22,6 +25,7 @@ t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
     suspended: ['running'],
     stopped: ['starting'],
     failed: [],
+    left: [],
   })
   t.same(
     [...infra.machines.values()].map((machine) => machine.state),
@@ -52,7 +56,12 @@ t.test('the next start completes a failed suspend of a box, and wakes the box', 
   const { id, hostname } = await boxes.create(owner, {})
   await waitForState(id, 'running')
   infra.before.stop = createFailingFault(1)
-  t.same(await coordinator.suspendLocalBoxes('stopped'), { suspended: [], stopped: [], failed: [hostname] })
+  t.same(await coordinator.suspendLocalBoxes('stopped'), {
+    suspended: [],
+    stopped: [],
+    failed: [hostname],
+    left: [],
+  })
   t.match(await getDetail(id), { box: { observedState: 'suspending' } })
   await startLifecycle()
   await waitForState(id, 'running')
@@ -92,9 +101,31 @@ t.test('Ctrl-C ends when a machine does not stop, and while a step does not retu
     suspended: ['healthy'],
     stopped: ['deleted'],
     failed: ['stuck'],
+    left: [],
   })
   t.match(await getDetail(stuck.id), { box: { observedState: 'suspending' } })
   infra.before.stop = () => undefined
   await startLifecycle()
   await waitForState(stuck.id, 'running')
+})
+
+t.test('a box that only a coordinator can stop continues to run, and is named', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { db, infra, owner, boxes, startLifecycle, waitForState, getDetail } = lifecycle
+  await startLifecycle()
+  const { id, hostname } = await boxes.create(owner, {})
+  await waitForState(id, 'running')
+  const options = {
+    db,
+    clock: systemClock,
+    log: { warn: () => undefined, error: () => undefined },
+    providers: { inRegion: () => infra.provider },
+    canStop: ({ provider }: { provider: string }) => provider === 'local',
+    tunnels: null,
+    machineLimit: pLimit(1),
+  }
+  const result = await suspendLocalBoxes(options, 'stopped')
+  t.same(result, { suspended: [], stopped: [], failed: [], left: [hostname] })
+  t.match(await getDetail(id), { box: { observedState: 'running' } })
+  t.equal(infra.machines.get(id)?.state, 'running')
 })

@@ -281,6 +281,7 @@ t.test('Ctrl-C stops a frozen box too, and the next start does not wake it', asy
     suspended: [],
     stopped: [hostname],
     failed: [],
+    left: [],
   })
   t.equal(box.machineState(), 'stopped')
   await box.restart()
