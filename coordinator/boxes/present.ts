@@ -53,6 +53,7 @@ export const presentEvent = (row: Selectable<BoxEventRow>): BoxEvent => ({
   fromState: row.from_state,
   toState: row.to_state,
   reason: row.reason,
+  code: row.error_code,
   actor: row.actor,
   at: toTimestamp(row.at),
 })

@@ -181,7 +181,7 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'write'),
       summary: 'Move a box to another region',
       description:
-        'Stops the box, copies its files, and starts it in the region if it was running. desiredRegion is set until then. When the move fails, the box continues in its region. Rejected while the box is between two states, and for the second move of a box or the fourth in the workspace within 24 hours. No effect on a box in this region.',
+        'Stops the box, copies its files, and starts it in the region if it was running. desiredRegion is set until then. When the move fails, the box continues in its region. Rejected while the box is between two states, where the provider of the region cannot keep the files of the box (a box with an image moves to a region with images only, one without to one without), and for the second move of a box or the fourth in the workspace within 24 hours. No effect on a box in this region.',
       request: { params: boxId, body: moveRequestSchema },
       fieldErrorCodes: MOVE_ERROR_CODES,
       idempotent: true,

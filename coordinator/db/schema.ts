@@ -239,6 +239,8 @@ export type BoxEventRow = {
   from_state: ObservedState | null
   to_state: ObservedState
   reason: string
+  /** An error code of the API: why the box could not be created. */
+  error_code: Generated<string | null>
   actor: string
   at: number
 }

@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-const FILE = 'deployment-id'
+export const DEPLOYMENT_ID_FILE = 'deployment-id'
 
 /** Creates the id when it is missing. */
 export async function readDeploymentId(dataDir: string): Promise<string> {
-  const path = join(dataDir, FILE)
+  const path = join(dataDir, DEPLOYMENT_ID_FILE)
   const existing = await readId(path)
   if (existing !== null) return existing
   const tempPath = `${path}.${process.pid}`

@@ -115,6 +115,10 @@ export const boxEventSchema = z
     fromState: z.enum(OBSERVED_STATES).nullable(),
     toState: z.enum(OBSERVED_STATES),
     reason: z.string(),
+    code: z.string().nullable().meta({
+      description:
+        'of a box that could not be created because of its image: an error code, such as image_not_found. Otherwise null',
+    }),
     actor: z.string().meta({ description: 'user:<id>, key:<id> or system' }),
     at: timestampSchema,
   })

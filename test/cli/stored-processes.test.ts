@@ -174,6 +174,7 @@ const createEvent = (toState: BoxEvent['toState'], at: string, reason: string): 
   fromState: null,
   toState,
   reason,
+  code: null,
   actor: 'system',
   at,
 })

@@ -2,6 +2,7 @@
 
 import type { Updateable } from 'kysely'
 import type { ObservedState, SuspendedAs } from '../../../shared/api/boxes.ts'
+import type { ErrorCode } from '../../../shared/errors.ts'
 import { newBoxToken } from '../../../shared/ids.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
@@ -239,6 +240,8 @@ async function startNextJob(trx: Trx, box: BoxRow, actor: string, now: number): 
 export type Failure = {
   message: string
   permanent: boolean
+  /** For clients; null: the failure has no code. */
+  code?: ErrorCode | null
   /** Returns when to retry after `failedAttempts` failures, in milliseconds since the epoch. */
   retryAt(failedAttempts: number): number
 }
@@ -270,7 +273,7 @@ export function failStep(
     if (job.op !== op || job.step !== step) return
     if (isFinalAttempt(claim, failure.permanent)) {
       const fail = op === 'move' ? failMove : op === 'sleep' ? failSleep : failCreate
-      return startNextJob(trx, await fail(trx, box, job, failure.message, now), job.actor, now)
+      return startNextJob(trx, await fail(trx, box, job, failure, now), job.actor, now)
     }
     await updateJob(trx, boxId, {
       step: findStage(op, step).retryFrom ?? step,
@@ -285,11 +288,22 @@ export function failStep(
 
 const withoutFinalPeriod = (text: string): string => text.replace(/\.$/, '')
 
-const failCreate = (trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> =>
-  setObservedState(trx, box, 'provision_failed', message, job.actor, now)
+const failCreate = (
+  trx: Trx,
+  box: BoxRow,
+  job: JobRow,
+  { message, code = null }: Failure,
+  now: number,
+): Promise<BoxRow> => setObservedState(trx, box, 'provision_failed', message, job.actor, now, code)
 
 /** The box stays suspended. The archive is incomplete. */
-async function failSleep(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+async function failSleep(
+  trx: Trx,
+  box: BoxRow,
+  job: JobRow,
+  { message }: Failure,
+  now: number,
+): Promise<BoxRow> {
   const { region, archive_id: archiveId } = box
   const reason = `packing the box into an archive failed: ${withoutFinalPeriod(message)}; the box stays suspended`
   // A frozen box was stopped before.
@@ -299,7 +313,13 @@ async function failSleep(trx: Trx, box: BoxRow, job: JobRow, message: string, no
   return updateBox(trx, box.id, { archive_id: null, leftovers })
 }
 
-async function failMove(trx: Trx, box: BoxRow, job: JobRow, message: string, now: number): Promise<BoxRow> {
+async function failMove(
+  trx: Trx,
+  box: BoxRow,
+  job: JobRow,
+  { message }: Failure,
+  now: number,
+): Promise<BoxRow> {
   const move = parseMoveParams(job)
   if (box.desired_region === null) {
     const reason = `the box was moved to ${box.region}, and could not be started: ${withoutFinalPeriod(message)}`

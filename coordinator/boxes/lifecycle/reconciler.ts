@@ -11,7 +11,7 @@ import type { Db } from '../../db/open.ts'
 import { getStepRetryDelay } from '../../jobs/backoff.ts'
 import { createJobRunner, INTERRUPTED } from '../../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../../jobs/leases.ts'
-import { PermanentProviderError } from '../../providers/provider.ts'
+import { ImageError, PermanentProviderError } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listLiveBoxNames, listUnreconciledBoxIds } from '../store/box-lists.ts'
 import { resetConnectSteps } from '../store/jobs.ts'
@@ -182,7 +182,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     }
     const now = clock.now()
     const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
-    await failStep(db, claim, { message, permanent, retryAt }, { owner, now })
+    const code = err instanceof ImageError ? err.code : null
+    await failStep(db, claim, { message, permanent, code, retryAt }, { owner, now })
   }
 
   async function start(): Promise<void> {

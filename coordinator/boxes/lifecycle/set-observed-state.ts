@@ -1,5 +1,6 @@
 // The only writer of observed states: checks the transition and records its event.
 import type { ObservedState, SuspendedAs } from '../../../shared/api/boxes.ts'
+import type { ErrorCode } from '../../../shared/errors.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { markCommandsLost } from '../../history/commands/mark-lost.ts'
@@ -25,8 +26,9 @@ export async function setObservedState(
   reason: string,
   actor: string,
   now: number,
+  errorCode: ErrorCode | null = null,
 ): Promise<BoxRow> {
-  const updatedBox = await writeObservedState(trx, box, to, reason, actor, now)
+  const updatedBox = await writeObservedState(trx, box, to, reason, actor, now, errorCode)
   if (updatedBox !== box) await updateSchedules(trx, updatedBox, now)
   return updatedBox
 }
@@ -38,6 +40,7 @@ async function writeObservedState(
   reason: string,
   actor: string,
   now: number,
+  errorCode: ErrorCode | null,
 ): Promise<BoxRow> {
   const from = box.observed_state
   if (from === to) return box
@@ -45,7 +48,7 @@ async function writeObservedState(
     throw new Error(`Illegal box state transition: ${from} to ${to}.`)
   const suspendedAs = box.suspended_as ?? 'stopped'
   const event = to === 'suspended' ? `${reason}; ${EFFECT_ON_PROCESSES[suspendedAs]}` : reason
-  await recordStateChange(trx, box.id, { from, to, reason: event, actor, at: now })
+  await recordStateChange(trx, box.id, { from, to, reason: event, errorCode, actor, at: now })
   // The box has the files of its snapshot, or will never have them.
   if (to !== 'provisioning') await releaseSource(trx, box, now)
   const changes = { observed_state: to, state_since: now, updated_at: now }

@@ -1,6 +1,7 @@
 // Reads and writes the state events of boxes.
 import type { Selectable } from 'kysely'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
+import type { ErrorCode } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxEventRow } from '../../db/schema.ts'
@@ -20,6 +21,7 @@ export type StateChange = {
   from: ObservedState | null
   to: ObservedState
   reason: string
+  errorCode?: ErrorCode | null
   /** user:<id>, key:<id> or system. */
   actor: string
   /** Milliseconds since the epoch. */
@@ -28,10 +30,10 @@ export type StateChange = {
 
 /** Inserts the state event and deletes the box's oldest events beyond LIMITS.boxEvents. */
 export async function recordStateChange(trx: Trx, boxId: string, change: StateChange): Promise<void> {
-  const { from, to, reason, actor, at } = change
+  const { from, to, reason, errorCode = null, actor, at } = change
   await trx
     .insertInto('box_events')
-    .values({ box_id: boxId, from_state: from, to_state: to, reason, actor, at })
+    .values({ box_id: boxId, from_state: from, to_state: to, reason, error_code: errorCode, actor, at })
     .execute()
   const oldestKeptSeq = trx
     .selectFrom('box_events')

@@ -10,6 +10,10 @@ export const getRegionDir = (dataDir: string, region: Region): string =>
 
 export const getBoxesDir = (regionDir: string): string => join(regionDir, 'boxes')
 
+/** The archive store of the regions of an engine. @param provider the name of the provider */
+export const getEngineArchivesDir = (dataDir: string, provider: string): string =>
+  join(dataDir, provider, 'archives')
+
 export const getArchivesDir = (regionDir: string): string => join(regionDir, 'archives')
 
 /** The regions that have had boxes on this machine. */

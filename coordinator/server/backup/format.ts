@@ -1,7 +1,9 @@
 // The form of a backup: a tar archive. The first entry describes the backup, the last one has the SHA-256 of all others.
 import { z } from 'zod'
 import { REGIONS } from '../../../shared/tiers.ts'
+import { PROVIDER_KINDS } from '../../base/config.ts'
 import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
+import { DEPLOYMENT_ID_FILE } from '../../providers/deployment-id.ts'
 
 /** The first entry. */
 export const DESCRIPTION_ENTRY = 'backup.json'
@@ -9,7 +11,7 @@ export const DESCRIPTION_ENTRY = 'backup.json'
 export const CHECKSUMS_ENTRY = 'SHA256SUMS'
 export const DATABASE_ENTRY = 'boxwood.db'
 /** Files of the data directory that a backup contains if they exist. */
-export const KEY_FILES = ['owner.key', 'agent-signing-key.pem', MASTER_KEYS_FILE] as const
+export const KEY_FILES = ['owner.key', 'agent-signing-key.pem', MASTER_KEYS_FILE, DEPLOYMENT_ID_FILE] as const
 
 export const FORMAT_VERSION = 1
 
@@ -36,10 +38,11 @@ export const backupDescription = z.object({
 })
 export type BackupDescription = z.infer<typeof backupDescription>
 
-const REGION_DIR = `(?:regions/(?:${REGIONS.join('|')})/)?`
+/** The directory of a region, or of an engine. */
+const STORE_PARENT = `(?:regions/(?:${REGIONS.join('|')})/|(?:${PROVIDER_KINDS.join('|')})/)?`
 const FILE_PATTERN = new RegExp(
   `^(?:${[DATABASE_ENTRY, ...KEY_FILES].join('|').replaceAll('.', '\\.')}|` +
-    `${REGION_DIR}archives/\\w{1,64}/(?:archives/\\w{1,64}/(?:manifest\\.json|chunks)|chunks/[0-9a-f]{2}/[0-9a-f]{64}))$`,
+    `${STORE_PARENT}archives/\\w{1,64}/(?:archives/\\w{1,64}/(?:manifest\\.json|chunks)|chunks/[0-9a-f]{2}/[0-9a-f]{64}))$`,
 )
 
 /** Whether a restore may write the entry: a file of the data directory. */

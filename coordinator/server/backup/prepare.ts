@@ -17,6 +17,7 @@ import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { checkIntegrity, copyDatabase, listExecutedMigrations, openCopy } from '../../db/copy-database.ts'
 import type { Db } from '../../db/open.ts'
 import { listArchiveFiles } from '../../providers/local/archives/list-archive-files.ts'
+import { getEngineArchivesDir } from '../../providers/local/region-directories.ts'
 import type { ArchiveHold, Provider } from '../../providers/provider.ts'
 import { type BackupDescription, DATABASE_ENTRY, FORMAT_VERSION, KEY_FILES } from './format.ts'
 import type { BackupFile } from './pack.ts'
@@ -181,9 +182,11 @@ async function* listFiles(
   }
   const listed = new Set<string>()
   const stores = new Map<BackupProvider, string | null>()
-  for (const { region, ...key } of await listArchives(copy)) {
+  for (const { region, provider: name, ...key } of await listArchives(copy)) {
     signal.throwIfAborted()
-    const store = await findStore(providers.inRegion(region), stores)
+    const provider = providers.inRegion(region)
+    // Without a coordinator, the providers of engines are not open.
+    const store = provider.name === name ? await findStore(provider, stores) : findEngineStore(dataDir, name)
     if (store === null) {
       archives.omitted++
       continue
@@ -210,6 +213,11 @@ async function findStore(
   const store = hold?.dir ?? null
   stores.set(provider, store)
   return store
+}
+
+function findEngineStore(dataDir: string, provider: string): string | null {
+  const store = getEngineArchivesDir(dataDir, provider)
+  return existsSync(store) ? store : null
 }
 
 async function* formatLines(files: AsyncIterable<BackupFile>): AsyncGenerator<string> {

@@ -2,7 +2,7 @@
 import type { Region } from '../../../shared/tiers.ts'
 import type { Db } from '../../db/open.ts'
 
-export type StoredArchive = { region: Region; workspaceId: string; archiveId: string }
+export type StoredArchive = { region: Region; provider: string; workspaceId: string; archiveId: string }
 /** A box with a machine. `provider` is the name of its provider. */
 export type BackedUpBox = {
   id: string
@@ -16,13 +16,13 @@ export type BackedUpBox = {
 export async function listArchives(copy: Db): Promise<StoredArchive[]> {
   const snapshots = await copy
     .selectFrom('snapshots')
-    .select(['region', 'workspace_id as workspaceId', 'id as archiveId'])
+    .select(['region', 'provider', 'workspace_id as workspaceId', 'id as archiveId'])
     .where('status', '=', 'available')
     .orderBy('id')
     .execute()
   const boxes = await copy
     .selectFrom('boxes')
-    .select(['region', 'workspace_id as workspaceId', 'archive_id as archiveId'])
+    .select(['region', 'provider', 'workspace_id as workspaceId', 'archive_id as archiveId'])
     .where('terminated_at', 'is', null)
     .where('observed_state', '=', 'deep_sleep')
     .orderBy('id')

@@ -115,7 +115,11 @@ t.test('an unknown image ends the creation of the box with its message', async (
   const { json } = await create({ image: 'missing' })
   await waitForState(json.box.id, 'provision_failed')
   const { json: detail } = await api('GET', `/boxes/${json.box.id}`)
-  t.equal(detail.events[0].reason, 'There is no image docker.io/library/missing:latest.')
+  t.match(detail.events[0], {
+    toState: 'provision_failed',
+    reason: 'There is no image docker.io/library/missing:latest.',
+    code: 'image_not_found',
+  })
 })
 
 t.test('an environment has an image for new boxes', async (t) => {
