@@ -150,6 +150,7 @@ const NEW_SNAPSHOT = {
   sourceBoxHostname: 'fig',
   tier: 'lite',
   region: 'us-west-2',
+  image: null,
   sizeGb: 1.5,
   pausedMs: null,
   error: null,

@@ -36,7 +36,7 @@ t.test('-q without rows prints nothing, so that a script gets no names', async (
 
 t.test('-o wide adds columns, --no-header omits the header', async (t) => {
   const [header, row] = (await box('ls', '-o', 'wide')).stdout.split('\n')
-  t.match(header, /^NAME +STATE +TIER +ISOLATION +AGE +NETWORK +REGION +LIMITS +CREATED +ID$/)
+  t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +CREATED +ID$/)
   t.match(row, new RegExp(`^web-2 +suspended .* own +us-west-2 +- +2030-01-01T00:00:00.000Z +${web2.id}$`))
   t.match((await box('ls', '--no-header')).stdout, /^web-2 .*\nweb-1 .*\nfig .*\n$/)
 })
