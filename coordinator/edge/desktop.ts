@@ -183,7 +183,7 @@ function describeStatus({ programs, ...status }: AgentDesktopStatus, box: BoxRow
       desktop: formatInstallCommand(programs, 'desktop'),
       browser: formatInstallCommand(programs, 'browser'),
     },
-    installOn: box.kind === 'machine' ? 'box' : 'coordinator',
+    installOn: box.kind === 'machine' || box.image !== null ? 'box' : 'coordinator',
   }
 }
 
