@@ -125,7 +125,7 @@ export interface Provider {
   /** The version with which machines start their agents. Absent: unknown. */
   readonly agentVersion?: string
   /** The machine on which all boxes run. Absent: each box has a machine of its tier's size. */
-  readonly capacity?: Capacity
+  readonly capacity?: Capacity | undefined
   /** Absent: each machine has a disk of its tier's size. */
   readonly sharedDisk?: SharedDisk
   /** The isolation between boxes, for the startup banner. */

@@ -1,6 +1,7 @@
 // The files of the agent directory in containers: the current build of the agent, its Node and the links to both.
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
+import { Readable } from 'node:stream'
 import { type Pack, pack } from 'tar-stream'
 import { COMPILE_CACHE_DIR } from '../../agents/bundles/compile-cache.ts'
 import { findHostNode } from '../../agents/bundles/platforms.ts'
@@ -17,7 +18,7 @@ export type AgentFiles = {
   buildMarker: string
   nodeMarker: string
   /** Returns a tar stream with the files, owned by root, that the directory does not have, and with the links. */
-  pack(directory: AgentDirectory): Pack
+  pack(directory: AgentDirectory): Readable
 }
 
 /** What an agent directory has already. */
@@ -48,7 +49,7 @@ export async function readAgentFiles(options: { projectRoot: string; dataDir: st
         () => stream.finalize(),
         (error: Error) => stream.destroy(error),
       )
-      return stream
+      return Readable.from(stream)
     },
   }
 }

@@ -1,9 +1,71 @@
-// The engine of the docker and podman regions, which both have the Docker Engine API.
+// Opens the provider of the docker and podman regions, which both have the Docker Engine API.
+import { readAgentFiles } from '../container/agent-files.ts'
+import { readDeploymentId } from '../deployment-id.ts'
 import { PermanentProviderError } from '../provider.ts'
-import type { OpenProviderHost } from '../provider-host.ts'
+import type { OpenProviderHost, ProviderContext } from '../provider-host.ts'
+import { AgentVolume } from './agent-volume.ts'
+import { connectToEngine, type EngineConnection } from './connect.ts'
+import type { Engine, EngineKind } from './engine.ts'
+import { EngineState } from './engine-state.ts'
+import { createEngineImages } from './images/images.ts'
+import { EngineMachines } from './machines.ts'
+import { Networks } from './networks.ts'
+import { createEngineProvider } from './provider.ts'
 
 export const openEngineHost =
-  (kind: 'docker' | 'podman'): OpenProviderHost =>
-  async () => {
-    throw new PermanentProviderError(`The provider ${kind} is not available yet.`)
+  (kind: EngineKind): OpenProviderHost =>
+  async (context) => {
+    const { config, log, projectRoot, agentSettings } = context
+    const { dataDir, defaultImage, dockerSubnets } = config
+    const connection = connectToEngine(kind, config)
+    const { http, isLocal } = connection
+    const socketDir = chooseSocketDir(connection, context)
+    const files = await readAgentFiles({ projectRoot, dataDir })
+    const engine: Engine = { kind, http, deploymentId: await readDeploymentId(dataDir), log }
+    const state = new EngineState(engine, isLocal)
+    const agentVolume = new AgentVolume(engine, files)
+    const images = createEngineImages(engine, { defaultImage })
+    const machines = new EngineMachines({
+      engine,
+      images,
+      agentVolume,
+      networks: new Networks(engine, dockerSubnets),
+      readInfo: () => state.read(),
+      socketDir,
+      agentSettings,
+    })
+    await prepareEngine({ engine, state, agentVolume })
+    const provider = createEngineProvider({ engine, state, images, machines, buildId: files.buildId })
+    // All regions have the same machines: a provider for each would remove the machine of a box that has moved.
+    return { open: async () => provider, close: () => http.close() }
   }
+
+/** The agents of running boxes restart with the current build, so the engine must have it before they connect. */
+async function prepareEngine({
+  engine,
+  state,
+  agentVolume,
+}: {
+  engine: Engine
+  state: EngineState
+  agentVolume: AgentVolume
+}): Promise<void> {
+  try {
+    await state.refresh()
+    await agentVolume.ensure()
+  } catch (err) {
+    engine.log.warn({ err }, 'the engine is not available; its boxes start when it answers')
+  }
+}
+
+/** A configured URL may have another network between the boxes and the coordinator, such as one with a proxy. */
+function chooseSocketDir(
+  { http, isLocal }: EngineConnection,
+  { config, agentSocketDir }: ProviderContext,
+): string | null {
+  if (config.agentUrl !== null) return null
+  if (isLocal && agentSocketDir !== null) return agentSocketDir
+  throw new PermanentProviderError(
+    `Boxes of ${http.name} cannot connect to this coordinator. Set BOXWOOD_AGENT_URL to a URL of the coordinator that the machine of ${http.name} can reach.`,
+  )
+}

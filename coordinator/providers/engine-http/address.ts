@@ -8,6 +8,8 @@ export type EngineAddress =
       kind: 'tcp'
       url: string
       tls?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key'> & {
+        /** false: the certificate of the engine is not checked. */
+        rejectUnauthorized?: boolean
         /** The PEM of the server's own certificate, which replaces the check of its name and authority. */
         pinnedCertificate?: string
       }

@@ -1,0 +1,46 @@
+// Connects to the engine of a kind.
+import { homedir } from 'node:os'
+import type { Config } from '../../base/config.ts'
+import type { EngineAddress } from '../engine-http/address.ts'
+import { EngineHttp } from '../engine-http/client.ts'
+import { ENGINE_NAMES, type EngineKind } from './engine.ts'
+import { type EngineEndpoint, findEngine } from './find-engine.ts'
+
+export type EngineConnection = {
+  http: EngineHttp
+  /** The engine can mount directories of this machine. */
+  isLocal: boolean
+}
+
+/** Throws PermanentProviderError for an address that cannot be used. An engine that is down is no error. */
+export function connectToEngine(
+  kind: EngineKind,
+  config: Pick<Config, 'dockerHost' | 'podmanHost'>,
+  env: NodeJS.ProcessEnv = process.env,
+): EngineConnection {
+  const { endpoint } = findEngine(kind, {
+    configured: kind === 'docker' ? config.dockerHost : config.podmanHost,
+    env,
+    home: env.HOME ?? homedir(),
+    uid: process.getuid?.() ?? 0,
+  })
+  return { http: new EngineHttp(ENGINE_NAMES[kind], toAddress(endpoint)), isLocal: 'socketPath' in endpoint }
+}
+
+function toAddress(endpoint: EngineEndpoint): EngineAddress {
+  if ('socketPath' in endpoint) return { kind: 'unix', path: endpoint.socketPath }
+  const { port, tls } = endpoint
+  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host
+  if (tls === null) return { kind: 'tcp', url: `http://${host}:${port}` }
+  const { ca, cert, key, isVerified } = tls
+  return {
+    kind: 'tcp',
+    url: `https://${host}:${port}`,
+    tls: {
+      ...(ca !== null && { ca }),
+      ...(cert !== null && { cert }),
+      ...(key !== null && { key }),
+      rejectUnauthorized: isVerified,
+    },
+  }
+}

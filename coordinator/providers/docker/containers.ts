@@ -1,0 +1,130 @@
+// The calls of the engine for the container of one box.
+
+import { EngineStatusError, hasStatus, ignoreStatus } from '../engine-http/errors.ts'
+import type { MachineState } from '../provider.ts'
+import { ImageError } from '../provider.ts'
+import type { Engine } from './engine.ts'
+import { type Limits, toDockerUpdate, toPodmanUpdate } from './limits.ts'
+import { getContainerName, LABELS } from './names.ts'
+
+export type Container = {
+  id: string
+  state: Exclude<MachineState, 'absent'>
+  limits: Partial<Limits>
+}
+
+type Inspected = {
+  Id: string
+  State: { Running?: boolean; Paused?: boolean; Status?: string }
+  Config: { Labels?: Record<string, string> | null }
+  HostConfig: Partial<Limits>
+}
+
+/** Between SIGTERM and SIGKILL. The agent delivers the last reports of the box. */
+const GRACE_SECONDS = 10
+
+/** Libpod's own routes, for what its copy of the Docker API does not have. */
+const LIBPOD = '/v4.0.0/libpod'
+
+const pathOf = (boxId: string, action: string): string => `/containers/${getContainerName(boxId)}${action}`
+
+/** Returns null when the box has no container. Throws when the name belongs to another program or coordinator. */
+export async function findContainer(engine: Engine, boxId: string): Promise<Container | null> {
+  const { http, deploymentId } = engine
+  const inspected = await http
+    .json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') })
+    .catch(ignoreStatus(404))
+  if (inspected === undefined) return null
+  if (inspected.Config.Labels?.[LABELS.coordinator] !== deploymentId)
+    throw new Error(
+      `The container ${getContainerName(boxId)} does not belong to this coordinator. Remove it with the command of ${http.name}.`,
+    )
+  const { Running: isRunning, Paused: isPaused } = inspected.State
+  const { NanoCpus, Memory } = inspected.HostConfig
+  return {
+    id: inspected.Id,
+    state: isPaused ? 'frozen' : isRunning ? 'running' : 'stopped',
+    limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
+  }
+}
+
+/** Throws ImageError when the image cannot run a box. No-op when the container runs. */
+export async function startContainer({ http }: Engine, boxId: string): Promise<void> {
+  try {
+    await http.json({ method: 'POST', path: pathOf(boxId, '/start') })
+  } catch (error) {
+    if (
+      error instanceof EngineStatusError &&
+      /\/bin\/sh\b.*(no such file|not found|exec format)/is.test(error.reason)
+    )
+      throw new ImageError(
+        'image_unusable',
+        `The image has no /bin/sh that runs on this machine, which boxes need: ${error.reason}`,
+        { cause: error },
+      )
+    throw error
+  }
+}
+
+/** No-op when the container has stopped or is absent. */
+export async function stopContainer(engine: Engine, boxId: string): Promise<void> {
+  const container = await findContainer(engine, boxId)
+  if (container === null || container.state === 'stopped') return
+  // A signal has no effect on a paused process.
+  if (container.state === 'frozen') await unpauseContainer(engine, boxId)
+  await engine.http
+    .json({ method: 'POST', path: pathOf(boxId, '/stop'), query: { t: GRACE_SECONDS } })
+    .catch(ignoreStatus(404))
+}
+
+/** Returns false, with no effect, where the engine cannot pause the container. */
+export async function pauseContainer({ http, log }: Engine, boxId: string): Promise<boolean> {
+  try {
+    await http.json({ method: 'POST', path: pathOf(boxId, '/pause') })
+    return true
+  } catch (error) {
+    // The container is paused already, has stopped, or the engine has no freezer.
+    if (!hasStatus(error, 409, 500)) throw error
+    log.debug({ err: error, boxId }, 'the engine did not pause a container')
+    return false
+  }
+}
+
+/** No-op when the container is not paused. */
+export async function unpauseContainer({ http }: Engine, boxId: string): Promise<void> {
+  await http.json({ method: 'POST', path: pathOf(boxId, '/unpause') }).catch((error: unknown) => {
+    if (!hasStatus(error, 409, 500) || !/not paused/i.test(error.reason)) throw error
+  })
+}
+
+/** Removes the container and the volumes of its image. No-op when absent. */
+export async function removeContainer(engine: Engine, boxId: string): Promise<void> {
+  if ((await findContainer(engine, boxId)) === null) return
+  await engine.http
+    .json({ method: 'DELETE', path: pathOf(boxId, ''), query: { force: true, v: true } })
+    .catch(ignoreStatus(404))
+}
+
+/** Returns false where the engine cannot change the limits. Podman changes only containers that run. */
+export async function updateContainer(
+  { http, kind, log }: Engine,
+  boxId: string,
+  limits: Partial<Limits>,
+): Promise<boolean> {
+  try {
+    if (kind === 'docker')
+      await http.json({ method: 'POST', path: pathOf(boxId, '/update'), json: toDockerUpdate(limits) })
+    else
+      await http.json({
+        method: 'POST',
+        path: `${LIBPOD}${pathOf(boxId, '/update')}`,
+        json: toPodmanUpdate(limits),
+      })
+    return true
+  } catch (error) {
+    // Such as less memory than the processes use.
+    if (!(error instanceof EngineStatusError)) throw error
+    log.info({ err: error, boxId }, 'the engine did not change the limits of a container')
+    return false
+  }
+}
