@@ -1,7 +1,6 @@
 // The names and labels of everything that the provider creates in an engine.
 
-/** Podman expands a name without a registry to `localhost/…`; this name is complete in both engines. */
-const ARCHIVE_REPOSITORY = 'localhost/boxwood/archive'
+import type { Region } from '../../../shared/tiers.ts'
 
 export const LABELS = {
   /** The deployment id. Objects without it, or with another one, are never changed. */
@@ -24,8 +23,12 @@ export const getNetworkName = (boxId: string): string => `boxwood-${boxId}`
 export const getStateVolume = (boxId: string): string => `boxwood-${boxId}-state`
 export const getHomeVolume = (boxId: string): string => `boxwood-${boxId}-home`
 export const getAgentVolume = (deploymentId: string): string => `boxwood-agent-${deploymentId}`
-/** The reference of the image that caches the layer of an archive. Archive ids are valid tags. */
-export const getArchiveImage = (archiveId: string): string => `${ARCHIVE_REPOSITORY}:${archiveId}`
+/**
+ * The images with the layers of archives: no request can name them, and an image from a registry cannot get such a name. Archive
+ * ids are the tags. Podman expands a name without a registry to `localhost/…`; this one is complete in both engines.
+ */
+export const getArchiveRepository = (deploymentId: string, region: Region): string =>
+  `localhost/boxwood-${deploymentId}/${region}`
 
 export type Labels = Record<string, string>
 

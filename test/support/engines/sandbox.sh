@@ -78,6 +78,9 @@ enter)
   ;;
 clean)
   cgroup_mounts | while read -r dir _; do
+    [ ! -e "$dir/$2/freezer.state" ] || find "$dir/$2" -depth -name freezer.state
+  done | while read -r file; do echo THAWED >"$file"; done # Killed processes exit when they are not frozen.
+  cgroup_mounts | while read -r dir _; do
     [ ! -d "$dir/$2" ] || find "$dir/$2" -depth -type d -exec rmdir {} +
   done
   ;;

@@ -17,7 +17,7 @@ import type { Pause } from './measured-pause.ts'
 import { startTask } from './run-task.ts'
 import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
 import type { StoreLimits } from './store-stream.ts'
-import { runCapture, runWrite } from './stream-tasks.ts'
+import { runCapture, runWrite, type StreamInfo } from './stream-tasks.ts'
 import { type BoxFiles, buildTarCommands, createToolsProbe, type TarTools, type ToolsProbe } from './tar.ts'
 import { TaskQueue } from './task-queue.ts'
 import { createWorkspaces, type Workspaces } from './workspaces.ts'
@@ -82,13 +82,34 @@ export class Archives {
     return await this.#tasks.track(work)
   }
 
-  /** Stores a tar stream. */
-  async write(key: ArchiveKey, content: Readable, callerSignal?: AbortSignal): Promise<ArchiveInfo> {
+  /**
+   * Stores a tar stream, whose length is its contentBytes.
+   * @param content is not read when the archive exists
+   * @param getInfo called at the end of the stream. With it, the stream is read as fast as that of a capture.
+   */
+  async write(
+    key: ArchiveKey,
+    content: Readable,
+    callerSignal?: AbortSignal,
+    getInfo?: () => StreamInfo,
+  ): Promise<ArchiveInfo> {
     const signal = this.#tasks.withClosing(callerSignal)
-    const work = this.#add(key, signal, ({ workspaceDir, archiveId }) =>
-      runWrite({ kind: 'write', workspaceDir, archiveId, limits: this.#limits }, content, signal),
-    )
+    const work = this.#add(key, signal, ({ workspaceDir, archiveId }) => {
+      const isPaused = getInfo !== undefined
+      const task = { kind: 'write', workspaceDir, archiveId, limits: this.#limits, isPaused } as const
+      return runWrite(task, content, signal, getInfo)
+    })
     return await this.#tasks.track(work)
+  }
+
+  /** Returns the ids of the complete archives. */
+  async list(): Promise<string[]> {
+    const workspaceIds = await listWorkspaceIds(this.#dir)
+    const lists = workspaceIds.map(async (workspaceId) => {
+      const { archives } = storeDirs(workspaceDirOf(this.#dir, workspaceId))
+      return existsSync(archives) ? await readdir(archives) : []
+    })
+    return (await Promise.all(lists)).flat()
   }
 
   /** Stores the entries of an archive of the workspace that are in the directories `roots`. */

@@ -35,14 +35,23 @@ export async function runCapture(
   }
 }
 
-/** Stores a tar stream. */
+/** What is known at the end of a stream that a provider has read from a machine. */
+export type StreamInfo = { contentBytes: number; pausedMs: number | null }
+
+/**
+ * Stores a tar stream.
+ * @param getInfo for a task with `isPaused`: called at the end of the stream
+ */
 export async function runWrite(
   task: WorkerTask & { kind: 'write' },
   content: Readable,
   signal: AbortSignal,
+  getInfo?: () => StreamInfo,
 ): Promise<Manifest | null> {
   const failing = new AbortController()
-  const { stdin, finished } = startTask(task, {}, AbortSignal.any([signal, failing.signal]))
+  const hooks =
+    getInfo === undefined ? {} : { read: async () => ({ kind: 'resumed', ...getInfo() }) as const }
+  const { stdin, finished } = startTask(task, hooks, AbortSignal.any([signal, failing.signal]))
   if (stdin === null) throw new Error('The thread of the archive store has no stdin.')
   const piped = pipeline(content, stdin).catch((error: unknown) => failing.abort(error))
   // A thread that fails does not read the rest.

@@ -18,7 +18,12 @@ export type WorkerTask =
       isPaused: boolean
     } & Archive)
   /** Stores a tar stream, from stdin. */
-  | ({ kind: 'write'; limits: StoreLimits } & Archive)
+  | ({
+      kind: 'write'
+      limits: StoreLimits
+      /** New chunks are stored after the end of the stream, as in a capture. Then the thread sends `read`. */
+      isPaused: boolean
+    } & Archive)
   /** Stores the entries of the archive `source` that are in the directories `roots`. */
   | ({
       kind: 'copy'
@@ -35,7 +40,7 @@ export type WorkerRequest =
   /** Reads the files of the box. */
   | { kind: 'start' }
   /** The answer to `read`. */
-  | { kind: 'resumed'; pausedMs: number | null }
+  | { kind: 'resumed'; pausedMs: number | null; contentBytes?: number }
   | { kind: 'abort' }
 
 export type WorkerErrorKind = 'damaged' | 'permanent' | 'other'
@@ -43,7 +48,7 @@ export type WorkerErrorKind = 'damaged' | 'permanent' | 'other'
 export type WorkerReply =
   /** The thread waits for `start`. */
   | { kind: 'ready' }
-  /** The files of the box are no longer needed. */
+  /** The files of the box, or the stream, are no longer needed. */
   | { kind: 'read' }
   | { kind: 'done'; manifest: Manifest | null }
   | { kind: 'failed'; error: WorkerErrorKind; message: string }

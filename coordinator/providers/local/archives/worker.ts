@@ -112,14 +112,19 @@ async function finish(
 }
 
 async function write(current: WorkerTask & { kind: 'write' }): Promise<Manifest> {
-  const store = new StreamStore(dirs, current.limits, false)
+  const store = new StreamStore(dirs, current.limits, current.isPaused)
   try {
-    let contentBytes = 0
+    let streamBytes = 0
     for await (const data of addAbortSignal(signal, process.stdin)) {
-      contentBytes += data.length
+      streamBytes += data.length
       store.push(data)
     }
-    return await finish(store, current.archiveId, { contentBytes, pausedMs: null })
+    if (!current.isPaused)
+      return await finish(store, current.archiveId, { contentBytes: streamBytes, pausedMs: null })
+    reply({ kind: 'read' })
+    const resumed = await receive('resumed')
+    const { pausedMs = null, contentBytes = streamBytes } = resumed.kind === 'resumed' ? resumed : {}
+    return await finish(store, current.archiveId, { contentBytes, pausedMs })
   } finally {
     process.stdin.destroy()
     store.close()

@@ -1,0 +1,144 @@
+// The images with the writable layers of captured boxes. The engine keeps them as a cache of the archives: a box that is restored
+// on the same engine needs no copy of its image.
+import { Readable } from 'node:stream'
+import type { Region } from '../../../../shared/tiers.ts'
+import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
+import type { Engine } from '../engine.ts'
+import type { EngineImage, EngineImages } from '../images/images.ts'
+import { createLabels, getArchiveRepository, getContainerName } from '../names.ts'
+import { flattenImage } from './flatten-image.ts'
+import { addImageRoot, readImage } from './image-files.ts'
+import type { TarEntry, TarReader } from './tar-entries.ts'
+
+/** Engines refuse images with more than about 125 layers. */
+const MAX_LAYERS = 100
+
+export class ArchiveImages {
+  readonly #engine: Engine
+  readonly #images: Pick<EngineImages, 'find'>
+  readonly #repository: string
+
+  constructor(engine: Engine, images: Pick<EngineImages, 'find'>, region: Region) {
+    this.#engine = engine
+    this.#images = images
+    this.#repository = getArchiveRepository(engine.deploymentId, region)
+  }
+
+  getReference(archiveId: string): string {
+    return `${this.#repository}:${archiveId}`
+  }
+
+  find(archiveId: string): Promise<EngineImage | null> {
+    return this.#images.find(this.getReference(archiveId))
+  }
+
+  /** Creates the image from the writable layer of the machine. */
+  async commit(boxId: string, archiveId: string, signal?: AbortSignal): Promise<void> {
+    const labels = createLabels(this.#engine.deploymentId, 'archive', { archiveId })
+    const query = new URLSearchParams({
+      container: getContainerName(boxId),
+      repo: this.#repository,
+      tag: archiveId,
+      // The caller has paused the processes.
+      pause: 'false',
+    })
+    for (const [name, value] of Object.entries(labels)) query.append('changes', `LABEL ${name}=${value}`)
+    await this.#engine.http.json({
+      method: 'POST',
+      path: `/commit?${query}`,
+      json: {},
+      signal,
+      // The engine copies the layer.
+      timeoutMs: null,
+    })
+  }
+
+  /** Yields the image as entries of an archive. */
+  async *save(archiveId: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+    const { body } = await this.#engine.http.stream({
+      method: 'GET',
+      path: `/images/${this.getReference(archiveId)}/get`,
+      signal,
+      timeoutMs: null,
+    })
+    try {
+      yield* addImageRoot(body)
+    } finally {
+      body.destroy()
+    }
+  }
+
+  /** Merges the layers of the image when it has almost as many as engines allow. */
+  async flatten(archiveId: string, signal: AbortSignal): Promise<void> {
+    const image = await this.find(archiveId)
+    if (image === null || image.layerCount < MAX_LAYERS) return
+    await flattenImage(this.#engine, this.getReference(archiveId), image, signal)
+  }
+
+  /** Loads the image of an archive into the engine. */
+  async load(archiveId: string, first: TarEntry, reader: TarReader, signal?: AbortSignal): Promise<void> {
+    const reference = this.getReference(archiveId)
+    const content = Readable.from(readImage(first, reader, reference), { objectMode: false })
+    const failed = new Promise<never>((_, reject) => content.once('error', reject))
+    failed.catch(() => {})
+    const loading = this.#readLoad(content, signal)
+    loading.catch(() => content.destroy())
+    await Promise.race([loading, failed])
+    const problem = await loading
+    if ((await this.find(archiveId)) !== null) return
+    throw new Error(`The engine has not loaded the image of the archive: ${problem ?? 'no reason given'}`)
+  }
+
+  async #readLoad(content: Readable, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const lines = this.#engine.http.lines<{ error?: string; stream?: string }>({
+      method: 'POST',
+      path: '/images/load',
+      query: { quiet: true },
+      headers: { 'content-type': 'application/x-tar' },
+      content,
+      signal,
+      timeoutMs: null,
+    })
+    let problem: string | undefined
+    for await (const { error } of lines) problem ??= error
+    return problem
+  }
+
+  /** The archives share the image. No-op when the engine does not have it. */
+  async copy(source: string, archiveId: string): Promise<void> {
+    await this.#engine.http
+      .json({
+        method: 'POST',
+        path: `/images/${this.getReference(source)}/tag`,
+        query: { repo: this.#repository, tag: archiveId },
+      })
+      .catch(ignoreStatus(404))
+  }
+
+  /** The image of an existing box remains. Returns whether the engine no longer has the name. */
+  async remove(archiveId: string): Promise<boolean> {
+    try {
+      await this.#engine.http.json({ method: 'DELETE', path: `/images/${this.getReference(archiveId)}` })
+      return true
+    } catch (error) {
+      if (hasStatus(error, 404)) return true
+      if (hasStatus(error, 409)) return false
+      throw error
+    }
+  }
+
+  /** Returns the ids of the archives whose images the engine has. */
+  async list(): Promise<string[]> {
+    const filters = JSON.stringify({ reference: [`${this.#repository}:*`] })
+    const images = await this.#engine.http.json<{ RepoTags?: string[] | null }[]>({
+      method: 'GET',
+      path: '/images/json',
+      query: { filters },
+    })
+    const prefix = `${this.#repository}:`
+    return images
+      .flatMap(({ RepoTags: tags }) => tags ?? [])
+      .filter((tag) => tag.startsWith(prefix))
+      .map((tag) => tag.slice(prefix.length))
+  }
+}

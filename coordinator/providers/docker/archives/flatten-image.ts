@@ -1,0 +1,64 @@
+// Replaces an image by one with the same files in a single layer.
+import { randomBytes } from 'node:crypto'
+import type { Engine } from '../engine.ts'
+import { removeHelper } from '../helper-container.ts'
+import type { EngineImage } from '../images/images.ts'
+import { createLabels } from '../names.ts'
+
+/** The new image gets the variables of the old one. Its command and user have no meaning for boxes. */
+export async function flattenImage(
+  engine: Engine,
+  reference: string,
+  { environment }: EngineImage,
+  signal: AbortSignal,
+): Promise<void> {
+  const { http, deploymentId } = engine
+  const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
+  await http.json({
+    method: 'POST',
+    path: '/containers/create',
+    query: { name },
+    json: {
+      Image: reference,
+      Cmd: ['/none'],
+      Labels: createLabels(deploymentId, 'helper'),
+      HostConfig: { NetworkMode: 'none' },
+    },
+    signal,
+  })
+  try {
+    const { body } = await http.stream({
+      method: 'GET',
+      path: `/containers/${name}/export`,
+      signal,
+      timeoutMs: null,
+    })
+    const query = new URLSearchParams({ fromSrc: '-', repo: reference })
+    for (const change of formatChanges(environment, createLabels(deploymentId, 'archive')))
+      query.append('changes', change)
+    const lines = http.lines<{ error?: string }>({
+      method: 'POST',
+      path: `/images/create?${query}`,
+      headers: { 'content-type': 'application/x-tar' },
+      content: body,
+      signal,
+      timeoutMs: null,
+    })
+    for await (const { error } of lines)
+      if (error !== undefined) throw new Error(`The layers of the box could not be merged: ${error}`)
+  } finally {
+    await removeHelper(engine, name)
+  }
+}
+
+/** The instructions of a Dockerfile. It has no way to write a line break in a value. */
+function formatChanges(environment: readonly string[], labels: Record<string, string>): string[] {
+  const variables = environment
+    .filter((variable) => !variable.includes('\n') && variable.indexOf('=') > 0)
+    .map((variable) => {
+      const equals = variable.indexOf('=')
+      const value = variable.slice(equals + 1).replace(/["\\$]/g, '\\$&')
+      return `ENV ${variable.slice(0, equals)}="${value}"`
+    })
+  return [...variables, ...Object.entries(labels).map(([name, value]) => `LABEL ${name}=${value}`)]
+}

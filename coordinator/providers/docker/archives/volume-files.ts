@@ -1,0 +1,126 @@
+// The files of the volumes of a box, as entries of an archive.
+import { PassThrough, Readable } from 'node:stream'
+import { CONTAINER_PATHS } from '../../container/paths.ts'
+import { EngineStatusError } from '../../engine-http/errors.ts'
+import { ArchiveError } from '../../provider.ts'
+import type { Engine } from '../engine.ts'
+import { getContainerName } from '../names.ts'
+import {
+  encodeHeader,
+  encodePadding,
+  rewriteTar,
+  TAR_TRAILER,
+  type TarEntry,
+  type TarReader,
+} from './tar-entries.ts'
+
+/** The directories of an archive that are volumes of the machine. */
+export type VolumeRoot = 'home' | 'state'
+
+const PATHS = { home: CONTAINER_PATHS.home, state: CONTAINER_PATHS.state } as const
+
+/** Yields the entries of a volume below `<root>/`, and adds the sizes of the files to `count`. */
+export async function* readVolume(
+  { http, kind }: Engine,
+  boxId: string,
+  root: VolumeRoot,
+  count: (bytes: number) => void,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer, void, undefined> {
+  // With the period, Docker names the directory `./`. Podman omits it, and names it `/` without the period.
+  const path = kind === 'docker' ? `${PATHS[root]}/.` : PATHS[root]
+  const { body } = await http.stream({
+    method: 'GET',
+    path: `/containers/${getContainerName(boxId)}/archive`,
+    query: { path },
+    signal,
+  })
+  try {
+    yield* rewriteTar(body, (entry) => {
+      // The box can create them again. Podman omits them too.
+      if (entry.type === 'device') return null
+      count(entry.size)
+      return {
+        name: joinName(root, entry.name),
+        ...(entry.type === 'hard link' && { linkName: joinName(root, entry.linkName) }),
+      }
+    })
+  } finally {
+    body.destroy()
+  }
+}
+
+/** A name of an engine is relative to the directory. */
+function joinName(root: string, name: string): string {
+  const relative = name.replace(/^(?:\.?\/)+/, '')
+  return relative === '' || relative === '.' ? `${root}/` : `${root}/${relative}`
+}
+
+/**
+ * Writes the entries of a directory of an archive into a volume, until another directory follows in the stream. Returns the first
+ * entry that follows, or null. An archive can contain anything: only files of the volume reach the engine.
+ * @param helper a container that has only the volumes of the box, at `/<root>`
+ */
+export async function writeVolume(
+  { http, kind }: Engine,
+  helper: string,
+  root: VolumeRoot,
+  first: TarEntry,
+  reader: TarReader,
+  signal: AbortSignal | undefined,
+): Promise<TarEntry | null> {
+  // Docker refuses links that lead out of the directory, such as `../etc`. Podman does not find the volumes below `/`.
+  const isWhole = kind === 'docker'
+  const content = new PassThrough()
+  const writing = http.json({
+    method: 'PUT',
+    path: `/containers/${helper}/archive`,
+    query: { path: isWhole ? '/' : `/${root}` },
+    headers: { 'content-type': 'application/x-tar' },
+    content,
+    signal,
+    // The content ends with the archive.
+    timeoutMs: null,
+  })
+  writing.catch((error: unknown) => content.destroy(error as Error))
+  let next: TarEntry | null = first
+  async function* select(): AsyncGenerator<Buffer> {
+    for (; next !== null && getRoot(next.name) === root; next = await reader.next()) {
+      const entry: TarEntry = next
+      if (entry.type === 'device') continue
+      const toName = (name: string) => (isWhole ? `${root}/${name}` : name === '' ? './' : name)
+      yield encodeHeader(entry, {
+        name: toName(stripRoot(root, entry.name)),
+        ...(entry.type === 'hard link' && { linkName: toName(stripRoot(root, entry.linkName)) }),
+      })
+      yield* reader.readContent()
+      yield encodePadding(entry.size)
+    }
+    yield TAR_TRAILER
+  }
+  const selected = Readable.from(select(), { objectMode: false })
+  selected.on('error', (error) => content.destroy(error)).pipe(content)
+  const failed = new Promise<never>((_, reject) => selected.once('error', reject))
+  failed.catch(() => {})
+  try {
+    await Promise.race([writing, failed])
+  } catch (error) {
+    selected.destroy()
+    if (error instanceof EngineStatusError)
+      throw new Error(`The files of the box could not be written: ${error.reason}`, { cause: error })
+    throw error
+  }
+  return next
+}
+
+export const getRoot = (name: string): string => name.split('/', 1)[0] ?? ''
+
+/** Returns the name below the root, '' for the root. Throws ArchiveError for a name that leads elsewhere. */
+export function stripRoot(root: string, name: string): string {
+  const [first, ...rest] = name.replace(/\/$/, '').split('/')
+  if (first !== root || rest.some((part) => part === '' || part === '.' || part === '..'))
+    throw new ArchiveError(
+      'The archive is not an archive of a box: it has a file outside of its directories.',
+    )
+  return rest.join('/')
+}

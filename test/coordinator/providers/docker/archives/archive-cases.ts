@@ -1,0 +1,140 @@
+// Captures and restores machines. Each engine runs these tests.
+import { Readable } from 'node:stream'
+import type { Test } from 'tap'
+import { encodeFile, TAR_TRAILER } from '../../../../../coordinator/providers/docker/archives/tar-entries.ts'
+import type { EngineKind } from '../../../../../coordinator/providers/docker/engine.ts'
+import { ArchiveError } from '../../../../../coordinator/providers/provider.ts'
+import type { ImageEngine } from '../../../../support/engines/engine.ts'
+import { openEngineTest } from './support.ts'
+
+const WORKSPACE = 'ws1'
+const key = (archiveId: string) => ({ workspaceId: WORKSPACE, archiveId })
+
+const FILES = [
+  'echo home > /root/file && chmod 4750 /root/file && ln /root/file /root/hard',
+  'echo other > /root/other && chown 1234:4321 /root/other && chmod 600 /root/other',
+  'ln -s ../etc/passwd /root/relative && ln -s /etc/passwd /root/absolute && mkfifo /root/fifo',
+  'mkdir -p /root/sub/empty && chmod 1777 /root/sub && mknod /root/device c 1 3; touch "/root/é ä"',
+  'echo layer > /etc/layer && rm /etc/group && echo state > /var/lib/boxwood/spool && chmod 711 /root',
+]
+const DESCRIBE = `cd / && ls -ln /root | sed 's/.* \\([drwxpsStl-]\\{10\\}\\)/\\1/' | awk '{print $1, $2, $3, $4, $9, $10, $11}' && stat -c %a /root && cat /root/hard /root/other /etc/layer && ls /etc/group 2>&1 | wc -l && ls /var/lib/boxwood`
+
+export async function testArchives(t: Test, kind: EngineKind, imageEngine: ImageEngine): Promise<void> {
+  const test = await openEngineTest(kind, imageEngine)
+  t.teardown(() => test.close())
+  const { archives, archiveImages, store, storeDir, pauses } = await test.openArchives()
+  t.teardown(() => store.close())
+  const { id } = await test.images.ensure('busybox')
+  t.match(id, /^sha256:/)
+  const before = await test.listObjects()
+  const boxId = await test.startMachine(test.normalize('busybox'))
+  for (const script of FILES) test.exec(boxId, script)
+
+  await t.test('all files of a running machine return, on an engine without its image', async (t) => {
+    const info = await archives.capture(boxId, key('one'), 'all')
+    t.type(info.pausedMs, 'number')
+    t.ok(info.contentBytes > 0 && info.storedBytes > 0)
+    t.equal(test.exec(boxId, 'echo runs'), 'runs\n', 'the processes continue')
+    t.same(await archives.capture(boxId, key('one'), 'all'), info, 'a repeated capture finds the archive')
+    t.equal(await archiveImages.remove('one'), true)
+    const restored = await test.restoreMachine(archives, key('one'))
+    t.equal(
+      test.exec(restored, DESCRIBE).replace(/.*device.*\n/, ''),
+      test.exec(boxId, DESCRIBE).replace(/.*device.*\n/, ''),
+    )
+    t.match(test.exec(restored, 'ls /var/lib/boxwood'), 'spool')
+    await test.destroyMachine(restored)
+  })
+
+  await t.test('equal layers are stored once, and the state of the agent is not in files', async (t) => {
+    test.exec(boxId, 'echo more > /root/more')
+    const info = await archives.capture(boxId, key('two'), 'files')
+    t.ok(info.storedBytes < 300_000, `${info.storedBytes} bytes`)
+    const restored = await test.restoreMachine(archives, key('two'))
+    t.equal(test.exec(restored, 'cat /root/more; ls /var/lib/boxwood'), 'more\n')
+    t.equal(await archiveImages.remove('two'), false, 'the image of a machine remains')
+    await test.destroyMachine(restored)
+    await archives.copyFiles(key('one'), key('copy'))
+    const copy = await test.restoreMachine(archives, key('copy'))
+    t.equal(test.exec(copy, 'cat /etc/layer; ls /var/lib/boxwood'), 'layer\n')
+    await test.destroyMachine(copy)
+  })
+
+  await t.test('another store and engine restores the stream of an archive', async (t) => {
+    const other = await test.openArchives()
+    t.teardown(() => other.store.close())
+    await other.archives.write(key('moved'), archives.read(key('one')))
+    const restored = await test.restoreMachine(other.archives, key('moved'))
+    t.match(test.exec(restored, 'cat /etc/layer /root/file /var/lib/boxwood/spool'), 'layer\nhome\nstate\n')
+    await test.destroyMachine(restored)
+    await other.archives.remove(key('moved'))
+  })
+
+  await t.test('a capture that is interrupted leaves nothing', async (t) => {
+    for (const point of ['while the files are read', 'while the image is saved']) {
+      const stopping = new AbortController()
+      const save = archiveImages.save.bind(archiveImages)
+      if (point.includes('image'))
+        archiveImages.save = (id, signal) => {
+          stopping.abort(new Error('stop'))
+          return save(id, signal)
+        }
+      else queueMicrotask(() => stopping.abort(new Error('stop')))
+      await t.rejects(archives.capture(boxId, key('stopped'), 'files', stopping.signal), /stop/, point)
+      archiveImages.save = save
+      t.equal(test.exec(boxId, 'echo runs'), 'runs\n', 'the processes run')
+      t.notOk((await archiveImages.list()).includes('stopped'))
+    }
+    t.notOk((await store.list()).includes('stopped'))
+  })
+
+  await t.test(
+    'a killed coordinator leaves a paused machine and an image, which the next start repairs',
+    async (t) => {
+      const pause = pauses.begin(boxId, (_, work) => work())
+      await pause.start()
+      await archiveImages.commit(boxId, 'killed')
+      const next = await test.openArchives(storeDir)
+      t.teardown(() => next.store.close())
+      await next.pauses.continueAll()
+      await next.archives.removeUnusedImages()
+      t.equal(test.exec(boxId, 'echo runs'), 'runs\n')
+      t.notOk((await archiveImages.list()).includes('killed'))
+      await pause.end()
+    },
+  )
+
+  await t.test('hostile archives are refused', async (t) => {
+    const file = encodeFile
+    const cases: Record<string, Buffer[]> = {
+      'a file outside': [file('home/../../etc/x', Buffer.from('x'))],
+      'another directory': [file('other/x', Buffer.from('x'))],
+      'no image': [file('home/x', Buffer.from('x'))],
+      'two homes': [
+        file('home/x', Buffer.from('x')),
+        file('image/x', Buffer.from('x')),
+        file('home/y', Buffer.from('x')),
+      ],
+      'several images': [
+        file('image/manifest.json', Buffer.from('[{"Config":"a","Layers":[]},{"Config":"b","Layers":[]}]')),
+      ],
+      'no layers': [file('image/manifest.json', Buffer.from('[{"Config":"a","RepoTags":["debian:12"]}]'))],
+      'a damaged manifest': [file('image/manifest.json', Buffer.from('{'))],
+    }
+    let number = 0
+    for (const [name, entries] of Object.entries(cases)) {
+      const archive = key(`hostile${number++}`)
+      await archives.write(archive, Readable.from([Buffer.concat([...entries, TAR_TRAILER])]))
+      const boxId = await test.startMachine(test.normalize('busybox'))
+      await t.rejects(archives.restore(archive, boxId), ArchiveError, name)
+      await test.destroyMachine(boxId)
+      await archives.remove(archive)
+    }
+  })
+
+  await t.test('nothing remains', async (t) => {
+    await test.destroyMachine(boxId)
+    await archives.removeAll(WORKSPACE)
+    t.strictSame(await test.listObjects(), before)
+  })
+}
