@@ -1,7 +1,5 @@
 // The names and labels of everything that the provider creates in an engine.
 
-import type { Region } from '../../../shared/tiers.ts'
-
 export const LABELS = {
   /** The deployment id. Objects without it, or with another one, are never changed. */
   coordinator: 'boxwood.coordinator',
@@ -27,8 +25,8 @@ export const getAgentVolume = (deploymentId: string): string => `boxwood-agent-$
  * The images with the layers of archives: no request can name them, and an image from a registry cannot get such a name. Archive
  * ids are the tags. Podman expands a name without a registry to `localhost/…`; this one is complete in both engines.
  */
-export const getArchiveRepository = (deploymentId: string, region: Region): string =>
-  `localhost/boxwood-${deploymentId}/${region}`
+export const getArchiveRepository = (deploymentId: string): string =>
+  `localhost/boxwood-${deploymentId}/archive`
 
 export type Labels = Record<string, string>
 

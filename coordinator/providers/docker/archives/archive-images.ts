@@ -1,7 +1,6 @@
 // The images with the writable layers of captured boxes. The engine keeps them as a cache of the archives: a box that is restored
 // on the same engine needs no copy of its image.
 import { Readable } from 'node:stream'
-import type { Region } from '../../../../shared/tiers.ts'
 import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
@@ -18,10 +17,10 @@ export class ArchiveImages {
   readonly #images: Pick<EngineImages, 'find'>
   readonly #repository: string
 
-  constructor(engine: Engine, images: Pick<EngineImages, 'find'>, region: Region) {
+  constructor(engine: Engine, images: Pick<EngineImages, 'find'>) {
     this.#engine = engine
     this.#images = images
-    this.#repository = getArchiveRepository(engine.deploymentId, region)
+    this.#repository = getArchiveRepository(engine.deploymentId)
   }
 
   getReference(archiveId: string): string {

@@ -1,4 +1,4 @@
-// The archives of the boxes of a region: their image and the files of their volumes, as a tar stream in the archive store.
+// The archives of the boxes of an engine: their image and the files of their volumes, as a tar stream in the archive store.
 import { Readable } from 'node:stream'
 import type { Archives } from '../../local/archives/archives.ts'
 import { type ArchiveContents, ArchiveError, type ArchiveInfo, type ArchiveKey } from '../../provider.ts'
@@ -13,7 +13,7 @@ import { getRoot, readVolume, type VolumeRoot, writeVolume } from './volume-file
 
 export type EngineArchivesOptions = {
   engine: Engine
-  /** The archive store of the region. */
+  /** The archive store of the engine, which all of its regions share. */
   store: Archives
   images: ArchiveImages
   pauses: MachinePauses

@@ -65,7 +65,8 @@ const isAllowed = ({ type, linkName }: TarEntry): boolean =>
 async function readManifest({ size }: TarEntry, reader: TarReader, reference: string): Promise<Buffer> {
   if (size > MAX_MANIFEST_BYTES)
     throw new ArchiveError('The description of the image of the archive is too long.')
-  const content = await Array.fromAsync(reader.readContent())
+  const content: Buffer[] = []
+  for await (const data of reader.readContent()) content.push(data)
   let images: { Config?: unknown; Layers?: unknown }[]
   try {
     images = JSON.parse(Buffer.concat(content).toString('utf8')) as typeof images

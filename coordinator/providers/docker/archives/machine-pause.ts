@@ -67,7 +67,7 @@ export class MachinePauses {
     }
   }
 
-  /** No-op when the processes run, or the container is gone. */
+  /** No-op when the processes run, or there is no container. */
   async #continue(boxId: string): Promise<void> {
     const path = `/containers/${getContainerName(boxId)}/unpause`
     await this.#engine.http.json({ method: 'POST', path }).catch((error: unknown) => {

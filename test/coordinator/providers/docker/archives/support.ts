@@ -21,7 +21,6 @@ import { createArchives } from '../../../../../coordinator/providers/local/archi
 import { BoxQueue } from '../../../../../coordinator/providers/local/box-queue.ts'
 import type { ImageEngine } from '../../../../support/engines/engine.ts'
 
-const REGION = 'us-west-2'
 const log = { debug() {}, info() {}, warn() {} }
 
 export type EngineTest = Awaited<ReturnType<typeof openEngineTest>>
@@ -71,7 +70,7 @@ export async function openEngineTest(kind: EngineKind, { socket, dir, command }:
     async openArchives(storeDir = mkdtempSync(join(dir, 'store-'))) {
       const queue = new BoxQueue()
       const store = createArchives({ dir: join(storeDir, 'archives'), log, reserveBytes: 0 })
-      const archiveImages = new ArchiveImages(engine, images, REGION)
+      const archiveImages = new ArchiveImages(engine, images)
       const pauses = new MachinePauses(engine, join(storeDir, 'paused'))
       const archives = new EngineArchives({
         engine,

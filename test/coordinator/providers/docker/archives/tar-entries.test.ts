@@ -15,8 +15,11 @@ async function* chunksOf(data: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let offset = 0; offset < data.length; offset += size) yield data.subarray(offset, offset + size)
 }
 
-const rewrite = async (data: Buffer, change: Parameters<typeof rewriteTar>[1], size = 700): Promise<Buffer> =>
-  Buffer.concat([...(await Array.fromAsync(rewriteTar(chunksOf(data, size), change))), TAR_TRAILER])
+async function rewrite(data: Buffer, change: Parameters<typeof rewriteTar>[1]): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of rewriteTar(chunksOf(data, 700), change)) chunks.push(chunk)
+  return Buffer.concat([...chunks, TAR_TRAILER])
+}
 
 t.test('names of any length and encoding get another directory, with their links and contents', async (t) => {
   const dir = t.testdir({ source: { a: 'content of a' } })
