@@ -1,9 +1,12 @@
 // Opens the provider of the docker and podman regions, which both have the Docker Engine API.
+import { join } from 'node:path'
 import { readAgentFiles } from '../container/agent-files.ts'
 import { readDeploymentId } from '../deployment-id.ts'
+import { createArchives } from '../local/archives/archives.ts'
 import { PermanentProviderError } from '../provider.ts'
 import type { OpenProviderHost, ProviderContext } from '../provider-host.ts'
 import { AgentVolume } from './agent-volume.ts'
+import { MachinePauses } from './archives/machine-pause.ts'
 import { connectToEngine, type EngineConnection } from './connect.ts'
 import type { Engine, EngineKind } from './engine.ts'
 import { EngineState } from './engine-state.ts'
@@ -34,8 +37,11 @@ export const openEngineHost =
       socketDir,
       agentSettings,
     })
-    await prepareEngine({ engine, state, agentVolume })
-    const provider = createEngineProvider({ engine, state, images, machines, buildId: files.buildId })
+    const pauses = new MachinePauses(engine, join(dataDir, kind, 'pauses'))
+    await prepareEngine({ engine, state, agentVolume, pauses })
+    const store = createArchives({ dir: join(dataDir, kind, 'archives'), log })
+    const { buildId } = files
+    const provider = createEngineProvider({ engine, state, images, machines, store, pauses, buildId })
     // All regions have the same machines: a provider for each would remove the machine of a box that has moved.
     return { open: async () => provider, close: () => http.close() }
   }
@@ -45,13 +51,16 @@ async function prepareEngine({
   engine,
   state,
   agentVolume,
+  pauses,
 }: {
   engine: Engine
   state: EngineState
   agentVolume: AgentVolume
+  pauses: MachinePauses
 }): Promise<void> {
   try {
     await state.refresh()
+    await pauses.continueAll()
     await agentVolume.ensure()
   } catch (err) {
     engine.log.warn({ err }, 'the engine is not available; its boxes start when it answers')

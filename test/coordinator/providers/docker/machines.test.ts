@@ -1,39 +1,153 @@
 // Boxes of a real Docker engine: images of any C library, what continues through which change, and isolation.
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type { Box } from '../../../../shared/api/boxes.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { findDockerProblem, startDocker } from '../../../support/engines/docker.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
+const GiB = 1024 ** 3
+const LABELS = ['--filter', 'label=boxwood.coordinator']
 const problem = findDockerProblem()
-if (problem !== undefined) t.plan(0, { skip: problem } as never)
-else await run()
 
-async function run() {
-  const engine = process.env.DK ? { env: { BOXWOOD_DOCKER_HOST: 'unix:///tmp/dk/run/docker.sock' }, close: async () => undefined } : await startDocker()
+t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
+  const engine = await startDocker()
   if ('skip' in engine) {
-    t.plan(0, engine.skip)
+    t.comment(`skipped: ${engine.skip}`)
     return
   }
   t.teardown(() => engine.close())
-  const coordinator = await startTestCoordinator(t, {
+  const { api, edge, waitForState } = await startTestCoordinator(t, {
     machines: 'local',
-    env: { ...engine.env, BOXWOOD_REGIONS: 'us-west-2=docker', BOXWOOD_LOG: 'debug' },
+    env: { ...engine.env, BOXWOOD_REGIONS: 'us-west-2=docker,us-west-1=docker' },
   })
-  const create = async (image: string, tier = 'nano') => {
-    const { json, status, text } = await coordinator.api('POST', '/boxes', { image, tier })
-    if (status !== 202) throw new Error(text)
-    return coordinator.waitForState(json.box.id, 'running')
-  }
-  const exec = async (box: string, command: string) =>
-    (await coordinator.edge(box, 'POST', '/exec', { command })).json
+  const docker = (...args: string[]) => engine.command(args).trim()
+  const inspect = (box: Box, format: string) => docker('inspect', '-f', format, `boxwood-${box.id}`)
 
-  for (const image of ['debian:12', 'busybox', 'musl']) {
-    await t.test(image, async (t) => {
-      const box = await create(image)
-      t.comment(JSON.stringify(box))
-      t.comment(JSON.stringify(await exec(box.hostname, 'id; pwd; env; ls -la / /root /opt/boxwood; ps -ef || ps; ip a; ulimit -a; cat /proc/1/status | grep Cap')))
-      const id = box.id
-      t.equal((await coordinator.api('DELETE', `/boxes/${id}`)).status, 202)
-      await coordinator.waitForState(id, 'terminated')
-    })
+  async function create(image: string): Promise<Box> {
+    const { json } = await api('POST', '/boxes', { image, tier: 'nano' })
+    return waitForState(json.box.id, 'running')
   }
-}
+
+  async function remove(box: Box): Promise<void> {
+    await api('DELETE', `/boxes/${box.id}`)
+    await waitForState(box.id, 'terminated')
+  }
+
+  async function exec({ hostname }: Box, command: string): Promise<string> {
+    const { json } = await edge(hostname, 'POST', '/exec', { command })
+    if (json.exitCode !== 0) throw new Error(JSON.stringify(json))
+    return json.stdout.trim()
+  }
+
+  async function getDetail({ id }: Box) {
+    const { json } = await api('GET', `/boxes/${id}`)
+    return json
+  }
+
+  async function testImage(t: Test, image: string): Promise<void> {
+    const box = await create(image)
+    t.match(box, { image, isolation: { level: 'container', network: 'own' } })
+    const user = 'id -u && pwd && echo "$HOME $(printenv LD_LIBRARY_PATH || echo unset)"'
+    t.equal(await exec(box, user), '0\n/root\n/root unset')
+    const { json } = await edge(box.hostname, 'POST', '/exec', { command: 'echo out', detach: true })
+    await waitUntil('the detached command has exited', async () => {
+      const { json: process } = await edge(box.hostname, 'GET', `/exec/${json.processId}`)
+      return process.status !== 'running'
+    })
+    // Another process of the same Node reports it.
+    await waitUntil('the agent reports its machine', async () => (await getDetail(box)).machine?.kernel)
+    t.equal((await getDetail(box)).machine.cpuCount, 1)
+    await remove(box)
+  }
+
+  await t.test('boxes run on glibc, on musl and without a C library', async (t) => {
+    await Promise.all(['debian:12', 'musl', 'busybox'].map((image) => testImage(t, image)))
+  })
+
+  const [box, other] = await Promise.all([create('debian:12'), create('busybox')])
+  await exec(box, 'echo kept >/kept; sleep 1000 & echo $! >pid')
+  const isSleepRunning = async () => exec(box, 'kill -0 $(cat pid) && echo yes')
+
+  await t.test('a box has no path to other boxes, the engine or the coordinator', async (t) => {
+    const status = await exec(other, 'cat /proc/1/status')
+    t.match(status, /^NoNewPrivs:\t1$/m)
+    t.match(status, /^Seccomp:\t2$/m)
+    t.match(status, /^CapEff:\t00000000a80425fb$/m, 'the default capabilities of Docker')
+    const address = inspect(box, '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}')
+    t.match(address, /^10\.213\./)
+    t.equal(await exec(other, `ping -c 1 -w 1 ${address} >/dev/null 2>&1 || echo no`), 'no')
+    t.equal(await exec(other, 'ls /opt/boxwood/coordinator'), 'agent.sock')
+    t.equal(await exec(other, 'touch /opt/boxwood/agent/x 2>/dev/null || echo no'), 'no')
+    t.equal(await exec(other, 'find / -xdev -name docker.sock -o -xdev -name boxwood.db'), '')
+  })
+
+  await t.test('processes continue after a suspend', async (t) => {
+    await api('POST', `/boxes/${box.id}/suspend`)
+    t.equal((await waitForState(box.id, 'suspended')).suspendedAs, 'frozen')
+    t.equal(inspect(box, '{{.State.Paused}}'), 'true')
+    await api('POST', `/boxes/${box.id}/wake`)
+    await waitForState(box.id, 'running')
+    t.equal(await isSleepRunning(), 'yes')
+  })
+
+  await t.test('processes continue through a resize', async (t) => {
+    await api('POST', `/boxes/${box.id}/resize`, { target_tier: 'micro' })
+    await waitUntil('the agent reports the new size', async () => {
+      const { job, machine } = await getDetail(box)
+      return job === null && machine?.cpuCount === 2
+    })
+    t.equal(inspect(box, '{{.HostConfig.Memory}}'), String(2 * GiB))
+    t.equal(await isSleepRunning(), 'yes')
+  })
+
+  await t.test('a move to another region of the engine copies nothing', async (t) => {
+    const containerId = inspect(box, '{{.Id}}')
+    await api('POST', `/boxes/${box.id}/region`, { region: 'us-west-1' })
+    await waitUntil('the box has moved', async () => {
+      const { box: moved, job } = await getDetail(box)
+      return moved.region === 'us-west-1' && moved.observedState === 'running' && job === null
+    })
+    t.equal(inspect(box, '{{.Id}}'), containerId)
+    t.equal(await exec(box, 'cat /kept'), 'kept')
+  })
+
+  await t.test('a box whose container is killed starts again', async (t) => {
+    docker('kill', `boxwood-${box.id}`)
+    await waitUntil('the container runs', () => inspect(box, '{{.State.Running}}') === 'true')
+    await waitForState(box.id, 'running')
+    t.equal(await exec(box, 'cat /kept'), 'kept')
+  })
+
+  await t.test('a fork has the files of the whole box', async (t) => {
+    await exec(box, 'echo home >home')
+    const { json } = await api('POST', `/boxes/${box.id}/fork`, {})
+    const fork = await waitForState(json.box.id, 'running')
+    t.equal(await exec(fork, 'cat /kept home'), 'kept\nhome')
+    await remove(fork)
+  })
+
+  await t.test('boxes run again after a restart of the engine', async (t) => {
+    await engine.kill()
+    await engine.start()
+    // Docker ends the containers of an engine that was killed when the next one cannot adopt them.
+    await waitUntil('both boxes run commands', async () => {
+      const results = await Promise.allSettled([box, other].map((each) => exec(each, 'true')))
+      return results.every(({ status }) => status === 'fulfilled')
+    })
+    t.equal(await exec(box, 'cat /kept'), 'kept')
+  })
+
+  await t.test('a box whose container was removed is degraded', async (t) => {
+    docker('rm', '-f', `boxwood-${other.id}`)
+    await waitForState(other.id, 'degraded')
+    t.match(await getDetail(other), { job: { lastError: /does not exist/ } })
+  })
+
+  await t.test('deleted boxes leave nothing', async (t) => {
+    await Promise.all([remove(box), remove(other)])
+    t.equal(docker('images', '-q', ...LABELS), '')
+    t.equal(docker('ps', '-aq', ...LABELS), '')
+    t.equal(docker('network', 'ls', '-q', ...LABELS), '')
+    t.match(docker('volume', 'ls', '-q', ...LABELS), /^boxwood-agent-\w+$/)
+  })
+})
