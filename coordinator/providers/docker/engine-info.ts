@@ -15,6 +15,8 @@ export type EngineInfo = {
   /** The engine runs as an ordinary user. */
   isRootless: boolean
   hasSeccomp: boolean
+  /** The directory with the boxes, on this machine; null: it is on another one. */
+  rootDir: string | null
 }
 
 type Info = {
@@ -55,6 +57,7 @@ export async function readEngineInfo({ http, kind }: Engine, isLocal: boolean): 
     hasUserNamespaces: isRootless || options.includes('name=userns'),
     isRootless,
     hasSeccomp: options.includes('name=seccomp'),
+    rootDir: isLocal ? (info.DockerRootDir ?? null) : null,
   }
 }
 

@@ -8,6 +8,11 @@ import { createLabels } from './names.ts'
 /** An image without files. */
 const EMPTY_IMAGE = 'localhost/boxwood/empty:latest'
 
+/** The names of the containers of running calls, which are unique. */
+const inUse = new Set<string>()
+
+export const isHelperInUse = (name: string): boolean => inUse.has(name)
+
 export type HelperMounts = readonly { volume: string; path: string }[]
 
 /** Creates the container for the duration of a call, which gets its name. */
@@ -16,15 +21,40 @@ export async function withHelper<T>(
   mounts: HelperMounts,
   work: (name: string) => Promise<T>,
 ): Promise<T> {
-  const { http, deploymentId } = engine
-  const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
   await ensureEmptyImage(engine)
+  return await withHelperOf(engine, EMPTY_IMAGE, mounts, work)
+}
+
+/** The container has the files of an image too. */
+export async function withHelperOf<T>(
+  engine: Engine,
+  image: string,
+  mounts: HelperMounts,
+  work: (name: string) => Promise<T>,
+): Promise<T> {
+  const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
+  inUse.add(name)
+  try {
+    await createHelper(engine, name, image, mounts)
+    return await work(name)
+  } finally {
+    inUse.delete(name)
+    await removeHelper(engine, name)
+  }
+}
+
+async function createHelper(
+  { http, deploymentId }: Engine,
+  name: string,
+  image: string,
+  mounts: HelperMounts,
+): Promise<void> {
   await http.json({
     method: 'POST',
     path: '/containers/create',
     query: { name },
     json: {
-      Image: EMPTY_IMAGE,
+      Image: image,
       Cmd: ['/none'],
       Labels: createLabels(deploymentId, 'helper'),
       HostConfig: {
@@ -38,17 +68,12 @@ export async function withHelper<T>(
       },
     },
   })
-  try {
-    return await work(name)
-  } finally {
-    await removeHelper(engine, name)
-  }
 }
 
-/** The volumes of the container remain. */
+/** The volumes with names remain. */
 export async function removeHelper({ http }: Engine, name: string): Promise<void> {
   await http
-    .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true } })
+    .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true, v: true } })
     .catch(ignoreStatus(404))
 }
 

@@ -26,7 +26,7 @@ export const createSharedDisk = (boxesDir: string, getBoxDir: (boxId: string) =>
  * The allocated bytes and the inodes below the directory: holes do not count, a file with several links counts once.
  * Directories that this user cannot read are omitted. 0 when the directory does not exist.
  */
-async function measureTree(dir: string, signal: AbortSignal): Promise<DiskUsage> {
+export async function measureTree(dir: string, signal: AbortSignal): Promise<DiskUsage> {
   // du does not follow symlinks, and its descent is not limited to paths of PATH_MAX bytes. The second run finds the
   // directories in the cache of the kernel.
   const kibibytes = await runDu(['-skx', '--', dir], signal)

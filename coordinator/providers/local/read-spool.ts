@@ -11,14 +11,14 @@ import {
 } from '../../../shared/report-spool.ts'
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
-const MAX_SEGMENT_BYTES = SPOOL_SEGMENT_BYTES + TUNNEL_LIMITS.reportBytes
+export const MAX_SEGMENT_BYTES = SPOOL_SEGMENT_BYTES + TUNNEL_LIMITS.reportBytes
 /** The last segment, and an acknowledged one that the agent has not removed yet, do not count for the size of the spool. */
-const MAX_BYTES = SPOOL_BYTES + 2 * MAX_SEGMENT_BYTES
+export const MAX_SPOOL_BYTES = SPOOL_BYTES + 2 * MAX_SEGMENT_BYTES
 /** The spool has some 70 files. */
-const MAX_ENTRIES = 1000
+export const MAX_SPOOL_ENTRIES = 1000
 
 /** Called for what is not read. */
-type OnSkip = (path: string, problem: string) => void
+export type OnSkip = (path: string, problem: string) => void
 
 /**
  * Yields the content of the segments in the order of their names, of each at most the size that the agent writes.
@@ -30,7 +30,7 @@ export async function* readSpool(stateDir: string, onSkip: OnSkip): AsyncGenerat
   const { uid } = await state.stat()
   await using spool = await openEntry(getEntryPath(state, SPOOL_DIRECTORY), O_DIRECTORY, onSkip)
   if (spool === null) return
-  let remainingBytes = MAX_BYTES
+  let remainingBytes = MAX_SPOOL_BYTES
   for (const name of await listSegments(spool, onSkip)) {
     await using file = await openEntry(getEntryPath(spool, name), 0, onSkip)
     if (file === null) continue
@@ -41,7 +41,7 @@ export async function* readSpool(stateDir: string, onSkip: OnSkip): AsyncGenerat
     }
     const size = Math.min(stats.size, MAX_SEGMENT_BYTES)
     remainingBytes -= size
-    if (remainingBytes < 0) return onSkip(name, `the spool is larger than ${MAX_BYTES} bytes`)
+    if (remainingBytes < 0) return onSkip(name, `the spool is larger than ${MAX_SPOOL_BYTES} bytes`)
     yield await readStart(file, size)
   }
 }
@@ -65,8 +65,8 @@ async function listSegments(directory: FileHandle, onSkip: OnSkip): Promise<stri
   let count = 0
   for await (const { name } of await opendir(`/proc/self/fd/${directory.fd}`)) {
     count += 1
-    if (count > MAX_ENTRIES) {
-      onSkip(SPOOL_DIRECTORY, `the directory has more than ${MAX_ENTRIES} entries`)
+    if (count > MAX_SPOOL_ENTRIES) {
+      onSkip(SPOOL_DIRECTORY, `the directory has more than ${MAX_SPOOL_ENTRIES} entries`)
       break
     }
     if (parseSegmentName(name) !== null) names.push(name)

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
-import { createLabels, getArchiveRepository, getContainerName } from '../names.ts'
+import { createLabels, filterByLabels, getArchiveRepository, getContainerName } from '../names.ts'
 import { flattenImage } from './flatten-image.ts'
 import { addImageRoot, readImage } from './image-files.ts'
 import type { TarEntry, TarReader } from './tar-entries.ts'
@@ -72,6 +72,7 @@ export class ArchiveImages {
     const image = await this.find(archiveId)
     if (image === null || image.layerCount < MAX_LAYERS) return
     await flattenImage(this.#engine, this.getReference(archiveId), image, signal)
+    await this.#removeById(image.id)
   }
 
   /** Loads the image of an archive into the engine. */
@@ -115,9 +116,25 @@ export class ArchiveImages {
   }
 
   /** The image of an existing box remains. Returns whether the engine no longer has the name. */
-  async remove(archiveId: string): Promise<boolean> {
+  remove(archiveId: string): Promise<boolean> {
+    return this.#removeById(this.getReference(archiveId))
+  }
+
+  /** Removes the images without a name: their commit or their import was repeated. Those of existing boxes remain. */
+  async removeUnnamed(): Promise<void> {
+    const labels = createLabels(this.#engine.deploymentId, 'archive')
+    const { label } = JSON.parse(filterByLabels(labels)) as { label: string[] }
+    const images = await this.#engine.http.json<{ Id: string }[]>({
+      method: 'GET',
+      path: '/images/json',
+      query: { filters: JSON.stringify({ label, dangling: ['true'] }) },
+    })
+    for (const { Id } of images) await this.#removeById(Id)
+  }
+
+  async #removeById(id: string): Promise<boolean> {
     try {
-      await this.#engine.http.json({ method: 'DELETE', path: `/images/${this.getReference(archiveId)}` })
+      await this.#engine.http.json({ method: 'DELETE', path: `/images/${id}` })
       return true
     } catch (error) {
       if (hasStatus(error, 404)) return true

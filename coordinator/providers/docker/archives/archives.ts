@@ -128,6 +128,7 @@ export class EngineArchives {
 
   /** Removes the images of archives that do not exist, except those of existing boxes. */
   async removeUnusedImages(): Promise<void> {
+    if (this.#incomplete.size === 0) await this.#images.removeUnnamed()
     const archiveIds = await this.#images.list()
     if (archiveIds.length === 0) return
     const existing = new Set(await this.#store.list())

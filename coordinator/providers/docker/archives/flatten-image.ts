@@ -1,7 +1,6 @@
 // Replaces an image by one with the same files in a single layer.
-import { randomBytes } from 'node:crypto'
 import type { Engine } from '../engine.ts'
-import { removeHelper } from '../helper-container.ts'
+import { withHelperOf } from '../helper-container.ts'
 import type { EngineImage } from '../images/images.ts'
 import { createLabels } from '../names.ts'
 
@@ -13,20 +12,7 @@ export async function flattenImage(
   signal: AbortSignal,
 ): Promise<void> {
   const { http, deploymentId } = engine
-  const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
-  await http.json({
-    method: 'POST',
-    path: '/containers/create',
-    query: { name },
-    json: {
-      Image: reference,
-      Cmd: ['/none'],
-      Labels: createLabels(deploymentId, 'helper'),
-      HostConfig: { NetworkMode: 'none' },
-    },
-    signal,
-  })
-  try {
+  await withHelperOf(engine, reference, [], async (name) => {
     const { body } = await http.stream({
       method: 'GET',
       path: `/containers/${name}/export`,
@@ -46,9 +32,7 @@ export async function flattenImage(
     })
     for await (const { error } of lines)
       if (error !== undefined) throw new Error(`The layers of the box could not be merged: ${error}`)
-  } finally {
-    await removeHelper(engine, name)
-  }
+  })
 }
 
 /** The instructions of a Dockerfile. It has no way to write a line break in a value. */

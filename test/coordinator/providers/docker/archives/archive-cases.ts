@@ -2,8 +2,14 @@
 import { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { encodeFile, TAR_TRAILER } from '../../../../../coordinator/providers/docker/archives/tar-entries.ts'
+import { createEngineDisk } from '../../../../../coordinator/providers/docker/disk.ts'
 import type { EngineKind } from '../../../../../coordinator/providers/docker/engine.ts'
+import { removeHelper, withHelper } from '../../../../../coordinator/providers/docker/helper-container.ts'
+import { removeLeftovers } from '../../../../../coordinator/providers/docker/leftovers.ts'
+import { createLabels } from '../../../../../coordinator/providers/docker/names.ts'
+import { readEngineSpool } from '../../../../../coordinator/providers/docker/read-spool.ts'
 import { ArchiveError } from '../../../../../coordinator/providers/provider.ts'
+import { formatSegmentName } from '../../../../../shared/report-spool.ts'
 import type { ImageEngine } from '../../../../support/engines/engine.ts'
 import { openEngineTest } from './support.ts'
 
@@ -103,6 +109,67 @@ export async function testArchives(t: Test, kind: EngineKind, imageEngine: Image
       await pause.end()
     },
   )
+
+  await t.test('the next start removes containers of killed calls, and nothing of others', async (t) => {
+    const { http, deploymentId } = test.engine
+    const create = (name: string, labels: Record<string, string>) =>
+      http.json({
+        method: 'POST',
+        path: '/containers/create',
+        query: { name },
+        json: { Image: test.normalize('busybox'), Cmd: ['/none'], Labels: labels },
+      })
+    await create('boxwood-helper-of-killed', createLabels(deploymentId, 'helper'))
+    await create('other-coordinator', createLabels('fedcba9876543210', 'helper'))
+    await create('without-labels', {})
+    await withHelper(test.engine, [], async (name) => {
+      await removeLeftovers(test.engine, archives)
+      const names = (await test.listObjects()).join(' ')
+      t.notMatch(names, 'boxwood-helper-of-killed')
+      for (const expected of [name, 'other-coordinator', 'without-labels', `boxwood-${boxId}`])
+        t.match(names, expected)
+    })
+    for (const name of ['other-coordinator', 'without-labels']) await removeHelper(test.engine, name)
+  })
+
+  await t.test('the disk of a box has its layer and its volumes', async (t) => {
+    const disk = createEngineDisk(test.engine, () => imageEngine.dir)
+    const signal = AbortSignal.timeout(30_000)
+    const before = await disk.measure(boxId, signal)
+    for (const path of ['/root/data', '/etc/data', '/var/lib/boxwood/data'])
+      test.exec(boxId, `dd if=/dev/zero of=${path} bs=1M count=3 && sync`)
+    const { bytes, inodes } = await disk.measure(boxId, signal)
+    t.ok(bytes - before.bytes >= 9 * 1024 ** 2 && bytes - before.bytes < 10 * 1024 ** 2, `${bytes}`)
+    t.equal(inodes - before.inodes, 3)
+    t.ok((await disk.readSpace()).bytes.total > 0)
+    t.strictSame(await disk.measure('00000000-0000-4000-8000-000000000000', signal), { bytes: 0, inodes: 0 })
+    t.equal((await createEngineDisk(test.engine, () => null).readSpace()).inodes, null)
+  })
+
+  await t.test('the spool is read within its limits', async (t) => {
+    const write = (name: string, bytes: number) =>
+      test.exec(boxId, `cd /var/lib/boxwood/reports && head -c ${bytes} /dev/zero | tr '\\0' x > ${name}`)
+    const read = async () => {
+      const skipped: string[] = []
+      const segments: Buffer[] = []
+      for await (const segment of readEngineSpool(test.engine, boxId, (name) => skipped.push(name)))
+        segments.push(segment)
+      return { sizes: segments.map(({ length }) => length), skipped }
+    }
+    t.strictSame(await read(), { sizes: [], skipped: [] }, 'there is no spool')
+    test.exec(boxId, 'mkdir /var/lib/boxwood/reports')
+    write(formatSegmentName(1), 10)
+    write(formatSegmentName(2), 3)
+    write('other', 10)
+    test.exec(boxId, `ln -s /etc/passwd /var/lib/boxwood/reports/${formatSegmentName(3)}`)
+    t.strictSame(await read(), { sizes: [10, 3], skipped: [] })
+    test.exec(boxId, `truncate -s 3M /var/lib/boxwood/reports/${formatSegmentName(0)}`)
+    t.strictSame(await read(), { sizes: [10, 3], skipped: [formatSegmentName(0)] })
+    test.exec(boxId, `truncate -s 20G /var/lib/boxwood/reports/${formatSegmentName(2)}`)
+    t.strictSame(await read(), { sizes: [10], skipped: [formatSegmentName(0), formatSegmentName(2)] })
+    test.exec(boxId, 'rm -r /var/lib/boxwood/reports && ln -s /etc /var/lib/boxwood/reports')
+    t.strictSame((await read()).sizes, [])
+  })
 
   await t.test('hostile archives are refused', async (t) => {
     const file = encodeFile
