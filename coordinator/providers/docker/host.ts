@@ -3,14 +3,18 @@ import { join } from 'node:path'
 import { readAgentFiles } from '../container/agent-files.ts'
 import { readDeploymentId } from '../deployment-id.ts'
 import { createArchives } from '../local/archives/archives.ts'
+import { BoxQueue } from '../local/box-queue.ts'
 import { PermanentProviderError } from '../provider.ts'
 import type { OpenProviderHost, ProviderContext } from '../provider-host.ts'
 import { AgentVolume } from './agent-volume.ts'
+import { ArchiveImages } from './archives/archive-images.ts'
+import { EngineArchives } from './archives/archives.ts'
 import { MachinePauses } from './archives/machine-pause.ts'
 import { connectToEngine, type EngineConnection } from './connect.ts'
 import type { Engine, EngineKind } from './engine.ts'
 import { EngineState } from './engine-state.ts'
 import { createEngineImages } from './images/images.ts'
+import { removeLeftovers } from './leftovers.ts'
 import { EngineMachines } from './machines.ts'
 import { Networks } from './networks.ts'
 import { createEngineProvider } from './provider.ts'
@@ -38,29 +42,45 @@ export const openEngineHost =
       agentSettings,
     })
     const pauses = new MachinePauses(engine, join(dataDir, kind, 'pauses'))
-    await prepareEngine({ engine, state, agentVolume, pauses })
     const store = createArchives({ dir: join(dataDir, kind, 'archives'), log })
+    const queue = new BoxQueue()
+    const archives = new EngineArchives({
+      engine,
+      store,
+      images: new ArchiveImages(engine, images),
+      pauses,
+      runExclusive: (boxId, work) => queue.run(boxId, work),
+    })
+    await prepareEngine({ engine, state, agentVolume, pauses, archives })
     const { buildId } = files
-    const provider = createEngineProvider({ engine, state, images, machines, store, pauses, buildId })
+    const provider = createEngineProvider({
+      engine,
+      state,
+      images,
+      machines,
+      store,
+      archives,
+      queue,
+      buildId,
+    })
     // All regions have the same machines: a provider for each would remove the machine of a box that has moved.
     return { open: async () => provider, close: () => http.close() }
   }
 
-/** The agents of running boxes restart with the current build, so the engine must have it before they connect. */
-async function prepareEngine({
-  engine,
-  state,
-  agentVolume,
-  pauses,
-}: {
+type Parts = {
   engine: Engine
   state: EngineState
   agentVolume: AgentVolume
   pauses: MachinePauses
-}): Promise<void> {
+  archives: EngineArchives
+}
+
+/** The agents of running boxes restart with the current build, so the engine must have it before they connect. */
+async function prepareEngine({ engine, state, agentVolume, pauses, archives }: Parts): Promise<void> {
   try {
     await state.refresh()
     await pauses.continueAll()
+    await removeLeftovers(engine, archives)
     await agentVolume.ensure()
   } catch (err) {
     engine.log.warn({ err }, 'the engine is not available; its boxes start when it answers')

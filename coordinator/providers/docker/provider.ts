@@ -4,40 +4,34 @@ import type { Archives } from '../local/archives/archives.ts'
 import { BoxQueue } from '../local/box-queue.ts'
 import { runInTurn } from '../local/run-in-turn.ts'
 import type { Provider } from '../provider.ts'
-import { ArchiveImages } from './archives/archive-images.ts'
-import { EngineArchives } from './archives/archives.ts'
-import type { MachinePauses } from './archives/machine-pause.ts'
+import type { EngineArchives } from './archives/archives.ts'
 import { describeEngine } from './describe-engine.ts'
+import { createEngineDisk } from './disk.ts'
 import type { Engine } from './engine.ts'
 import type { EngineState } from './engine-state.ts'
 import type { EngineImages } from './images/images.ts'
+import { removeLeftovers } from './leftovers.ts'
 import type { EngineMachines } from './machines.ts'
+import { readEngineSpool } from './read-spool.ts'
 
 export type EngineProviderOptions = {
   engine: Engine
   state: EngineState
   images: EngineImages
   machines: EngineMachines
-  /** The archive store. Closing the provider closes it. */
+  /** The store of the archives. Closing the provider closes it. */
   store: Archives
-  pauses: MachinePauses
+  archives: EngineArchives
+  /** The calls for a box run one at a time. */
+  queue: BoxQueue
   /** The build with which boxes start their agents. */
   buildId: string
 }
 
 export function createEngineProvider(options: EngineProviderOptions): Provider {
-  const { engine, state, images, machines, store, pauses, buildId } = options
-  /** The calls for a box run one at a time. */
-  const queue = new BoxQueue()
+  const { engine, state, images, machines, store, archives, queue, buildId } = options
   /** The captures of a box run one at a time: the end of a capture continues the processes. */
   const captures = new BoxQueue()
-  const archives = new EngineArchives({
-    engine,
-    store,
-    images: new ArchiveImages(engine, images),
-    pauses,
-    runExclusive: (boxId, work) => queue.run(boxId, work),
-  })
   const provider: Provider = {
     name: engine.kind,
     hasRoot: true,
@@ -50,6 +44,7 @@ export function createEngineProvider(options: EngineProviderOptions): Provider {
     get capacity() {
       return state.latest?.capacity
     },
+    sharedDisk: createEngineDisk(engine, () => state.latest?.rootDir ?? null),
     describe: () => describeEngine(engine, state),
 
     create: ({ source, ...spec }, signal) =>
@@ -64,9 +59,18 @@ export function createEngineProvider(options: EngineProviderOptions): Provider {
       queue.run(boxId, async () => {
         await machines.destroy(boxId)
         // The box may have been the last one that used the image of a removed archive.
-        await archives.removeUnusedImages()
+        await removeLeftovers(engine, archives)
       }),
     inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
+    readSpool(boxId) {
+      let isLogged = false
+      return readEngineSpool(engine, boxId, (path, problem) => {
+        // A box can have many such files.
+        if (!isLogged)
+          engine.log.warn({ boxId, path, problem }, 'not all files of the spool of a box can be read')
+        isLogged = true
+      })
+    },
     freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
     // The regions of an engine share its machines.
     takeOver: async (_, source) => source.provider === provider,

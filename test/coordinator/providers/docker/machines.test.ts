@@ -18,7 +18,7 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
   t.teardown(() => engine.close())
   const { api, edge, waitForState } = await startTestCoordinator(t, {
     machines: 'local',
-    env: { ...engine.env, BOXWOOD_REGIONS: 'us-west-2=docker,us-west-1=docker' },
+    env: { ...engine.env, BOXWOOD_REGIONS: 'us-west-2=local,us-west-1=docker,us-east-1=docker' },
   })
   const docker = (...args: string[]) => engine.command(args).trim()
   const inspect = (box: Box, format: string) => docker('inspect', '-f', format, `boxwood-${box.id}`)
@@ -102,10 +102,10 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
 
   await t.test('a move to another region of the engine copies nothing', async (t) => {
     const containerId = inspect(box, '{{.Id}}')
-    await api('POST', `/boxes/${box.id}/region`, { region: 'us-west-1' })
+    await api('POST', `/boxes/${box.id}/region`, { region: 'us-east-1' })
     await waitUntil('the box has moved', async () => {
       const { box: moved, job } = await getDetail(box)
-      return moved.region === 'us-west-1' && moved.observedState === 'running' && job === null
+      return moved.region === 'us-east-1' && moved.observedState === 'running' && job === null
     })
     t.equal(inspect(box, '{{.Id}}'), containerId)
     t.equal(await exec(box, 'cat /kept'), 'kept')
