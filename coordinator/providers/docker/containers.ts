@@ -24,7 +24,7 @@ type Inspected = {
 const GRACE_SECONDS = 10
 
 /** Libpod's own routes, for what its copy of the Docker API does not have. */
-const LIBPOD = '/v4.0.0/libpod'
+export const LIBPOD = '/v4.0.0/libpod'
 
 const pathOf = (boxId: string, action: string): string => `/containers/${getContainerName(boxId)}${action}`
 

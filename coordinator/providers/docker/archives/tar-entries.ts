@@ -21,7 +21,7 @@ const TYPES = {
 export type EntryType = (typeof TYPES)[keyof typeof TYPES]
 
 /** Extended records whose meaning is known. The prefix has the extended attributes. */
-const RECORDS = new Set(['mtime', 'atime', 'ctime', 'uid', 'gid', 'uname', 'gname'])
+const RECORDS = new Set(['mtime', 'atime', 'ctime', 'uname', 'gname'])
 const XATTR_PREFIX = 'SCHILY.xattr.'
 
 /** Texts have one character per byte. */
@@ -31,6 +31,8 @@ export type TarEntry = {
   linkName: string
   type: EntryType
   size: number
+  uid: number
+  gid: number
   /** The header as it was read. */
   header: Buffer
   /** The extended records, without those of the fields above. */
@@ -38,7 +40,7 @@ export type TarEntry = {
 }
 
 /** An entry that is written, from one that was read. */
-export type RewrittenEntry = Pick<TarEntry, 'name'> & Partial<Pick<TarEntry, 'linkName' | 'size'>>
+export type RewrittenEntry = Pick<TarEntry, 'name'> & Partial<Pick<TarEntry, 'linkName' | 'uid' | 'gid'>>
 
 const damaged = (problem: string): ArchiveError =>
   new ArchiveError(`The tar stream is damaged: ${problem}. Use another snapshot.`)
@@ -81,9 +83,15 @@ export class TarReader {
       records.delete(key)
       return value
     }
-    const recordedSize = take('size')
-    const size = recordedSize === undefined ? readNumber(header, 124, 12) : Number(recordedSize)
-    if (!Number.isSafeInteger(size) || size < 0) throw damaged('an entry has no valid size')
+    const takeNumber = (key: string, offset: number, length: number): number => {
+      const recorded = take(key)
+      const value = recorded === undefined ? readNumber(header, offset, length) : Number(recorded)
+      if (!Number.isSafeInteger(value) || value < 0) throw damaged(`an entry has no valid ${key}`)
+      return value
+    }
+    const size = takeNumber('size', 124, 12)
+    const uid = takeNumber('uid', 108, 8)
+    const gid = takeNumber('gid', 116, 8)
     // Engines take what follows such an entry as the next header, whatever its size.
     if (type !== 'file' && size !== 0) throw damaged('an entry that is no file has content')
     const isLink = type === 'hard link' || type === 'symlink'
@@ -94,7 +102,7 @@ export class TarReader {
     if (name.includes('\0') || linkName.includes('\0')) throw damaged('a name has a zero byte')
     this.#contentBytes = size
     this.#paddingBytes = roundUp(size) - size
-    return { name, linkName: isLink ? linkName : '', type, size, header, records }
+    return { name, linkName: isLink ? linkName : '', type, size, uid, gid, header, records }
   }
 
   /** Yields the rest of the content of the entry, without its padding. */
@@ -160,8 +168,8 @@ export async function* rewriteTar(
 
 /** Encodes the headers of an entry, in the pax format. */
 export function encodeHeader(
-  { header: original, type, records, ...entry }: TarEntry,
-  { name, linkName = entry.linkName, size = entry.size }: RewrittenEntry,
+  { header: original, type, size, records, ...entry }: TarEntry,
+  { name, linkName = entry.linkName, uid = entry.uid, gid = entry.gid }: RewrittenEntry,
 ): Buffer {
   const header = Buffer.from(original)
   const extended = new Map(records)
@@ -172,8 +180,14 @@ export function encodeHeader(
   }
   setText(0, 'path', name)
   setText(157, 'linkpath', linkName)
-  if (size >= 8 ** 11) extended.set('size', String(size))
-  header.write(`${(size % 8 ** 11).toString(8).padStart(11, '0')}\0`, 124, 'latin1')
+  const setNumber = (offset: number, length: number, key: string, value: number) => {
+    const limit = 8 ** (length - 1)
+    if (value >= limit) extended.set(key, String(value))
+    header.write(`${(value % limit).toString(8).padStart(length - 1, '0')}\0`, offset, 'latin1')
+  }
+  setNumber(108, 8, 'uid', uid)
+  setNumber(116, 8, 'gid', gid)
+  setNumber(124, 12, 'size', size)
   if (type === 'file') header.write('0', 156, 'latin1')
   header.write('ustar\x0000', 257, 'latin1')
   // The prefix of the name, which `name` includes.
@@ -187,8 +201,6 @@ export function encodeFile(name: string, content: Buffer): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES)
   for (const [offset, text] of [
     [100, '0000644'],
-    [108, '0000000'],
-    [116, '0000000'],
     [136, '00000000000'],
   ] as const)
     header.write(text, offset, 'latin1')
@@ -197,6 +209,8 @@ export function encodeFile(name: string, content: Buffer): Buffer {
     linkName: '',
     type: 'file',
     size: content.length,
+    uid: 0,
+    gid: 0,
     header,
     records: new Map(),
   } as const

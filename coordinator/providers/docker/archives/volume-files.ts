@@ -4,7 +4,8 @@ import { CONTAINER_PATHS } from '../../container/paths.ts'
 import { EngineStatusError } from '../../engine-http/errors.ts'
 import { ArchiveError } from '../../provider.ts'
 import type { Engine } from '../engine.ts'
-import { getContainerName } from '../names.ts'
+import { getContainerName, getHomeVolume, getStateVolume } from '../names.ts'
+import { openPodmanVolume } from './podman-volume.ts'
 import {
   encodeHeader,
   encodePadding,
@@ -18,16 +19,50 @@ import {
 export type VolumeRoot = 'home' | 'state'
 
 const PATHS = { home: CONTAINER_PATHS.home, state: CONTAINER_PATHS.state } as const
+const VOLUMES = { home: getHomeVolume, state: getStateVolume } as const
 
 /** Yields the entries of a volume below `<root>/`, and adds the sizes of the files to `count`. */
 export async function* readVolume(
-  { http, kind }: Engine,
+  engine: Engine,
   boxId: string,
   root: VolumeRoot,
   count: (bytes: number) => void,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
-  // With the period, Docker names the directory `./`. Podman omits it, and names it `/` without the period.
+  const { source, mapOwner = (owner) => owner } = await openVolume(engine, boxId, root, signal)
+  /** The name of the directory itself, which is first. */
+  let directory: string | undefined
+  try {
+    yield* rewriteTar(source, (entry) => {
+      directory ??= entry.type === 'directory' ? entry.name : ''
+      // The box can create them again. Podman omits them too.
+      if (entry.type === 'device') return null
+      count(entry.size)
+      return {
+        ...mapOwner(entry),
+        name: joinName(root, directory, entry.name),
+        ...(entry.type === 'hard link' && { linkName: joinName(root, directory, entry.linkName) }),
+      }
+    })
+  } finally {
+    source.on('error', () => {}).destroy()
+  }
+}
+
+type Owner = { uid: number; gid: number }
+type OpenVolume = { source: Readable; mapOwner?: (owner: Owner) => Owner }
+
+async function openVolume(
+  engine: Engine,
+  boxId: string,
+  root: VolumeRoot,
+  signal: AbortSignal,
+): Promise<OpenVolume> {
+  const { http, kind } = engine
+  // Podman's copy of the files belongs to root, whoever owns them.
+  const local = kind === 'podman' ? await openPodmanVolume(engine, VOLUMES[root](boxId), signal) : null
+  if (local !== null) return local
+  // With the period, Docker names the directory `./`. Podman omits it, and names it `/` or `<name>/` without the period.
   const path = kind === 'docker' ? `${PATHS[root]}/.` : PATHS[root]
   const { body } = await http.stream({
     method: 'GET',
@@ -35,24 +70,15 @@ export async function* readVolume(
     query: { path },
     signal,
   })
-  try {
-    yield* rewriteTar(body, (entry) => {
-      // The box can create them again. Podman omits them too.
-      if (entry.type === 'device') return null
-      count(entry.size)
-      return {
-        name: joinName(root, entry.name),
-        ...(entry.type === 'hard link' && { linkName: joinName(root, entry.linkName) }),
-      }
-    })
-  } finally {
-    body.destroy()
-  }
+  return { source: body }
 }
 
-/** A name of an engine is relative to the directory. */
-function joinName(root: string, name: string): string {
-  const relative = name.replace(/^(?:\.?\/)+/, '')
+/** Names are relative to the directory, or begin with its name. */
+function joinName(root: string, directory: string, name: string): string {
+  const relative = (name.startsWith(directory) ? name.slice(directory.length) : name).replace(
+    /^(?:\.?\/)+/,
+    '',
+  )
   return relative === '' || relative === '.' ? `${root}/` : `${root}/${relative}`
 }
 

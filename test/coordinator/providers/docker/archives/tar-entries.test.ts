@@ -73,3 +73,23 @@ t.test('what is damaged or ambiguous is refused', async (t) => {
       name,
     )
 })
+
+t.test('owners are changed, also those that only an extended header can have', async (t) => {
+  const ids = [0, 1000, 2_097_151, 2_097_152, 200_001_234]
+  for (const id of ids) {
+    const written = await rewrite(
+      Buffer.concat([encodeFile('file', Buffer.from('x')), TAR_TRAILER]),
+      (entry) => ({
+        ...entry,
+        uid: id,
+        gid: id + 1,
+      }),
+    )
+    const [line] = execFileSync('tar', ['-tv', '--numeric-owner'], { input: written }).toString().split('\n')
+    t.match(line, `${id}/${id + 1}`)
+    await rewrite(written, (entry) => {
+      t.strictSame([entry.uid, entry.gid], [id, id + 1])
+      return entry
+    })
+  }
+})
