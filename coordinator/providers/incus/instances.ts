@@ -1,0 +1,198 @@
+// Creates, finds, copies and removes instances of this deployment. An instance whose creation was interrupted does not exist.
+
+import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
+import { ArchiveError } from '../provider.ts'
+import type { Instance, InstanceSettings } from './api.ts'
+import { type IncusClient, IncusOperationError, readReason } from './client.ts'
+import { filterByLabels, LABELS } from './names.ts'
+
+const STOP_TIMEOUT_SECONDS = 10
+/** A copy between members takes as long as the network needs. */
+const COPY_TIMEOUT_MS = 6 * 60 * 60_000
+
+export type CreateOptions = InstanceSettings & {
+  name: string
+  source: Record<string, unknown>
+  query: { target?: string }
+  signal?: AbortSignal | undefined
+}
+
+export class Instances {
+  readonly client: IncusClient
+  readonly #deploymentId: string
+  /** The instances that this process is creating. */
+  readonly #creating = new Set<string>()
+
+  constructor(client: IncusClient, deploymentId: string) {
+    this.client = client
+    this.#deploymentId = deploymentId
+  }
+
+  /** Returns the instance, whoever has created it. */
+  load(name: string): Promise<Instance | null> {
+    return this.client.find<Instance>(`/instances/${name}`)
+  }
+
+  /** Returns a complete instance of this deployment. */
+  async find(name: string): Promise<Instance | null> {
+    const instance = await this.load(name)
+    return instance !== null && this.#isOwn(instance) && isComplete(instance) ? instance : null
+  }
+
+  /** Instances of this deployment with these labels, complete or not. */
+  list(labels: Readonly<Record<string, string>>): Promise<Instance[]> {
+    const filter = filterByLabels({ [LABELS.coordinator]: this.#deploymentId, ...labels })
+    return this.client.get<Instance[]>('/instances', { recursion: 1, filter })
+  }
+
+  /**
+   * Creates an instance, which is incomplete until complete() is called, and replaces an incomplete one. Waits for an operation of
+   * an earlier coordinator on it first.
+   */
+  async create({ name, source, query, config, devices, signal }: CreateOptions): Promise<Instance> {
+    this.#creating.add(name)
+    try {
+      await this.client.settle(name)
+      const existing = await this.load(name)
+      if (existing !== null) {
+        if (isComplete(existing) && this.#isOwn(existing)) return existing
+        await this.#remove(existing)
+      }
+      const json = {
+        name,
+        type: 'container',
+        profiles: [],
+        source,
+        config: { ...config, [LABELS.coordinator]: this.#deploymentId, [LABELS.complete]: '' },
+        devices,
+      }
+      await this.#create(json, { query, signal })
+      return await this.client.get<Instance>(`/instances/${name}`)
+    } catch (error) {
+      await this.#removeIncomplete(name)
+      throw error
+    } finally {
+      this.#creating.delete(name)
+    }
+  }
+
+  /** Creates an instance from the backup of one. */
+  async import(
+    name: string,
+    content: NodeJS.ReadableStream,
+    options: { pool: string; query: { target?: string }; signal?: AbortSignal | undefined },
+  ): Promise<void> {
+    this.#creating.add(name)
+    try {
+      const existing = await this.load(name)
+      if (existing !== null) await this.#remove(existing)
+      await this.client.call('POST', '/instances', {
+        query: options.query,
+        content: content as import('node:stream').Readable,
+        headers: {
+          'content-type': 'application/octet-stream',
+          'x-incus-name': name,
+          'x-incus-pool': options.pool,
+        },
+        signal: options.signal,
+        timeoutMs: COPY_TIMEOUT_MS,
+      })
+    } catch (error) {
+      await this.#removeIncomplete(name)
+      throw error instanceof IncusOperationError
+        ? new ArchiveError(`The archive is damaged: ${error.reason}`, { cause: error })
+        : error
+    } finally {
+      this.#creating.delete(name)
+    }
+  }
+
+  /** Changes the instance, which exists from now on. */
+  async complete(name: string, settings: InstanceSettings = {}): Promise<void> {
+    await this.patch(name, { ...settings, config: { ...settings.config, [LABELS.complete]: name } })
+  }
+
+  async patch(name: string, json: InstanceSettings): Promise<void> {
+    await this.client.call('PATCH', `/instances/${name}`, { json })
+  }
+
+  async changeState(name: string, action: 'start' | 'freeze' | 'unfreeze'): Promise<void> {
+    await this.client.call('PUT', `/instances/${name}/state`, { json: { action, timeout: -1 } })
+  }
+
+  /** Terminates every process: by the init of the image, and by force when it does not do it in time. */
+  async stop({ name, status }: Pick<Instance, 'name' | 'status'>): Promise<void> {
+    if (status === 'Stopped') return
+    const stop = (force: boolean) =>
+      this.client.call('PUT', `/instances/${name}/state`, {
+        json: { action: 'stop', force, timeout: STOP_TIMEOUT_SECONDS },
+      })
+    // A frozen init handles no signal.
+    if (status === 'Frozen') await this.changeState(name, 'unfreeze')
+    await stop(false).catch(async (error: unknown) => {
+      if (!isFailure(error)) throw error
+      await stop(true).catch(async (failure: unknown) => {
+        // The processes have exited meanwhile.
+        if (!isFailure(failure) || (await this.load(name))?.status !== 'Stopped') throw failure
+      })
+    })
+  }
+
+  /** No-op when absent. */
+  async remove(name: string): Promise<void> {
+    await this.client.settle(name)
+    const instance = await this.load(name)
+    if (instance !== null) await this.#remove(instance)
+  }
+
+  /** Removes incomplete instances that no operation is creating. */
+  async removeIncomplete(): Promise<void> {
+    for (const instance of await this.list({})) {
+      const { name } = instance
+      if (isComplete(instance) || this.#creating.has(name) || this.client.hasUnsettled(name)) continue
+      await this.#remove(instance)
+    }
+  }
+
+  async #create(json: { config?: Record<string, string> }, options: Pick<CreateOptions, 'query' | 'signal'>) {
+    const post = (content: object) =>
+      this.client.call('POST', '/instances', { ...options, json: content, timeoutMs: COPY_TIMEOUT_MS })
+    try {
+      await post(json)
+    } catch (error) {
+      // The range of user ids of the machine is too small for ids that no other box has.
+      if (!/idmap|not enough uid|uid\/gid/i.test(readReason(error))) throw error
+      await post({ ...json, config: { ...json.config, 'security.idmap.isolated': 'false' } })
+    }
+  }
+
+  async #removeIncomplete(name: string): Promise<void> {
+    // The server may be down: then the next connection removes the instance.
+    const instance = await this.load(name).catch(() => null)
+    if (instance === null || isComplete(instance) || this.client.hasUnsettled(name)) return
+    await this.#remove(instance).catch(() => undefined)
+  }
+
+  async #remove(instance: Instance): Promise<void> {
+    const { name, status, config } = instance
+    if (config[LABELS.coordinator] !== undefined && !this.#isOwn(instance))
+      throw new Error(`The instance ${name} belongs to another coordinator.`)
+    if (status !== 'Stopped')
+      await this.client
+        .call('PUT', `/instances/${name}/state`, { json: { action: 'stop', force: true, timeout: -1 } })
+        .catch(async (error: unknown) => {
+          if (!isFailure(error) || (await this.load(name))?.status === status) throw error
+        })
+    await this.client.call('DELETE', `/instances/${name}`).catch(ignoreStatus(404))
+  }
+
+  #isOwn({ config }: Instance): boolean {
+    return config[LABELS.coordinator] === this.#deploymentId
+  }
+}
+
+export const isComplete = ({ name, config }: Instance): boolean => config[LABELS.complete] === name
+
+/** The server has answered. */
+const isFailure = (error: unknown): boolean =>
+  error instanceof IncusOperationError || hasStatus(error, 400, 404, 500)

@@ -1,0 +1,83 @@
+// The bridge of the boxes: they reach the internet through it, and not each other.
+import { EngineStatusError } from '../engine-http/errors.ts'
+import type { IncusClient } from './client.ts'
+import { getNetworkName, LABELS } from './names.ts'
+import type { Server } from './server.ts'
+
+type Network = { config: Record<string, string> }
+
+/**
+ * Ports of the bridge are isolated, so that boxes exchange no frames. The rules of the ACL refuse packets that the machine would
+ * route back to the bridge.
+ */
+const createRules = (subnets: readonly string[]) => ({
+  egress: subnets.map((destination) => ({ action: 'drop', destination, state: 'enabled' })),
+})
+
+/** Creates the network when it is missing, and returns its name. */
+export async function ensureNetwork(
+  client: IncusClient,
+  server: Server,
+  deploymentId: string,
+  log: { warn(fields: object, message: string): void },
+): Promise<string> {
+  const name = getNetworkName(deploymentId)
+  let network = await client.find<Network>(`/networks/${name}`)
+  if (network === null) {
+    await createNetwork(client, server, name, deploymentId)
+    network = await client.get<Network>(`/networks/${name}`)
+  }
+  if (network.config['security.acls'] === undefined) {
+    try {
+      await addRules(client, name, network, deploymentId)
+    } catch (err) {
+      // The firewall of the machine has no support for them.
+      log.warn({ err }, 'boxes can send packets to each other through the router of their network')
+    }
+  }
+  return name
+}
+
+async function createNetwork(client: IncusClient, server: Server, name: string, deploymentId: string) {
+  const network = { name, type: 'bridge', description: 'The boxes of Boxwood' }
+  const isPending = (error: unknown) => {
+    // An earlier attempt was interrupted.
+    if (!(error instanceof EngineStatusError && /already (defined|exists)/i.test(error.reason))) throw error
+  }
+  if (server.isClustered) {
+    const members = await client.get<{ server_name: string }[]>('/cluster/members', { recursion: 1 })
+    for (const { server_name: target } of members)
+      await client.call('POST', '/networks', { query: { target }, json: network }).catch(isPending)
+  }
+  const config = {
+    'ipv4.address': 'auto',
+    'ipv4.nat': 'true',
+    'ipv6.address': 'none',
+    [LABELS.coordinator]: deploymentId,
+  }
+  await client.call('POST', '/networks', { json: { ...network, config } }).catch(isPending)
+}
+
+async function addRules(client: IncusClient, name: string, { config }: Network, deploymentId: string) {
+  const address = config['ipv4.address']
+  if (address === undefined || address === 'none') return
+  if ((await client.find(`/network-acls/${name}`)) === null) {
+    const description = 'Boxes do not reach each other'
+    const json = {
+      name,
+      description,
+      ...createRules([address]),
+      config: { [LABELS.coordinator]: deploymentId },
+    }
+    await client.call('POST', '/network-acls', { json })
+  }
+  await client.call('PATCH', `/networks/${name}`, {
+    json: {
+      config: {
+        'security.acls': name,
+        'security.acls.default.egress.action': 'allow',
+        'security.acls.default.ingress.action': 'drop',
+      },
+    },
+  })
+}
