@@ -54,6 +54,8 @@ export class IncusArchives {
     const server = await this.#options.getServer()
     const isRunning = instance.status === 'Running'
     const mustPause = isRunning && !server.hasSnapshots
+    // Afterwards the copy and its source share their data, which Incus then counts for neither.
+    const usedBytes = await this.#measure(instance.name)
     const startedAt = performance.now()
     if (mustPause) await this.#options.instances.changeState(instance.name, 'freeze')
     let archive: Instance
@@ -63,15 +65,21 @@ export class IncusArchives {
       if (mustPause) await this.#options.instances.changeState(instance.name, 'unfreeze')
     }
     const pausedMs = mustPause ? performance.now() - startedAt : 0
-    return await this.#complete(archive, key, contents, server, isRunning ? pausedMs : null)
+    return await this.#complete(archive, key, contents, {
+      server,
+      usedBytes,
+      pausedMs: isRunning ? pausedMs : null,
+    })
   }
 
   async copyFiles(source: ArchiveKey, key: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo> {
     const existing = await this.#findInfo(key)
     if (existing !== null) return existing
     const server = await this.#options.getServer()
-    const archive = await this.#copy(await this.require(source), key, server, signal)
-    return await this.#complete(archive, key, 'files', server, null)
+    const packed = await this.require(source)
+    const usedBytes = (await this.#findInfo(source))?.contentBytes ?? 0
+    const archive = await this.#copy(packed, key, server, signal)
+    return await this.#complete(archive, key, 'files', { server, usedBytes, pausedMs: null })
   }
 
   remove(key: ArchiveKey): Promise<void> {
@@ -106,7 +114,7 @@ export class IncusArchives {
     })
     const archive = await instances.load(name)
     if (archive === null) throw new Error('The imported archive does not exist.')
-    return await this.#complete(archive, key, 'all', server, null)
+    return await this.#complete(archive, key, 'all', { server, usedBytes: 0, pausedMs: null })
   }
 
   async #findInfo(key: ArchiveKey): Promise<ArchiveInfo | null> {
@@ -131,19 +139,22 @@ export class IncusArchives {
     { name }: Instance,
     key: ArchiveKey,
     contents: ArchiveContents,
-    { hasSnapshots }: Server,
-    pausedMs: number | null,
+    { server, usedBytes, pausedMs }: { server: Server; usedBytes: number; pausedMs: number | null },
   ): Promise<ArchiveInfo> {
     const { client, instances } = this.#options
     if (contents === 'files') await new InstanceFiles(client, name).remove(PATHS.state)
-    const state = await client.get<InstanceState>(`/instances/${name}/state`)
-    const contentBytes = Math.max(0, state.disk?.root?.usage ?? 0)
-    const info: ArchiveInfo = { contentBytes, storedBytes: hasSnapshots ? 0 : contentBytes, pausedMs }
+    const contentBytes = Math.max(usedBytes, await this.#measure(name))
+    const info: ArchiveInfo = { contentBytes, storedBytes: server.hasSnapshots ? 0 : contentBytes, pausedMs }
     await instances.complete(name, {
       config: { ...this.#createLabels(key), [LABELS.info]: JSON.stringify(info) },
       devices: NO_DEVICES,
     })
     return info
+  }
+
+  async #measure(name: string): Promise<number> {
+    const state = await this.#options.client.get<InstanceState>(`/instances/${name}/state`)
+    return Math.max(0, state.disk?.root?.usage ?? 0)
   }
 
   #createLabels({ workspaceId, archiveId }: ArchiveKey): Record<string, string> {
@@ -173,10 +184,12 @@ export class IncusArchives {
     await client.call('POST', path, { json, signal, timeoutMs: EXPORT_TIMEOUT_MS })
     try {
       const { body } = await client.stream('GET', `${path}/${backup}/export`, { signal })
-      await pipeline(body, output)
+      await pipeline(body, output, { end: false })
     } finally {
       // Incus removes a backup that is left when it expires.
       await client.call('DELETE', `${path}/${backup}`).catch(() => undefined)
     }
+    // The removal of a backup can break the creation of the next one, which the reader may request.
+    output.end()
   }
 }

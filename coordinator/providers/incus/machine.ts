@@ -11,11 +11,8 @@ import type { Server } from './server.ts'
 /** As many processes and threads as a local box may have. */
 const MAX_PROCESSES = 4096
 
-/**
- * The coordinator's socket in a box. Incus opens it before the init of the image runs, which mounts a file system on /run, but
- * none on /dev.
- */
-export const BOX_SOCKET = '/dev/boxwood.sock'
+/** The URL from which an agent connects to the coordinator's socket. */
+export const SOCKET_URL = `unix:${join(CONTAINER_PATHS.socketDir, AGENT_SOCKET_FILE)}`
 
 export const PATHS = {
   state: CONTAINER_PATHS.state,
@@ -76,15 +73,13 @@ export const createAgentDevices = ({ server, agentVolume, agentSocketDir }: Agen
     path: CONTAINER_PATHS.agentDir,
     readonly: 'true',
   },
+  // A proxy device would delay each start by a second. Each coordinator creates the socket in the directory again.
   ...(agentSocketDir !== null && {
     [DEVICE.socket]: {
-      type: 'proxy',
-      bind: 'instance',
-      listen: `unix:${BOX_SOCKET}`,
-      connect: `unix:${join(agentSocketDir, AGENT_SOCKET_FILE)}`,
-      mode: '0600',
-      uid: '0',
-      gid: '0',
+      type: 'disk',
+      source: agentSocketDir,
+      path: CONTAINER_PATHS.socketDir,
+      readonly: 'true',
     },
   }),
 })

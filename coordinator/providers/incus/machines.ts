@@ -14,7 +14,6 @@ import { InstanceFiles } from './files.ts'
 import type { IncusImages } from './images.ts'
 import type { IncusHost } from './incus-host.ts'
 import {
-  BOX_SOCKET,
   createDevices,
   createLimits,
   createRootDevice,
@@ -22,6 +21,7 @@ import {
   DEVICE,
   PATHS,
   SECURITY_CONFIG,
+  SOCKET_URL,
 } from './machine.ts'
 import { getInstanceName, LABELS } from './names.ts'
 import type { Placement } from './placement.ts'
@@ -187,7 +187,7 @@ export class IncusMachines {
 
   /** The URL from which an agent connects to the coordinator. */
   getAgentUrl(coordinatorUrl: string): string {
-    return this.#host.options.agentSocketDir === null ? coordinatorUrl : `unix:${BOX_SOCKET}`
+    return this.#host.options.agentSocketDir === null ? coordinatorUrl : SOCKET_URL
   }
 
   /** @param token null: the agent is restarted with its token */
