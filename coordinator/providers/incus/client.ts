@@ -6,7 +6,7 @@ import { EngineHttp, type EngineRequest, type EngineResponse } from '../engine-h
 import { EngineUnavailableError, hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Operation } from './api.ts'
 import { IncusEvents } from './events.ts'
-import { IncusOperations, type OperationListener } from './operations.ts'
+import { getInstance, IncusOperations, type OperationListener } from './operations.ts'
 
 type Answer<T> = { type: 'sync'; metadata: T } | { type: 'async'; metadata: Operation }
 
@@ -47,8 +47,8 @@ export type IncusClientOptions = {
   project?: string
   /** Called after the server has been reached, for the first time and again after a loss of the connection. */
   onConnect?(): void
-  /** Called when an instance was started. */
-  onInstanceStarted?(name: string): void
+  /** Called when an instance has rebooted. */
+  onReboot?(name: string): void
 }
 
 export class IncusClient {
@@ -57,7 +57,7 @@ export class IncusClient {
   readonly #events: IncusEvents
   readonly #operations: IncusOperations
 
-  constructor({ address, project = 'default', onConnect, onInstanceStarted }: IncusClientOptions) {
+  constructor({ address, project = 'default', onConnect, onReboot }: IncusClientOptions) {
     this.#http = new EngineHttp('Incus', address)
     this.#project = project
     this.#operations = new IncusOperations({
@@ -72,8 +72,8 @@ export class IncusClient {
       project,
       onEvent: (event) => {
         if (event.type === 'operation') this.#operations.update(event.metadata)
-        else if (/^instance-(started|restarted)$/.test(event.metadata.action))
-          onInstanceStarted?.(/^\/1\.0\/instances\/([^/?]+)/.exec(event.metadata.source)?.[1] ?? '')
+        else if (event.metadata.action === 'instance-restarted')
+          onReboot?.(getInstance(event.metadata.source) ?? '')
       },
       onConnect: () => {
         this.#operations.resume().then(onConnect, () => undefined)

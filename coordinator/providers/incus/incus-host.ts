@@ -31,7 +31,7 @@ export class IncusHost {
   readonly instances: Instances
   readonly agentVolumes: AgentVolumes
   readonly #listeners: ConnectionListener[] = []
-  readonly #startListeners: ((instance: string) => void)[] = []
+  readonly #rebootListeners: ((instance: string) => void)[] = []
   #server: Promise<Server> | null = null
   #network: Promise<string> | null = null
   #update: Promise<void> = Promise.resolve()
@@ -41,8 +41,8 @@ export class IncusHost {
     this.client = new IncusClient({
       address: options.address,
       onConnect: () => this.#handleConnection(),
-      onInstanceStarted: (instance) => {
-        for (const listener of this.#startListeners) listener(instance)
+      onReboot: (instance) => {
+        for (const listener of this.#rebootListeners) listener(instance)
       },
     })
     this.instances = new Instances(this.client, options.deploymentId)
@@ -53,9 +53,9 @@ export class IncusHost {
     this.#listeners.push(listener)
   }
 
-  /** Called with the name of an instance that was started, also by itself or by an operator. */
-  onInstanceStarted(listener: (instance: string) => void): void {
-    this.#startListeners.push(listener)
+  /** Called with the name of an instance that has rebooted, by itself or by an operator. */
+  onReboot(listener: (instance: string) => void): void {
+    this.#rebootListeners.push(listener)
   }
 
   /** What is known of the server: read once per connection. */

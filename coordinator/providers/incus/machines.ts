@@ -109,7 +109,7 @@ export class IncusMachines {
       await this.#change(instance, { ...SECURITY_CONFIG, ...createLimits(spec.tier) }, devices)
       await instances.changeState(name, 'start')
     }
-    await this.#startAgent(name, spec, spec.agentToken)
+    await this.#startAgent(name, spec, { token: spec.agentToken })
   }
 
   /** Returns false when the machine does not run. */
@@ -118,7 +118,7 @@ export class IncusMachines {
     if (instance.status !== 'Running') return false
     const root = createRootDevice(spec.tier, await this.#host.getServer())
     await this.#change(instance, createLimits(spec.tier), root)
-    await this.#startAgent(instance.name, spec, null)
+    await this.#startAgent(instance.name, spec, { restarts: true })
     return true
   }
 
@@ -190,11 +190,21 @@ export class IncusMachines {
     return this.#host.options.agentSocketDir === null ? coordinatorUrl : SOCKET_URL
   }
 
-  /** @param token null: the agent is restarted with its token */
-  async #startAgent(name: string, spec: MachineSpec, token: string | null): Promise<void> {
+  /** Starts the agent of a box that has rebooted. */
+  async continueAfterReboot(boxId: string): Promise<void> {
+    const instance = await this.find(boxId)
+    if (instance?.status === 'Running')
+      await startAgent(this.#host.client, instance.name, { spec: { boxId } })
+  }
+
+  async #startAgent(
+    name: string,
+    spec: MachineSpec,
+    how: { token: string } | { restarts: true },
+  ): Promise<void> {
     const url = this.getAgentUrl(spec.coordinatorUrl)
     const settings = createSettings({ ...spec, url }, this.#host.options.agentSettings)
-    await startAgent(this.#host.client, name, { spec, settings, url, token, restarts: token === null })
+    await startAgent(this.#host.client, name, { spec, hostname: spec.hostname, settings, url, ...how })
   }
 
   #createConfig({ boxId, tier }: MachineSpec, image: string): Record<string, string> {

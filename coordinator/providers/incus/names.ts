@@ -24,6 +24,12 @@ export const LABELS = {
 /** A name has at most 63 characters. */
 export const getInstanceName = (boxId: string): string => `boxwood-${boxId.replaceAll('-', '')}`
 
+/** Returns null for the name of another instance. */
+export function parseInstanceName(name: string): string | null {
+  const hex = /^boxwood-([0-9a-f]{32})$/.exec(name)?.[1]
+  return hex?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') ?? null
+}
+
 /** Two regions in one server have different copies of an archive. */
 export const getArchiveName = (region: Region, { workspaceId, archiveId }: ArchiveKey): string => {
   const hash = createHash('sha256').update(`${region}\0${workspaceId}\0${archiveId}`)

@@ -139,4 +139,7 @@ const UNKNOWN: Omit<Operation, 'id'> = {
 const listInstances = ({ resources }: Operation): string[] =>
   Object.values(resources ?? {})
     .flat()
-    .flatMap((url) => /^\/1\.0\/instances\/([^/?]+)/.exec(url)?.[1] ?? [])
+    .flatMap((url) => getInstance(url) ?? [])
+
+/** The name of the instance in a URL of the API. */
+export const getInstance = (url: string): string | undefined => /^\/1\.0\/instances\/([^/?]+)/.exec(url)?.[1]

@@ -12,6 +12,7 @@ import { createIncusImages } from './images.ts'
 import type { IncusHost } from './incus-host.ts'
 import { PATHS } from './machine.ts'
 import { IncusMachines, PROVIDER_NAME } from './machines.ts'
+import { parseInstanceName } from './names.ts'
 import { Placement } from './placement.ts'
 import { readSpool } from './read-spool.ts'
 import { updateBoxes } from './update-boxes.ts'
@@ -30,6 +31,14 @@ export function createIncusProvider(host: IncusHost, region: Region, target: str
   const run = <T>(boxId: string, work: () => Promise<T>) => queue.run(boxId, work)
   const url = machines.getAgentUrl(options.coordinatorUrl)
   host.onConnect((server) => updateBoxes({ host, region, server, run, url }))
+
+  host.onReboot((name) => {
+    const boxId = parseInstanceName(name)
+    if (boxId === null) return
+    run(boxId, () => machines.continueAfterReboot(boxId)).catch((err: unknown) =>
+      options.log.warn({ boxId, err }, 'failed to start the agent of a box that has rebooted'),
+    )
+  })
 
   return {
     name: PROVIDER_NAME,

@@ -17,28 +17,33 @@ is_running() {
 `
 
 /**
- * Writes the files of the connection. Starts the init unless it runs; a restarted coordinator must not start it again. With
- * RESTART, a running agent is restarted by its init. The files are on the disk of the box, which may be full: they are written
- * first, and renamed.
+ * Writes the files of the connection: those of variables that are set. Starts the init unless it runs; a restarted coordinator must
+ * not start it again. With RESTART, a running agent is restarted by its init. A disk that is full must not leave an empty file.
  */
 const START = `${FIND_INIT}set -e
 umask 077
 mkdir -p "$state" "$HOME"
 write() {
+  [ -n "$2" ] || return 0
   printf '%s' "$2" >"$state/$1.new"
   mv -f "$state/$1.new" "$state/$1"
 }
 write settings "$SETTINGS"
 write url "$URL"
-[ -z "$TOKEN" ] || write token "$TOKEN"
+write token "$TOKEN"
 if is_running; then
   [ -z "$RESTART" ] || for child in $(cat "/proc/$pid/task/$pid/children"); do
     case $(tr '\\0' ' ' <"/proc/$child/cmdline") in *agent.mjs*) kill -TERM "$child" ;; esac
   done
   exit 0
 fi
-unset SETTINGS URL TOKEN RESTART
 umask 022
+if [ -n "$NAME" ]; then
+  # The name of the instance is the host name until here.
+  echo "$NAME" >/proc/sys/kernel/hostname || :
+  { echo "$NAME" >/etc/hostname && grep -qw "$NAME" /etc/hosts || echo "127.0.1.1 $NAME" >>/etc/hosts; } 2>/dev/null || :
+fi
+unset SETTINGS URL TOKEN RESTART NAME
 session=
 ! command -v setsid >/dev/null || session=setsid
 $session /bin/sh -c 'echo $$ >"$BOXWOOD_STATE/init.pid"; exec /bin/sh "$@"' sh "$INIT" "$@" >"$state/init.log" 2>&1 </dev/null &
@@ -56,10 +61,11 @@ const START_TIMEOUT_MS = 60_000
 
 export type AgentStart = {
   spec: Pick<MachineSpec, 'boxId'>
-  settings: string
-  url: string
-  /** null: the agent keeps its token. */
-  token: string | null
+  /** What is absent stays as it is on the disk of the box. */
+  hostname?: string
+  settings?: string
+  url?: string
+  token?: string
   /** Restarts a running agent, so that it reads its settings. Commands continue. */
   restarts?: boolean
 }
@@ -69,8 +75,9 @@ export async function startAgent(client: IncusClient, instance: string, start: A
   const environment = {
     ...createEnvironment(start.spec),
     INIT: CONTAINER_PATHS.init,
-    SETTINGS: start.settings,
-    URL: start.url,
+    NAME: start.hostname ?? '',
+    SETTINGS: start.settings ?? '',
+    URL: start.url ?? '',
     TOKEN: start.token ?? '',
     RESTART: start.restarts ? '1' : '',
   }
