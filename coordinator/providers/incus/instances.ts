@@ -28,7 +28,7 @@ export class Instances {
     this.#deploymentId = deploymentId
   }
 
-  /** Returns the instance, whoever has created it. */
+  /** Returns the instance, complete or not, also of another deployment. */
   load(name: string): Promise<Instance | null> {
     return this.client.find<Instance>(`/instances/${name}`)
   }

@@ -40,7 +40,7 @@ fi
 umask 022
 if [ -n "$NAME" ]; then
   # The name of the instance is the host name until here.
-  echo "$NAME" >/proc/sys/kernel/hostname || :
+  hostname "$NAME" || :
   { echo "$NAME" >/etc/hostname && grep -qw "$NAME" /etc/hosts || echo "127.0.1.1 $NAME" >>/etc/hosts; } 2>/dev/null || :
 fi
 unset SETTINGS URL TOKEN RESTART NAME
