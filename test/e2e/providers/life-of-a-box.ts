@@ -242,6 +242,10 @@ export function testLifeOfABox(name: TestProviderName): void {
     await t.test('leaves nothing after it is deleted', async (t) => {
       await api('DELETE', `/boxes/${id}`)
       for (const boxId of ids) await waitForState(boxId, 'terminated')
+      await waitUntil(
+        'the archives are removed',
+        async () => (await api('GET', '/snapshots?transient=1')).snapshots.length === 0,
+      )
       t.same(await provider.listRemains(), [])
     })
   })

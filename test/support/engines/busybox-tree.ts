@@ -74,7 +74,7 @@ export function packIncusImage(rootfs: string, file: string): void {
     join(metadataDir, 'metadata.yaml'),
     `architecture: ${architecture}\ncreation_date: 1700000000\nproperties: {os: test, description: test}\n`,
   )
-  const flags = ['--numeric-owner', '--owner=0', '--group=0', `--transform=flags=r;s,^\\./,rootfs/,`]
+  const flags = ['--numeric-owner', '--owner=0', '--group=0', `--transform=flags=rh;s,^\\./,rootfs/,`]
   execFileSync('tar', [
     '--create',
     `--file=${file}`,
