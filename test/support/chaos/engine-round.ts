@@ -111,15 +111,20 @@ async function runEngineHistory(
     t.equal(stdout, history.journal, `${name}, operation ${number}, ${kind}: the files are unchanged`)
     await write(history)
   }
+  // A box that was replaced may still be in deletion.
   const { boxes }: { boxes: Box[] } = await client.request('GET', '/boxes?live=1')
-  const isExpected = (machine: string) => boxes.some(({ id }) => machine.includes(id))
-  const machines = await provider.listMachines()
+  const machines = (await provider.listMachines()).map(removeHyphens)
+  const count = ({ id }: Box) => machines.filter((name) => name.includes(removeHyphens(id))).length
   t.strictSame(
-    machines.filter((machine) => !isExpected(machine)),
+    machines.filter((name) => !boxes.some(({ id }) => name.includes(removeHyphens(id)))),
     [],
     `${name}: each machine belongs to a box`,
   )
-  t.equal(new Set(machines).size, machines.length, `${name}: no box has two machines`)
+  t.notOk(
+    boxes.some((box) => count(box) > 1),
+    `${name}: no box has two machines`,
+  )
+  if (provider.engine !== null) t.equal(count(history.box), 1, `${name}: the box has a machine`)
   await disturb('delete', () => client.deleteEverything())
   await waitUntil(
     'nothing of the boxes remains',
@@ -185,6 +190,9 @@ async function write(history: History): Promise<void> {
   history.journal += `${history.random()}\n`
   await request(history, 'PUT', '/files', { path: 'journal', content: history.journal })
 }
+
+/** Names of Incus have no hyphens in the id. */
+const removeHyphens = (name: string): string => name.replaceAll('-', '')
 
 type Victim = 'coordinator' | 'engine' | 'both'
 type Killer = ReturnType<typeof createKiller>
