@@ -321,8 +321,6 @@ const NEW_BOX = {
   environmentVersionNo: null,
   envVars: [],
   restricted: false,
-  image: null,
-  imageDigest: null,
   ownerUserId: 'usr_1',
   quietHoursExempt: false,
   image: null,

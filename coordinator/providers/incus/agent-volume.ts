@@ -1,6 +1,6 @@
 // The volume with the files of the agent, which the boxes of a member share and cannot change. Each build has a volume.
-import type { Headers } from 'tar-stream'
-import { extract, pack } from 'tar-stream'
+import { Readable } from 'node:stream'
+import { extract, type Header, pack } from 'tar-stream'
 import type { AgentFiles } from '../container/agent-files.ts'
 import { hasStatus } from '../engine-http/errors.ts'
 import type { Volume } from './api.ts'
@@ -94,7 +94,7 @@ export class AgentVolumes {
 }
 
 /** Turns a tar stream of files into the backup of a volume that contains them. */
-function packBackup(files: NodeJS.ReadableStream, name: string, pool: Server['pool']) {
+function packBackup(files: Readable, name: string, pool: Server['pool']): Readable {
   const backup = pack()
   const index = `name: ${name}
 backend: ${pool.driver}
@@ -112,7 +112,7 @@ config:
   backup.entry({ name: 'backup/index.yaml', mode: 0o644 }, index)
   backup.entry({ name: 'backup/volume', type: 'directory', mode: 0o755 })
   const reader = extract()
-  reader.on('entry', (header: Headers, content, next) => {
+  reader.on('entry', (header: Header, content, next) => {
     const entry = backup.entry({ ...header, name: `backup/volume/${header.name}`, uid: 0, gid: 0 }, next)
     content.pipe(entry)
   })
@@ -120,5 +120,5 @@ config:
   reader.on('error', (error) => backup.destroy(error))
   files.on('error', (error) => backup.destroy(error as Error))
   files.pipe(reader)
-  return backup
+  return Readable.from(backup)
 }

@@ -59,7 +59,7 @@ async function openVolume(
   signal: AbortSignal,
 ): Promise<OpenVolume> {
   const { http, kind } = engine
-  // Podman's copy of the files belongs to root, whoever owns them.
+  // In a copy that Podman makes, all files belong to root.
   const local = kind === 'podman' ? await openPodmanVolume(engine, VOLUMES[root](boxId), signal) : null
   if (local !== null) return local
   // With the period, Docker names the directory `./`. Podman omits it, and names it `/` or `<name>/` without the period.
