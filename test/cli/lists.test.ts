@@ -67,9 +67,9 @@ t.test('a pattern matches its special characters literally', async (t) => {
 t.test('an unknown key or value lists the valid ones', async (t) => {
   const fails = async (filter: string, stderr: string) =>
     t.same(await box('ls', '--filter', filter), { code: 2, stdout: '', stderr: `box: ${stderr}\n` })
-  await fails('color=red', "Unknown filter 'color'. Valid keys: name, state, kind, tier, region.")
-  await fails('fig', '--filter must be KEY=VALUE. Valid keys: name, state, kind, tier, region.')
-  await fails('toString=x', "Unknown filter 'toString'. Valid keys: name, state, kind, tier, region.")
+  await fails('color=red', "Unknown filter 'color'. Valid keys: name, state, kind, tier, image, region.")
+  await fails('fig', '--filter must be KEY=VALUE. Valid keys: name, state, kind, tier, image, region.')
+  await fails('toString=x', "Unknown filter 'toString'. Valid keys: name, state, kind, tier, image, region.")
   await fails('tier=huge', "Unknown tier 'huge'. Valid values: nano, micro, lite, flow, pro, max, ultra.")
   t.match(await box('ls', '-o', 'yaml'), { code: 2, stderr: /Allowed choices are table, wide, json, name/ })
   t.match(await box('ls', '-q', '--json'), { code: 2, stderr: /cannot be used with/ })
