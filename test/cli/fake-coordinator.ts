@@ -323,8 +323,6 @@ const NEW_BOX = {
   restricted: false,
   ownerUserId: 'usr_1',
   quietHoursExempt: false,
-  image: null,
-  imageDigest: null,
   isolation: { level: 'bubblewrap', limits: [], network: 'own' },
   createdAt: CREATED_AT,
   updatedAt: CREATED_AT,
