@@ -46,6 +46,8 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   const limits = { bytes: new DiskLimits(BYTES), inodes: new DiskLimits(INODES) }
   let measuredAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
+  /** The message of the last check; null: it succeeded. */
+  let lastFailure: string | null = null
   let running: Promise<void> = Promise.resolve()
   const closing = new AbortController()
 
@@ -113,10 +115,19 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
 
   function runCheck(): void {
     running = check()
-      .catch((err: unknown) => {
-        if (!closing.signal.aborted)
-          log.error({ err }, 'failed to check the disk usage of the boxes; will retry')
-      })
+      .then(
+        () => {
+          lastFailure = null
+        },
+        (err: unknown) => {
+          if (closing.signal.aborted) return
+          const failure = err instanceof Error ? err.message : String(err)
+          // The engine of the disk may be down for long.
+          if (failure !== lastFailure)
+            log.error({ err }, 'failed to check the disk usage of the boxes; will retry')
+          lastFailure = failure
+        },
+      )
       .then(() => {
         if (!closing.signal.aborted) timer = setTimeout(runCheck, CHECK_INTERVAL_MS).unref()
       })
