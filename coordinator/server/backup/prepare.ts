@@ -132,9 +132,9 @@ async function captureBoxes(
       limit(async () => {
         signal.throwIfAborted()
         const archiveId = newId('archive')
-        const { region, workspaceId } = box
+        const { region, provider, workspaceId } = box
         // The next start removes the archive when this process is killed.
-        await appendFile(capturesFile, `${JSON.stringify({ region, workspaceId, archiveId })}\n`, {
+        await appendFile(capturesFile, `${JSON.stringify({ region, provider, workspaceId, archiveId })}\n`, {
           mode: 0o600,
         })
         await setSleeping(copy, box.id, await captureBox(source, box, archiveId, signal))
@@ -226,6 +226,8 @@ async function* formatLines(files: AsyncIterable<BackupFile>): AsyncGenerator<st
 
 const capturedArchive = z.object({
   region: z.enum(REGIONS),
+  // Earlier versions have captured only boxes of this machine.
+  provider: z.string().default('local'),
   workspaceId: z.string(),
   archiveId: z.string(),
 })
@@ -238,8 +240,11 @@ async function removeWork(
   try {
     const text = await readFile(join(dir, CAPTURES_FILE), 'utf8').catch(() => '')
     for (const line of text.split('\n').slice(0, -1)) {
-      const { region, ...key } = capturedArchive.parse(JSON.parse(line))
-      await providers.inRegion(region).removeArchive(key)
+      const { region, provider: name, ...key } = capturedArchive.parse(JSON.parse(line))
+      const provider = providers.inRegion(region)
+      // Without a coordinator, the providers of engines are not open. The next coordinator removes their archives.
+      if (provider.name !== name) return
+      await provider.removeArchive(key)
     }
     await rm(dir, { recursive: true, force: true })
   } catch (err) {

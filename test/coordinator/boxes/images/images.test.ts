@@ -25,6 +25,7 @@ async function setUp(t: Test, regions: 'both' | 'local' | 'docker' = 'both') {
   return {
     ...coordinator,
     images,
+    engine,
     db,
     create: (body: object) => api('POST', '/boxes', body),
     async createRunning(body: object) {
@@ -120,6 +121,16 @@ t.test('an unknown image ends the creation of the box with its message', async (
     reason: 'There is no image docker.io/library/missing:latest.',
     code: 'image_not_found',
   })
+})
+
+t.test('a box is deleted while the engine of another region is down', async (t) => {
+  const { createRunning, api, engine, waitForState } = await setUp(t)
+  const box = await createRunning({})
+  engine.before.destroy = () => {
+    throw new Error('the engine is down')
+  }
+  await api('DELETE', `/boxes/${box.id}`)
+  await waitForState(box.id, 'terminated')
 })
 
 t.test('an environment has an image for new boxes', async (t) => {
