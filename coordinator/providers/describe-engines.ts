@@ -19,8 +19,8 @@ const PREFERRED_REGIONS: Readonly<Record<EngineProviderKind, Region>> = {
 
 export type DescribeOptions = {
   regions: ReadonlyMap<Region, RegionProvider>
-  /** The regions that have local boxes: they cannot get another provider. */
-  usedRegions: readonly Region[]
+  /** The regions that have local boxes or archives: they cannot get another provider. */
+  occupiedRegions: readonly Region[]
   /** The command that starts the coordinator, such as `npm start`. */
   startCommand: string
 }
@@ -50,7 +50,7 @@ export function describeEngine(report: EngineReport, options: DescribeOptions): 
     message,
     advice:
       startLine === null
-        ? 'All regions have boxes; an engine needs a region without local boxes.'
+        ? 'An engine needs a region without local boxes and snapshots: move or delete those of one.'
         : `To add it, start Boxwood with: ${startLine}`,
     startLine,
   }
@@ -83,12 +83,12 @@ function adviseRepair({ kind, status, address }: EngineReport, regions: readonly
  */
 export function formatStartLine(
   kind: EngineProviderKind,
-  { regions, usedRegions, startCommand }: DescribeOptions,
+  { regions, occupiedRegions, startCommand }: DescribeOptions,
 ): string | null {
   const defaultRegion = regions.has(DEFAULT_REGION) ? DEFAULT_REGION : regions.keys().next().value
   // DEFAULT_REGION becomes the default as soon as it is configured.
   const isFree = (region: Region) =>
-    region !== defaultRegion && region !== DEFAULT_REGION && !usedRegions.includes(region)
+    region !== defaultRegion && region !== DEFAULT_REGION && !occupiedRegions.includes(region)
   const free = [
     ...REGIONS.filter((region) => !regions.has(region) && isFree(region)),
     ...REGIONS.filter((region) => regions.get(region)?.kind === 'local' && isFree(region)),
@@ -98,7 +98,8 @@ export function formatStartLine(
   // Without a configuration all regions are local, of which those without boxes need no mention.
   const isUnconfigured = REGIONS.every((known) => regions.get(known)?.kind === 'local')
   const kept = [...regions].filter(
-    ([name]) => name !== region && (!isUnconfigured || name === defaultRegion || usedRegions.includes(name)),
+    ([name]) =>
+      name !== region && (!isUnconfigured || name === defaultRegion || occupiedRegions.includes(name)),
   )
   const entries = [
     ...kept.map(([name, provider]) => `${name}=${formatProvider(provider)}`),

@@ -19,7 +19,7 @@ import {
 } from '../providers/local/describe-isolation.ts'
 import { removeTree } from '../providers/local/directories.ts'
 import { chooseLevel, type LevelChoice } from '../providers/local/levels/choose-level.ts'
-import { listUsedRegions } from '../providers/local/region-directories.ts'
+import { listOccupiedRegions } from '../providers/local/region-directories.ts'
 import { buildRuntime } from '../providers/local/runtime.ts'
 import { probeEngines } from '../providers/probe-engines.ts'
 import { getStartCommand } from './box-command.ts'
@@ -47,7 +47,7 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     engines: engines.map((report) =>
       describeEngine(report, {
         regions: config.regions,
-        usedRegions: listUsedRegions(config.dataDir),
+        occupiedRegions: listOccupiedRegions(config.dataDir),
         startCommand: getStartCommand(),
       }),
     ),

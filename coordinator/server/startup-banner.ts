@@ -4,7 +4,7 @@ import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
 import { getSettingsFile } from '../base/stored-settings.ts'
 import { isWildcard } from '../http/listen.ts'
 import { formatEngines } from '../providers/describe-engines.ts'
-import { listUsedRegions } from '../providers/local/region-directories.ts'
+import { listOccupiedRegions } from '../providers/local/region-directories.ts'
 import type { EngineReport } from '../providers/probe-engines.ts'
 import type { Coordinator } from './app.ts'
 import {
@@ -59,7 +59,7 @@ export const describeEngines = (
 ): string =>
   formatEngines(engines, {
     regions: context.config.regions,
-    usedRegions: listUsedRegions(dataDirectory.dir),
+    occupiedRegions: listOccupiedRegions(dataDirectory.dir),
     startCommand: getStartCommand(userDir),
   })
 

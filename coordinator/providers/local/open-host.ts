@@ -5,7 +5,7 @@ import { formatStartLine } from '../describe-engines.ts'
 import type { ProviderContext, ProviderHost } from '../provider-host.ts'
 import { openLocalHost } from './host.ts'
 import { createLocalProvider } from './provider.ts'
-import { listUsedRegions } from './region-directories.ts'
+import { listOccupiedRegions } from './region-directories.ts'
 
 /** See OpenProviderHost. */
 export async function openLocalProviderHost(context: ProviderContext): Promise<ProviderHost> {
@@ -34,7 +34,7 @@ export function adviseRoot({ regions, defaultImage, dataDir }: Config): string {
     return `For a box with root access, run on your own machine: box create --image ${defaultImage}`
   const startLine = formatStartLine('docker', {
     regions,
-    usedRegions: listUsedRegions(dataDir),
+    occupiedRegions: listOccupiedRegions(dataDir),
     startCommand: IS_NPM_PACKAGE ? 'boxwood' : 'npm start',
   })
   const line = startLine === null ? '' : `, such as ${startLine}`

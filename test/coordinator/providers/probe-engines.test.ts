@@ -10,6 +10,7 @@ import {
   describeEngine,
   formatEngines,
 } from '../../../coordinator/providers/describe-engines.ts'
+import { listOccupiedRegions } from '../../../coordinator/providers/local/region-directories.ts'
 import { type EngineReport, probeEngines } from '../../../coordinator/providers/probe-engines.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
@@ -128,10 +129,10 @@ const RUNNING: EngineReport = {
 
 const createOptions = (
   regions: string | undefined,
-  usedRegions: DescribeOptions['usedRegions'] = [],
+  occupiedRegions: DescribeOptions['occupiedRegions'] = [],
 ): DescribeOptions => ({
   regions: loadConfig(regions === undefined ? {} : { BOXWOOD_REGIONS: regions }).regions,
-  usedRegions,
+  occupiedRegions,
   startCommand: 'npm start',
 })
 
@@ -170,4 +171,16 @@ t.test('the start message offers engines, and warns of configured ones that fail
     /^Podman: does not run \(unix:.*podman\.sock\)\. Start its socket with `systemctl /,
   )
   t.equal(formatEngines([RUNNING], createOptions('us-west-2=docker')), '')
+})
+
+t.test('a region is occupied by boxes and by snapshots, not by its directory', async (t) => {
+  const dataDir = createTempDir(t, 'regions')
+  for (const dir of [
+    'boxes/a-box',
+    'regions/us-east-1/boxes',
+    'regions/us-east-2/archives/ws_1/archives/snp_1',
+    'regions/eu-central-1/archives/ws_1/archives',
+  ])
+    mkdirSync(join(dataDir, dir), { recursive: true })
+  t.same(listOccupiedRegions(dataDir), ['us-west-2', 'us-east-2'])
 })
