@@ -25,7 +25,7 @@ export function addRegionsCommand(program: Command, runAction: RunAction): void 
 Examples:
   box regions
   box regions -o wide                          also how boxes are isolated
-  box create --image debian:12 --region "$(box regions -q --filter images=yes | head -n 1)"
+  box regions --filter images=yes              those whose boxes can have an image
 
 The operator selects the regions and their providers: \`box docs operate\`.`,
     )

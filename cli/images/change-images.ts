@@ -114,7 +114,7 @@ export async function removeImages(
     await addHints(client.request('DELETE', `/images?${query}`), {
       ...IMAGE_HINTS,
       image_not_found: '`box images` lists the images of each region.',
-      image_in_use: '`box ls --filter image=IMAGE` lists the boxes that have it.',
+      image_in_use: `\`box ls --filter image=${sanitize(image)}\` lists the boxes that have it.`,
     })
     if (json) printJson({ image, removed: true })
     else if (!quiet) printStderr(`${sanitize(image)}: removed`)
