@@ -69,7 +69,10 @@ const volume = (name: string, path: string, { copiesImage }: { copiesImage: bool
 
 function createEnvironment(boxId: string, imageEnvironment: readonly string[]): string[] {
   const names = imageEnvironment.map((variable) => variable.slice(0, variable.indexOf('=')))
-  const inherited = names.filter((name) => !['PATH', 'HOME', 'USER', 'LOGNAME'].includes(name))
+  // The image of an archive has the variables of its box.
+  const inherited = names.filter(
+    (name) => !['PATH', 'HOME', 'USER', 'LOGNAME'].includes(name) && !name.startsWith('BOXWOOD_'),
+  )
   return [
     ...(names.includes('PATH') ? [] : [`PATH=${DEFAULT_PATH}`]),
     `HOME=${CONTAINER_PATHS.home}`,

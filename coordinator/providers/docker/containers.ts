@@ -5,7 +5,7 @@ import type { MachineState } from '../provider.ts'
 import { ImageError } from '../provider.ts'
 import type { Engine } from './engine.ts'
 import { type Limits, toDockerUpdate, toPodmanUpdate } from './limits.ts'
-import { getContainerName, LABELS } from './names.ts'
+import { getContainerName, getMachineRepository, getNextContainerName, LABELS } from './names.ts'
 
 export type Container = {
   id: string
@@ -31,9 +31,7 @@ const pathOf = (boxId: string, action: string): string => `/containers/${getCont
 /** Returns null when the box has no container. Throws when the name belongs to another program or coordinator. */
 export async function findContainer(engine: Engine, boxId: string): Promise<Container | null> {
   const { http, deploymentId } = engine
-  const inspected = await http
-    .json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') })
-    .catch(ignoreStatus(404))
+  const inspected = (await inspect(engine, boxId)) ?? (await takeNextContainer(engine, boxId))
   if (inspected === undefined) return null
   if (inspected.Config.Labels?.[LABELS.coordinator] !== deploymentId)
     throw new Error(
@@ -47,6 +45,53 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
 }
+
+const inspect = ({ http }: Engine, boxId: string): Promise<Inspected | undefined> =>
+  http.json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') }).catch(ignoreStatus(404))
+
+/** A replacement was interrupted when the old container had been removed. */
+async function takeNextContainer(engine: Engine, boxId: string): Promise<Inspected | undefined> {
+  const path = `/containers/${getNextContainerName(boxId)}/rename`
+  const query = { name: getContainerName(boxId) }
+  const renamed = await engine.http.json({ method: 'POST', path, query }).then(() => true, ignoreStatus(404))
+  return renamed === true ? await inspect(engine, boxId) : undefined
+}
+
+/**
+ * Replaces the stopped container by another one with the same files.
+ * @param create creates the next container, from an image with the files of the old one
+ */
+export async function replaceContainer(
+  engine: Engine,
+  boxId: string,
+  create: (name: string, image: string) => Promise<void>,
+): Promise<void> {
+  const { http, deploymentId } = engine
+  const repo = getMachineRepository(deploymentId)
+  await http.json({
+    method: 'POST',
+    path: '/commit',
+    query: { container: getContainerName(boxId), repo, tag: boxId, pause: false },
+    json: {},
+    // The engine copies the layer.
+    timeoutMs: null,
+  })
+  const next = getNextContainerName(boxId)
+  await forceRemove(engine, next)
+  await create(next, `${repo}:${boxId}`)
+  await forceRemove(engine, getContainerName(boxId))
+  await takeNextContainer(engine, boxId)
+}
+
+/** Removes the image of a box whose container was replaced. No-op when absent, or in use. */
+export async function removeMachineImage({ http, deploymentId }: Engine, boxId: string): Promise<void> {
+  const path = `/images/${getMachineRepository(deploymentId)}:${boxId}`
+  await http.json({ method: 'DELETE', path }).catch(ignoreStatus(404, 409))
+}
+
+/** A killed engine leaves its record of a container that it was starting, so that the container never starts again. */
+export const isStaleTask = (error: unknown): boolean =>
+  hasStatus(error, 500) && /\btask\b.*already exists/.test(error.reason)
 
 /** Throws ImageError when the image cannot run a box. No-op when the container runs. */
 export async function startContainer({ http }: Engine, boxId: string): Promise<void> {
@@ -97,13 +142,17 @@ export async function unpauseContainer({ http }: Engine, boxId: string): Promise
   })
 }
 
-/** Removes the container and the volumes of its image. No-op when absent. */
+/** Removes the container. No-op when absent. */
 export async function removeContainer(engine: Engine, boxId: string): Promise<void> {
-  if ((await findContainer(engine, boxId)) === null) return
-  await engine.http
-    .json({ method: 'DELETE', path: pathOf(boxId, ''), query: { force: true, v: true } })
-    .catch(ignoreStatus(404))
+  await forceRemove(engine, getNextContainerName(boxId))
+  if ((await findContainer(engine, boxId)) !== null) await forceRemove(engine, getContainerName(boxId))
 }
+
+/** Removes the volumes that the image declares too. No-op when absent. */
+const forceRemove = ({ http }: Engine, name: string): Promise<unknown> =>
+  http
+    .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true, v: true } })
+    .catch(ignoreStatus(404))
 
 /** Returns false where the engine cannot change the limits. Podman changes only containers that run. */
 export async function updateContainer(

@@ -9,8 +9,11 @@ import { createContainerConfig } from './container-config.ts'
 import {
   type Container,
   findContainer,
+  isStaleTask,
   pauseContainer,
   removeContainer,
+  removeMachineImage,
+  replaceContainer,
   startContainer,
   stopContainer,
   unpauseContainer,
@@ -83,7 +86,12 @@ export class EngineMachines {
       const isResized = !hasLimits(container, limits)
       // Podman changes a container only while it runs.
       if (isResized && engine.kind === 'docker') await updateContainer(engine, boxId, limits)
-      await startContainer(engine, boxId)
+      await startContainer(engine, boxId).catch(async (error: unknown) => {
+        if (!isStaleTask(error)) throw error
+        engine.log.warn({ err: error, boxId }, 'the engine cannot start a container, which is created again')
+        await this.#replaceContainer(spec, info)
+        await startContainer(engine, boxId)
+      })
       if (isResized && engine.kind === 'podman') await updateContainer(engine, boxId, limits)
       engine.log.debug({ boxId }, 'machine started')
     }
@@ -111,6 +119,7 @@ export class EngineMachines {
   async destroy(boxId: string): Promise<void> {
     const { engine, networks } = this.#options
     await removeContainer(engine, boxId)
+    await removeMachineImage(engine, boxId)
     await this.#removeVolumes(boxId)
     await networks.remove(boxId)
   }
@@ -142,6 +151,7 @@ export class EngineMachines {
     { boxId, hostname, tier }: MachineSpec,
     image: EngineImage | null,
     info: EngineInfo,
+    name = getContainerName(boxId),
   ): Promise<void> {
     const { engine, agentVolume, networks, socketDir } = this.#options
     if (image === null) throw new Error('The machine has no image.')
@@ -149,7 +159,7 @@ export class EngineMachines {
     await engine.http.json({
       method: 'POST',
       path: '/containers/create',
-      query: { name: getContainerName(boxId) },
+      query: { name },
       json: createContainerConfig({
         kind: engine.kind,
         deploymentId: engine.deploymentId,
@@ -161,6 +171,12 @@ export class EngineMachines {
         socketDir,
         limits: selectLimits(createLimits(tier, info.capacity), info),
       }),
+    })
+  }
+
+  async #replaceContainer(spec: MachineSpec, info: EngineInfo): Promise<void> {
+    await replaceContainer(this.#options.engine, spec.boxId, async (name, reference) => {
+      await this.#createContainer(spec, await this.#findImage(reference), info, name)
     })
   }
 

@@ -28,6 +28,12 @@ export const getAgentVolume = (deploymentId: string): string => `boxwood-agent-$
 export const getArchiveRepository = (deploymentId: string): string =>
   `localhost/boxwood-${deploymentId}/archive`
 
+/** The image from which the container of a box was created again: see EngineMachines. */
+export const getMachineRepository = (deploymentId: string): string =>
+  `localhost/boxwood-${deploymentId}/machine`
+/** The next container of a box, until the current one has been removed. */
+export const getNextContainerName = (boxId: string): string => `${getContainerName(boxId)}-next`
+
 export type Labels = Record<string, string>
 
 export const createLabels = (
