@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { Box } from '../../../../shared/api/boxes.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { findDockerProblem, startDocker } from '../../../support/engines/docker.ts'
+import { startEngineProxy } from '../../../support/engines/engine-proxy.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 const GiB = 1024 ** 3
@@ -16,12 +17,18 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     return
   }
   t.teardown(() => engine.close())
+  const proxy = await startEngineProxy(engine)
+  t.teardown(() => proxy.close())
   const { api, edge, waitForState } = await startTestCoordinator(t, {
     machines: 'local',
-    env: { ...engine.env, BOXWOOD_REGIONS: 'us-west-2=local,us-west-1=docker,us-east-1=docker' },
+    env: {
+      BOXWOOD_DOCKER_HOST: `unix://${proxy.socket}`,
+      BOXWOOD_REGIONS: 'us-west-2=local,us-west-1=docker,us-east-1=docker',
+    },
   })
   const docker = (...args: string[]) => engine.command(args).trim()
-  const inspect = (box: Box, format: string) => docker('inspect', '-f', format, `boxwood-${box.id}`)
+  const inspect = (box: Box, format: string) =>
+    docker('container', 'inspect', '-f', format, `boxwood-${box.id}`)
 
   async function create(image: string): Promise<Box> {
     const { json } = await api('POST', '/boxes', { image, tier: 'nano' })
@@ -75,7 +82,7 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     t.match(status, /^CapEff:\t00000000a80425fb$/m, 'the default capabilities of Docker')
     const address = inspect(box, '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}')
     t.match(address, /^10\.213\./)
-    t.equal(await exec(other, `ping -c 1 -w 1 ${address} >/dev/null 2>&1 || echo no`), 'no')
+    t.equal(await exec(other, `ping -c 1 -W 1 ${address} >/dev/null 2>&1 || echo no`), 'no')
     t.equal(await exec(other, 'ls /opt/boxwood/coordinator'), 'agent.sock')
     t.equal(await exec(other, 'touch /opt/boxwood/agent/x 2>/dev/null || echo no'), 'no')
     t.equal(await exec(other, 'find / -xdev -name docker.sock -o -xdev -name boxwood.db'), '')
@@ -116,6 +123,26 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     await waitUntil('the container runs', () => inspect(box, '{{.State.Running}}') === 'true')
     await waitForState(box.id, 'running')
     t.equal(await exec(box, 'cat /kept'), 'kept')
+  })
+
+  await t.test('a box whose container the engine cannot start gets another container', async (t) => {
+    const containerId = inspect(box, '{{.Id}}')
+    let failures = 0
+    // A killed engine has left the task of a start.
+    proxy.intercept(({ url }, response) => {
+      if (failures > 0 || !url?.endsWith('/start')) return false
+      failures++
+      response.writeHead(500, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ message: `task ${containerId}: already exists: unknown` }))
+      return true
+    })
+    docker('kill', `boxwood-${box.id}`)
+    const listRunning = () => docker('ps', '-q', '--no-trunc', '--filter', `name=^boxwood-${box.id}$`)
+    await waitUntil('another container runs', () => ![containerId, ''].includes(listRunning()))
+    proxy.intercept(() => false)
+    await waitForState(box.id, 'running')
+    t.equal(await exec(box, 'cat /kept'), 'kept')
+    t.equal(await exec(box, 'env | grep ^BOXWOOD_ | grep -vE "^BOXWOOD_(BOX|PROCESS_ID)=" || true'), '')
   })
 
   await t.test('a fork has the files of the whole box', async (t) => {
