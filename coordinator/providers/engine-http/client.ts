@@ -79,8 +79,12 @@ export class EngineHttp {
   async *lines<T = unknown>(request: EngineRequest): AsyncGenerator<T> {
     const { body } = await this.stream(request)
     try {
-      for await (const line of createInterface({ input: body, crlfDelay: Number.POSITIVE_INFINITY }))
-        if (line.trim() !== '') yield JSON.parse(line) as T
+      // The caller may stop at a line: then the interface would throw the error of the closed body.
+      const reader = createInterface({ input: body, crlfDelay: Number.POSITIVE_INFINITY }).on(
+        'error',
+        () => {},
+      )
+      for await (const line of reader) if (line.trim() !== '') yield JSON.parse(line) as T
       // The interface ends without an error when its input fails.
       if (body.errored) throw body.errored
     } catch (error) {

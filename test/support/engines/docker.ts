@@ -28,6 +28,8 @@ export async function startDocker(): Promise<ImageEngine | { skip: string }> {
         `--pidfile=${pidFile}`,
         `--host=unix://${socket}`,
         `--registry-mirror=http://${REGISTRY}`,
+        // Docker waits for 5 s before the second attempt.
+        '--max-download-attempts=1',
         '--log-level=warn',
       ],
       { socket },

@@ -18,4 +18,6 @@ export type Engine = {
 }
 
 /** An engine whose images come from a registry that the test can stop. */
-export type ImageEngine = Engine & { registry: { kill(): Promise<void>; start(): Promise<void> } }
+export type ImageEngine = Engine & {
+  registry: { kill(): Promise<void>; start(): Promise<void>; startFaulty(): Promise<void> }
+}

@@ -17,6 +17,12 @@ const BUILD_LIMIT_MS = 200_000
 /** Programs that build and serve the images. */
 export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'ss']
 
+const PROXY = join(import.meta.dirname, 'registry-proxy.mjs')
+const PROXY_PORT = 5001
+
+/** The address of a registry with faults: see registry-proxy.mjs. */
+export const FAULTY_REGISTRY = `127.0.0.1:${PROXY_PORT}`
+
 /** The address of the registry in the network of a sandbox. Engines use it as a mirror of docker.io. */
 export const REGISTRY = '127.0.0.1:5000'
 
@@ -69,6 +75,14 @@ export async function startRegistry(sandbox: Sandbox, images: EngineImages) {
   }
   let registry = await start()
   return {
+    /** Starts FAULTY_REGISTRY. */
+    async startFaulty() {
+      const port = REGISTRY.slice(REGISTRY.indexOf(':') + 1)
+      sandbox.spawn([process.execPath, PROXY, String(PROXY_PORT), port], { log: 'registry-proxy.log' })
+      await waitUntil('the registry with faults listens', () =>
+        sandbox.run(['ss', '-ltnH']).includes(FAULTY_REGISTRY),
+      )
+    },
     /** Ends the registry with its connections. */
     kill: () => registry.kill('SIGKILL'),
     async start() {

@@ -2,7 +2,7 @@
 import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ImageEngine } from './engine.ts'
-import { buildEngineImages, IMAGE_PROGRAMS, REGISTRY, startRegistry } from './images.ts'
+import { buildEngineImages, FAULTY_REGISTRY, IMAGE_PROGRAMS, REGISTRY, startRegistry } from './images.ts'
 import { runDaemon } from './run-daemon.ts'
 import { findSandboxProblem, type Sandbox, startSandbox } from './sandbox.ts'
 
@@ -82,6 +82,9 @@ unqualified-search-registries = ["docker.io"]
 location = "docker.io"
 [[registry.mirror]]
 location = "${REGISTRY}"
+insecure = true
+[[registry]]
+location = "${FAULTY_REGISTRY}"
 insecure = true
 `,
   }

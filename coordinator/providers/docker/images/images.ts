@@ -109,6 +109,8 @@ export function createEngineImages(
     const image = await find(normalized, signal)
     // The engine ends the response when it is stopped.
     if (image === null) throw new Error(`The download of the image ${reference} was interrupted.`)
+    progress.complete()
+    onProgress(progress.read())
     return { reference, digest: image.digest, sizeBytes: image.sizeBytes, createdAt: image.createdAt }
   }
 

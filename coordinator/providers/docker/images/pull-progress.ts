@@ -47,6 +47,16 @@ export class PullProgressReader {
     return true
   }
 
+  /** Podman does not report the end of each layer. */
+  complete(): void {
+    for (const [id, layer] of this.#layers)
+      this.#layers.set(id, {
+        ...layer,
+        status: 'complete',
+        currentBytes: layer.totalBytes ?? layer.currentBytes,
+      })
+  }
+
   read(): PullProgress {
     return { layers: [...this.#layers.values()] }
   }
