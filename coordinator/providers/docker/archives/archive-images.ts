@@ -16,10 +16,13 @@ export class ArchiveImages {
   readonly #engine: Engine
   readonly #images: Pick<EngineImages, 'find'>
   readonly #repository: string
+  readonly #maxLayers: number
 
-  constructor(engine: Engine, images: Pick<EngineImages, 'find'>) {
+  /** @param maxLayers only tests set it */
+  constructor(engine: Engine, images: Pick<EngineImages, 'find'>, maxLayers = MAX_LAYERS) {
     this.#engine = engine
     this.#images = images
+    this.#maxLayers = maxLayers
     this.#repository = getArchiveRepository(engine.deploymentId)
   }
 
@@ -70,7 +73,7 @@ export class ArchiveImages {
   /** Merges the layers of the image when it has almost as many as engines allow. */
   async flatten(archiveId: string, signal: AbortSignal): Promise<void> {
     const image = await this.find(archiveId)
-    if (image === null || image.layerCount < MAX_LAYERS) return
+    if (image === null || image.layerCount < this.#maxLayers) return
     await flattenImage(this.#engine, this.getReference(archiveId), image, signal)
     await this.#removeById(image.id)
   }

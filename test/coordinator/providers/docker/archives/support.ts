@@ -26,12 +26,8 @@ const log = { debug() {}, info() {}, warn() {} }
 export type EngineTest = Awaited<ReturnType<typeof openEngineTest>>
 
 export async function openEngineTest(kind: EngineKind, { socket, dir, command }: ImageEngine) {
-  const engine: Engine = {
-    kind,
-    http: new EngineHttp(kind, { kind: 'unix', path: socket }),
-    deploymentId: '0123456789abcdef',
-    log,
-  }
+  const http = new EngineHttp(kind, { kind: 'unix', path: socket })
+  const engine: Engine = { kind, http, deploymentId: '0123456789abcdef', log }
   const images = createEngineImages(engine, {
     defaultImage: 'debian:12',
     env: { DOCKER_CONFIG: '/nonexistent' },
@@ -67,10 +63,10 @@ export async function openEngineTest(kind: EngineKind, { socket, dir, command }:
     engine,
     images,
     /** Opens the archives as a start of the coordinator does. */
-    async openArchives(storeDir = mkdtempSync(join(dir, 'store-'))) {
+    async openArchives(storeDir = mkdtempSync(join(dir, 'store-')), maxLayers?: number) {
       const queue = new BoxQueue()
       const store = createArchives({ dir: join(storeDir, 'archives'), log, reserveBytes: 0 })
-      const archiveImages = new ArchiveImages(engine, images)
+      const archiveImages = new ArchiveImages(engine, images, maxLayers)
       const pauses = new MachinePauses(engine, join(storeDir, 'paused'))
       const archives = new EngineArchives({
         engine,
