@@ -2,9 +2,9 @@
 // regular files are read.
 import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.ts'
 import { CONTAINER_PATHS } from '../container/paths.ts'
+import { TarReader } from '../container/tar-entries.ts'
 import { ignoreStatus } from '../engine-http/errors.ts'
 import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, MAX_SPOOL_ENTRIES, type OnSkip } from '../local/read-spool.ts'
-import { TarReader } from './archives/tar-entries.ts'
 import type { Engine } from './engine.ts'
 import { getContainerName } from './names.ts'
 

@@ -31,6 +31,14 @@ const LONG: readonly Choice[] = [
   { glob: 'test/support/root-filesystems/**', reason: 'builds root file systems with mmdebstrap' },
   { glob: 'test/e2e/providers/**', reason: 'starts Docker, Podman and Incus' },
   { glob: 'test/faults/engines/**', reason: 'starts Docker, Podman and Incus' },
+  {
+    glob: 'test/coordinator/providers/docker/*/podman*.test.ts',
+    reason: 'repeats docker.test.ts with Podman',
+  },
+  {
+    glob: 'test/coordinator/providers/docker/kills.test.ts',
+    reason: 'kills the coordinator after each call',
+  },
   { glob: 'test/e2e/machines/**', reason: 'boots root file systems' },
   { glob: 'test/e2e/machine-*.test.ts', reason: 'builds, restarts and compares several agents' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
@@ -106,6 +114,8 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
   { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
+  { glob: 'test/coordinator/providers/docker/{kills,*/docker}.test.ts', reason: 'Docker' },
+  { glob: 'test/coordinator/providers/docker/*/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/e2e/secrets/tools.test.ts', reason: 'git, gh, curl' },
   { glob: 'test/e2e/secrets/{canary,many-connections}.test.ts', reason: 'OpenSSL' },
   { glob: 'test/e2e/shared-ports/*.test.ts', reason: 'Chromium, slirp4netns' },

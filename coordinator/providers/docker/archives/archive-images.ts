@@ -1,13 +1,13 @@
 // The images with the writable layers of captured boxes. The engine keeps them as a cache of the archives: a box that is restored
 // on the same engine needs no copy of its image.
 import { Readable } from 'node:stream'
+import type { TarEntry, TarReader } from '../../container/tar-entries.ts'
 import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
 import { createLabels, filterByLabels, getArchiveRepository, getContainerName } from '../names.ts'
 import { flattenImage } from './flatten-image.ts'
 import { addImageRoot, readImage } from './image-files.ts'
-import type { TarEntry, TarReader } from './tar-entries.ts'
 
 /** Engines refuse images with more than about 125 layers. */
 const MAX_LAYERS = 100

@@ -1,5 +1,6 @@
 // The archives of the boxes of an engine: their image and the files of their volumes, as a tar stream in the archive store.
 import { Readable } from 'node:stream'
+import { TAR_TRAILER, type TarEntry, TarReader } from '../../container/tar-entries.ts'
 import type { Archives } from '../../local/archives/archives.ts'
 import { type ArchiveContents, ArchiveError, type ArchiveInfo, type ArchiveKey } from '../../provider.ts'
 import type { Engine } from '../engine.ts'
@@ -8,7 +9,6 @@ import { getHomeVolume, getStateVolume } from '../names.ts'
 import type { ArchiveImages } from './archive-images.ts'
 import { IMAGE_ROOT } from './image-files.ts'
 import type { BoxQueueRunner, MachinePause, MachinePauses } from './machine-pause.ts'
-import { TAR_TRAILER, type TarEntry, TarReader } from './tar-entries.ts'
 import { getRoot, readVolume, type VolumeRoot, writeVolume } from './volume-files.ts'
 
 export type EngineArchivesOptions = {

@@ -1,5 +1,5 @@
 // The image of an archive, as the engines save and load it: the format of `docker save`.
-import { ArchiveError } from '../../provider.ts'
+
 import {
   encodeFile,
   encodeHeader,
@@ -8,7 +8,8 @@ import {
   TAR_TRAILER,
   type TarEntry,
   type TarReader,
-} from './tar-entries.ts'
+} from '../../container/tar-entries.ts'
+import { ArchiveError } from '../../provider.ts'
 import { getRoot, stripRoot } from './volume-files.ts'
 
 export const IMAGE_ROOT = 'image'

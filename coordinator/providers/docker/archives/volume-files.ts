@@ -1,11 +1,6 @@
 // The files of the volumes of a box, as entries of an archive.
 import { PassThrough, Readable } from 'node:stream'
 import { CONTAINER_PATHS } from '../../container/paths.ts'
-import { EngineStatusError } from '../../engine-http/errors.ts'
-import { ArchiveError } from '../../provider.ts'
-import type { Engine } from '../engine.ts'
-import { getContainerName, getHomeVolume, getStateVolume } from '../names.ts'
-import { openPodmanVolume } from './podman-volume.ts'
 import {
   encodeHeader,
   encodePadding,
@@ -13,7 +8,12 @@ import {
   TAR_TRAILER,
   type TarEntry,
   type TarReader,
-} from './tar-entries.ts'
+} from '../../container/tar-entries.ts'
+import { EngineStatusError } from '../../engine-http/errors.ts'
+import { ArchiveError } from '../../provider.ts'
+import type { Engine } from '../engine.ts'
+import { getContainerName, getHomeVolume, getStateVolume } from '../names.ts'
+import { openPodmanVolume } from './podman-volume.ts'
 
 /** The directories of an archive that are volumes of the machine. */
 export type VolumeRoot = 'home' | 'state'

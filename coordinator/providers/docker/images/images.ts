@@ -1,5 +1,5 @@
 // The images of an engine.
-import { EngineStatusError, hasStatus } from '../../engine-http/errors.ts'
+import { EngineStatusError, hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import { ImageError, type ImageInfo, type ProviderImages, type PullProgress } from '../../provider.ts'
 import { ENGINE_NAMES, type Engine } from '../engine.ts'
 import { describePullFailure } from './pull-errors.ts'
@@ -13,6 +13,7 @@ import {
 } from './reference.ts'
 import { readRegistryCredentials } from './registry-credentials.ts'
 import { SharedDownloads } from './shared-downloads.ts'
+import { createImageWithoutVolumes, getReferenceWithoutVolumes } from './without-volumes.ts'
 
 /** An image as the engine describes it. */
 export type EngineImage = {
@@ -25,12 +26,14 @@ export type EngineImage = {
   layerCount: number
   /** The variables of the image, as NAME=VALUE. */
   environment: readonly string[]
+  /** The engine would keep the files of some directories apart: see without-volumes.ts. */
+  hasVolumes: boolean
 }
 
 export type EngineImages = ProviderImages & {
   /** Returns null when the engine does not have the image. */
   find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null>
-  /** Returns the image, and downloads it when the engine does not have it. Throws ImageError. */
+  /** Returns the image for boxes, without volumes. Downloads it when the engine does not have it. Throws ImageError. */
   ensure(reference: string, signal?: AbortSignal): Promise<EngineImage>
 }
 
@@ -40,7 +43,7 @@ type Inspected = {
   Size?: number
   RepoDigests?: string[] | null
   RootFS?: { Layers?: string[] | null }
-  Config?: { Env?: string[] | null } | null
+  Config?: { Env?: string[] | null; Volumes?: object | null } | null
 }
 
 type Listed = {
@@ -55,10 +58,14 @@ type Listed = {
 const LIST_TIMEOUT_MS = 120_000
 
 export function createEngineImages(
-  { http, kind }: Engine,
+  engine: Engine,
   { defaultImage, env }: { defaultImage: string; env?: NodeJS.ProcessEnv },
 ): EngineImages {
+  const { http, kind } = engine
   const downloads = new SharedDownloads<ImageInfo, PullProgress>(download)
+  const withoutVolumes = new SharedDownloads<void, never>((imageId, _, signal) =>
+    createImageWithoutVolumes(engine, imageId, signal),
+  )
 
   async function find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null> {
     try {
@@ -71,6 +78,7 @@ export function createEngineImages(
         createdAt: toTime(image.Created),
         layerCount: image.RootFS?.Layers?.length ?? 0,
         environment: image.Config?.Env ?? [],
+        hasVolumes: Object.keys(image.Config?.Volumes ?? {}).length > 0,
       }
     } catch (error) {
       if (hasStatus(error, 404)) return null
@@ -114,6 +122,14 @@ export function createEngineImages(
     return { reference, digest: image.digest, sizeBytes: image.sizeBytes, createdAt: image.createdAt }
   }
 
+  async function removeVolumes(image: EngineImage, signal?: AbortSignal): Promise<EngineImage> {
+    const reference = getReferenceWithoutVolumes(image.id)
+    if ((await find(reference, signal)) === null) await withoutVolumes.join(image.id, undefined, signal)
+    const changed = await find(reference, signal)
+    if (changed === null) throw new Error('The engine has not loaded the image without its volumes.')
+    return { ...changed, digest: image.digest ?? image.id }
+  }
+
   async function list(signal?: AbortSignal): Promise<ImageInfo[]> {
     const path = '/images/json'
     const images = await http.json<Listed[]>({ method: 'GET', path, signal, timeoutMs: LIST_TIMEOUT_MS })
@@ -137,17 +153,24 @@ export function createEngineImages(
 
     async ensure(reference, signal) {
       const normalized = normalizeReference(reference)
-      const existing = await find(normalized, signal)
-      if (existing !== null) return existing
-      await downloads.join(normalized, undefined, signal)
-      const image = await find(normalized, signal)
+      let image = await find(normalized, signal)
+      if (image === null) {
+        await downloads.join(normalized, undefined, signal)
+        image = await find(normalized, signal)
+      }
       if (image === null) throw new Error(`The image ${reference} was removed after its download.`)
-      return image
+      return image.hasVolumes ? await removeVolumes(image, signal) : image
     },
 
     async remove(reference) {
+      const normalized = normalizeReference(reference)
       try {
-        await http.json({ method: 'DELETE', path: `/images/${normalizeReference(reference)}` })
+        const image = await find(normalized)
+        if (image?.hasVolumes)
+          await http
+            .json({ method: 'DELETE', path: `/images/${getReferenceWithoutVolumes(image.id)}` })
+            .catch(ignoreStatus(404))
+        await http.json({ method: 'DELETE', path: `/images/${normalized}` })
         return true
       } catch (error) {
         if (hasStatus(error, 404)) return false

@@ -1,7 +1,7 @@
 // Captures and restores machines. Each engine runs these tests.
 import { Readable } from 'node:stream'
 import type { Test } from 'tap'
-import { encodeFile, TAR_TRAILER } from '../../../../../coordinator/providers/docker/archives/tar-entries.ts'
+import { encodeFile, TAR_TRAILER } from '../../../../../coordinator/providers/container/tar-entries.ts'
 import { createEngineDisk } from '../../../../../coordinator/providers/docker/disk.ts'
 import type { EngineKind } from '../../../../../coordinator/providers/docker/engine.ts'
 import { readEngineInfo } from '../../../../../coordinator/providers/docker/engine-info.ts'

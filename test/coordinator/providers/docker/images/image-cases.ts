@@ -57,6 +57,27 @@ export async function testImages(t: Test, kind: EngineKind, { socket, command, r
     t.equal(await images.remove('busybox'), true)
   })
 
+  await t.test(
+    'a box gets an image without volumes, whose files would not be in its snapshots',
+    async (t) => {
+      const { id, environment } = await images.ensure('busybox')
+      command(['create', '--name', 'volumes', 'busybox', 'sh'])
+      command(['commit', '--change', 'VOLUME /data', 'volumes', 'localhost/with-volumes'])
+      command(['rm', 'volumes'])
+      t.match(await images.find('localhost/with-volumes:latest'), { hasVolumes: true })
+      const pulls = [images.ensure('localhost/with-volumes'), images.ensure('localhost/with-volumes')]
+      const [image, same] = await Promise.all(pulls)
+      t.match(image, { hasVolumes: false, environment })
+      t.notSame(image?.id, id)
+      t.strictSame(await images.ensure('localhost/with-volumes'), image)
+      t.strictSame(same, image)
+      t.equal((await images.list()).length, 2)
+      t.equal(await images.remove('localhost/with-volumes'), true)
+      t.notMatch(command(['images']), 'volumes')
+      t.equal(await images.remove('busybox'), true)
+    },
+  )
+
   await t.test('the credentials of the docker command are used', async (t) => {
     await rejects(t, faulty('private/busybox'), 'image_pull_failed')
     writeFileSync(config, '{')

@@ -8,8 +8,8 @@ import {
   rewriteTar,
   TAR_TRAILER,
   type TarEntry,
-} from '../../../../../coordinator/providers/docker/archives/tar-entries.ts'
-import { ArchiveError } from '../../../../../coordinator/providers/provider.ts'
+} from '../../../../coordinator/providers/container/tar-entries.ts'
+import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
 
 async function* chunksOf(data: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let offset = 0; offset < data.length; offset += size) yield data.subarray(offset, offset + size)

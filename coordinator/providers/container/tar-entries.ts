@@ -1,6 +1,6 @@
 // Reads and writes tar streams entry by entry. Names and attributes remain the same bytes: npm's `tar-stream` and `tar` decode
 // them as UTF-8. What an engine reads afterwards is exactly what was checked: every header is written again, in one format.
-import { ArchiveError } from '../../provider.ts'
+import { ArchiveError } from '../provider.ts'
 
 const BLOCK_BYTES = 512
 /** Extended headers have names and attributes. The attributes of a file have less than this. */
