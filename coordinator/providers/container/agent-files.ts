@@ -1,6 +1,6 @@
 // The files of the agent directory in containers: the current build of the agent, its Node and the links to both.
-import { readdir, readFile } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
+import { readdir, readFile, realpath } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { type Pack, pack } from 'tar-stream'
 import { COMPILE_CACHE_DIR } from '../../agents/bundles/compile-cache.ts'
@@ -12,6 +12,8 @@ import { findNodeFiles, type NodeFiles } from './node-files.ts'
 export type AgentFiles = {
   /** The id of the build, which agents report as part of their version. */
   buildId: string
+  /** The build to which the init of a box returns when the current one does not connect; null: there is none. */
+  previousBuildId: string | null
   /** Changes with the content of the directory. */
   contentId: string
   /** The names of the files in the agent directory that exist when the build, and Node, are complete. */
@@ -29,6 +31,8 @@ export type AgentDirectory = {
   hasNode: boolean
   /** The build to which the link `current` points; null: none. */
   linkedBuild: string | null
+  /** The directory is new: it gets the previous build too. */
+  isNew?: boolean
 }
 
 /** Assembles the current build in the data directory. @throws PermanentProviderError when this machine cannot provide it */
@@ -38,14 +42,16 @@ export async function readAgentFiles(options: { projectRoot: string; dataDir: st
     findNodeFiles(findHostNode(options.projectRoot)),
   ])
   const buildId = basename(runtimeDir)
+  const previousDir = await findPreviousBuild(runtimeDir)
   return {
     buildId,
+    previousBuildId: previousDir && basename(previousDir),
     contentId: `${buildId}-${node.dirName}`,
     buildMarker: getMarker(buildId),
     nodeMarker: getMarker(node.dirName),
     pack(directory) {
       const stream = pack()
-      writeFiles(stream, { directory, runtimeDir, buildId, node }).then(
+      writeFiles(stream, { directory, runtimeDir, previousDir, buildId, node }).then(
         () => stream.finalize(),
         (error: Error) => stream.destroy(error),
       )
@@ -59,28 +65,41 @@ const getMarker = (dirName: string): string => `complete-${dirName}`
 type Content = {
   directory: AgentDirectory
   runtimeDir: string
+  previousDir: string | null
   buildId: string
   node: NodeFiles
 }
 
 /** The markers and the links come last: an interrupted copy has no effect. */
 async function writeFiles(stream: Pack, content: Content): Promise<void> {
-  const { directory, runtimeDir, buildId, node } = content
+  const { directory, runtimeDir, previousDir, buildId, node } = content
   if (!directory.hasNode) {
     for (const { name, bytes } of await node.read()) await writeFile(stream, name, bytes, 0o755)
     await writeFile(stream, getMarker(node.dirName), Buffer.alloc(0), 0o644)
   }
-  if (!directory.hasBuild) {
-    for (const { name, path } of await listRuntimeFiles(runtimeDir)) {
-      const mode = isRuntimeExecutable(name) ? 0o755 : 0o644
-      await writeFile(stream, join(buildId, name), await readFile(path), mode)
-    }
-    await writeFile(stream, getMarker(buildId), Buffer.alloc(0), 0o644)
+  if (!directory.hasBuild) await writeBuild(stream, runtimeDir)
+  if (directory.isNew && previousDir !== null) {
+    await writeBuild(stream, previousDir)
+    writeLink(stream, RUNTIME_LINKS.previous, basename(previousDir))
   }
   const { linkedBuild } = directory
   if (linkedBuild !== null && linkedBuild !== buildId) writeLink(stream, RUNTIME_LINKS.previous, linkedBuild)
   writeLink(stream, RUNTIME_LINKS.node, node.dirName)
   writeLink(stream, RUNTIME_LINKS.current, buildId)
+}
+
+async function writeBuild(stream: Pack, runtimeDir: string): Promise<void> {
+  const buildId = basename(runtimeDir)
+  for (const { name, path } of await listRuntimeFiles(runtimeDir)) {
+    const mode = isRuntimeExecutable(name) ? 0o755 : 0o644
+    await writeFile(stream, join(buildId, name), await readFile(path), mode)
+  }
+  await writeFile(stream, getMarker(buildId), Buffer.alloc(0), 0o644)
+}
+
+async function findPreviousBuild(runtimeDir: string): Promise<string | null> {
+  const dir = await realpath(join(dirname(runtimeDir), RUNTIME_LINKS.previous)).catch(() => null)
+  return dir === null || basename(dir) === basename(runtimeDir) ? null : dir
 }
 
 const writeFile = (stream: Pack, name: string, bytes: Buffer, mode: number): Promise<void> =>

@@ -8,23 +8,27 @@ import { type IncusClient, readReason } from './client.ts'
 import { getAgentVolume, LABELS } from './names.ts'
 import type { Server } from './server.ts'
 
+/** The files of a volume: the current build and the previous one. */
+export type VolumeFiles = Pick<AgentFiles, 'contentId' | 'previousBuildId' | 'pack'>
+
 const CREATE_TIMEOUT_MS = 10 * 60_000
 
 export class AgentVolumes {
   readonly #client: IncusClient
   readonly #deploymentId: string
-  readonly #files: Pick<AgentFiles, 'contentId' | 'pack'>
+  readonly #files: VolumeFiles
   /** Member → the creation of its volume. */
   readonly #volumes = new Map<string, Promise<string>>()
 
-  constructor(client: IncusClient, deploymentId: string, files: Pick<AgentFiles, 'contentId' | 'pack'>) {
+  constructor(client: IncusClient, deploymentId: string, files: VolumeFiles) {
     this.#client = client
     this.#deploymentId = deploymentId
     this.#files = files
   }
 
   get name(): string {
-    return getAgentVolume(this.#deploymentId, this.#files.contentId)
+    const { contentId, previousBuildId } = this.#files
+    return getAgentVolume(this.#deploymentId, `${contentId} ${previousBuildId ?? ''}`)
   }
 
   /** Creates the volume on the member when it is missing, and returns its name. */
@@ -67,7 +71,7 @@ export class AgentVolumes {
       .call('POST', path, {
         query,
         content: packBackup(
-          this.#files.pack({ hasBuild: false, hasNode: false, linkedBuild: null }),
+          this.#files.pack({ hasBuild: false, hasNode: false, linkedBuild: null, isNew: true }),
           name,
           server.pool,
         ),

@@ -75,9 +75,11 @@ export class IncusClient {
         else if (event.metadata.action === 'instance-restarted')
           onReboot?.(getInstance(event.metadata.source) ?? '')
       },
-      onConnect: () => {
-        this.#operations.resume().then(onConnect, () => undefined)
+      onConnect: async () => {
+        await this.#operations.resume()
+        onConnect?.()
       },
+      onFailure: (error) => this.#operations.fail(error),
     })
   }
 
@@ -142,6 +144,7 @@ export class IncusClient {
   async close(): Promise<void> {
     this.#events.close()
     this.#operations.close()
+    this.#operations.fail(new EngineUnavailableError('The connection to Incus is closed.'))
     await this.#http.close()
   }
 

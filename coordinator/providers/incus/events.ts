@@ -14,8 +14,10 @@ export type EventsOptions = {
   address: EngineAddress
   project: string
   onEvent(event: IncusEvent): void
-  /** Called for each connection: events of the time before it may be lost. */
-  onConnect(): void
+  /** Called for each connection: events of the time before it may be lost. connect() waits for the result. */
+  onConnect(): Promise<void>
+  /** Called when the server cannot be reached. A connection that is lost is opened again first. */
+  onFailure(error: EngineUnavailableError): void
 }
 
 const RECONNECT = { baseMs: 100, maxMs: 5_000 }
@@ -70,22 +72,28 @@ export class IncusEvents {
       this.#options.onEvent(JSON.parse(String(data)) as IncusEvent)
     })
     const connection = new Promise<void>((resolve, reject) => {
-      socket.on('open', () => {
-        this.#failures = 0
-        this.#options.onConnect()
-        resolve()
-      })
+      let isOpen = false
       let problem = 'the connection was closed'
+      socket.on('open', () => {
+        isOpen = true
+        this.#failures = 0
+        this.#options.onConnect().then(resolve, (error: Error) => {
+          problem = error.message
+          socket.terminate()
+        })
+      })
       socket.on('error', ({ message }) => {
         problem = message
       })
       socket.on('close', () => {
         clearInterval(pings)
-        this.#connection = null
-        this.#scheduleReconnect()
-        reject(
-          new EngineUnavailableError(`Incus at ${describeAddress(address)} is not available: ${problem}.`),
+        const error = new EngineUnavailableError(
+          `Incus at ${describeAddress(address)} is not available: ${problem}.`,
         )
+        this.#connection = null
+        if (!isOpen) this.#options.onFailure(error)
+        this.#scheduleReconnect()
+        reject(error)
       })
     })
     // Callers of connect() get the error.

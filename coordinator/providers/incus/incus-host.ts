@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import type { AgentFiles } from '../container/agent-files.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
-import { AgentVolumes } from './agent-volume.ts'
+import { AgentVolumes, type VolumeFiles } from './agent-volume.ts'
 import { IncusClient } from './client.ts'
 import { Instances } from './instances.ts'
 import { ensureNetwork } from './network.ts'
@@ -11,7 +11,7 @@ import { readServer, type Server } from './server.ts'
 export type IncusHostOptions = {
   address: EngineAddress
   deploymentId: string
-  agentFiles: Pick<AgentFiles, 'buildId' | 'contentId' | 'pack'>
+  agentFiles: VolumeFiles & Pick<AgentFiles, 'buildId'>
   agentSettings: Readonly<Record<string, string>>
   /** See ProviderContext. null: agents connect to the coordinator's URL. */
   agentSocketDir: string | null

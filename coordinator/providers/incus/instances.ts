@@ -22,6 +22,7 @@ export class Instances {
   readonly #deploymentId: string
   /** The instances that this process is creating. */
   readonly #creating = new Set<string>()
+  readonly #removals = new Map<string, Promise<void>>()
 
   constructor(client: IncusClient, deploymentId: string) {
     this.client = client
@@ -147,10 +148,12 @@ export class Instances {
 
   /** Removes incomplete instances that no operation is creating. */
   async removeIncomplete(): Promise<void> {
-    for (const instance of await this.list({})) {
-      const { name } = instance
-      if (isComplete(instance) || this.#creating.has(name) || this.client.hasUnsettled(name)) continue
-      await this.#remove(instance)
+    for (const { name } of (await this.list({})).filter((instance) => !isComplete(instance))) {
+      if (this.#creating.has(name) || this.client.hasUnsettled(name)) continue
+      // It may have been created since.
+      const instance = await this.load(name)
+      if (instance !== null && !isComplete(instance) && !this.#creating.has(name))
+        await this.#remove(instance)
     }
   }
 
@@ -173,7 +176,17 @@ export class Instances {
     await this.#remove(instance).catch(() => undefined)
   }
 
-  async #remove(instance: Instance): Promise<void> {
+  /** Incus refuses a second removal of an instance while the first one is in progress. */
+  #remove(instance: Instance): Promise<void> {
+    const { name } = instance
+    const existing = this.#removals.get(name)
+    if (existing !== undefined) return existing
+    const removal = this.#removeNow(instance).finally(() => this.#removals.delete(name))
+    this.#removals.set(name, removal)
+    return removal
+  }
+
+  async #removeNow(instance: Instance): Promise<void> {
     const { name, status, config } = instance
     if (config[LABELS.coordinator] !== undefined && !this.#isOwn(instance))
       throw new Error(`The instance ${name} belongs to another coordinator.`)

@@ -19,9 +19,11 @@ const RECHECK_MS = 15_000
 const createLostError = (): Error =>
   new EngineUnavailableError('Incus was restarted while it worked. The call is repeated.')
 
+type Waiter = { update: OperationListener; fail(error: unknown): void }
+
 export class IncusOperations {
   readonly #options: OperationsOptions
-  readonly #listeners = new Map<string, Set<OperationListener>>()
+  readonly #waiters = new Map<string, Set<Waiter>>()
   /** Operations that have ended, the oldest first. */
   readonly #recent = new Map<string, Operation>()
   /** Operations in progress for which no call waits, by the name of their instance. */
@@ -41,7 +43,7 @@ export class IncusOperations {
       if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value ?? '')
       for (const ids of this.#orphans.values()) ids.delete(operation.id)
     }
-    for (const listener of this.#listeners.get(operation.id) ?? []) listener(operation)
+    for (const waiter of this.#waiters.get(operation.id) ?? []) waiter.update(operation)
   }
 
   /** The events before this call may be lost: reads the state of the operations. */
@@ -60,31 +62,36 @@ export class IncusOperations {
     const ended = this.#recent.get(operation.id)
     if (ended !== undefined) return ended
     return await new Promise((resolve, reject) => {
+      const waiters = this.#waiters.get(operation.id) ?? new Set()
       const stop = () => {
         signal?.removeEventListener('abort', abort)
-        const listeners = this.#listeners.get(operation.id)
-        listeners?.delete(listen)
-        if (listeners?.size === 0) this.#listeners.delete(operation.id)
+        waiters.delete(waiter)
+        if (waiters.size === 0) this.#waiters.delete(operation.id)
       }
-      const listen: OperationListener = (state) => {
-        if (state.status_code === LOST) {
-          stop()
-          reject(createLostError())
-        } else if (isFinished(state)) {
+      const waiter: Waiter = {
+        update(state) {
+          if (!isFinished(state)) return onProgress?.(state)
           stop()
           resolve(state)
-        } else onProgress?.(state)
+        },
+        fail(error) {
+          stop()
+          reject(error)
+        },
       }
       const abort = () => {
-        stop()
         this.#addOrphan(operation)
-        reject(signal?.reason)
+        waiter.fail(signal?.reason)
       }
-      const listeners = this.#listeners.get(operation.id) ?? new Set()
-      this.#listeners.set(operation.id, listeners.add(listen))
+      this.#waiters.set(operation.id, waiters.add(waiter))
       signal?.addEventListener('abort', abort)
       if (signal?.aborted) abort()
     })
+  }
+
+  /** Ends the waiting calls: the server cannot be reached. The next connection finds the operations that continue. */
+  fail(error: unknown): void {
+    for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.fail(error)
   }
 
   /** Waits for operations on the instance that no call waits for, such as those of an earlier coordinator. */
@@ -106,11 +113,11 @@ export class IncusOperations {
   }
 
   async #recheck(): Promise<void> {
-    for (const id of [...this.#listeners.keys()]) {
+    for (const id of [...this.#waiters.keys()]) {
       const operation = await this.#options.load(id)
       if (operation !== null) this.update(operation)
       // The server forgets an operation seconds after its end, and at a restart.
-      else for (const listener of this.#listeners.get(id) ?? []) listener({ ...UNKNOWN, id })
+      else for (const waiter of [...(this.#waiters.get(id) ?? [])]) waiter.fail(createLostError())
     }
   }
 
@@ -124,15 +131,6 @@ export class IncusOperations {
   #removeOrphan({ id }: Operation): void {
     for (const ids of this.#orphans.values()) ids.delete(id)
   }
-}
-
-const LOST = 599
-const UNKNOWN: Omit<Operation, 'id'> = {
-  created_at: '',
-  status_code: LOST,
-  resources: null,
-  metadata: null,
-  err: '',
 }
 
 /** The names of the instances on which the operation works. */

@@ -59,7 +59,7 @@ export function findIncusProblem(): string | undefined {
 
 /**
  * The first process of the namespaces. A new network namespace needs a new sysfs, on which the cgroups are mounted again. The
- * process reaps orphans, and all processes end with it.
+ * process reaps orphans. It exits when its stdin closes, which also happens when the test is killed, and all processes end with it.
  */
 const HOLDER = `set -e
 mkdir "$1/cgroup"
@@ -71,7 +71,9 @@ ip link set lo up
 eval "$2"
 echo ready
 set +e
-while :; do sleep 3600 & wait $!; done`
+exec 3<&0
+cat <&3 >/dev/null &
+wait $!`
 
 const PRESEED = (poolMiB: number) => `
 storage_pools:
@@ -152,7 +154,7 @@ async function startHolder(root: string, setup: string, env: NodeJS.ProcessEnv) 
   const flags = ['--net', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc']
   const parent = spawn('unshare', [...flags, 'sh', '-c', HOLDER, 'sh', root, setup], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   const exited = once(parent, 'exit')
   let [output, errors] = ['', '']
