@@ -4,21 +4,18 @@ import { once } from 'node:events'
 import {
   chmodSync,
   closeSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
   realpathSync,
-  rmdirSync,
   rmSync,
-  statSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { waitUntil } from '../wait-until.ts'
 import { buildBusyboxTree, findBusyboxProblem, packIncusImage } from './busybox-tree.ts'
+import { listInstancesOf, removeCgroups } from './cgroups.ts'
 import { findProgram } from './find-program.ts'
 
 export type Incusd = {
@@ -131,7 +128,7 @@ export async function startIncusd({
   async function close() {
     await kill()
     await holder.kill()
-    await removeCgroups(listNames(join(incusDir, 'logs')))
+    await removeCgroups(listInstancesOf(incusDir))
     rmSync(root, { recursive: true, force: true, maxRetries: 10 })
   }
 
@@ -181,39 +178,3 @@ async function startHolder(root: string, setup: string, env: NodeJS.ProcessEnv) 
 
 const listChildren = (pid: number | undefined): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-
-const listNames = (dir: string): string[] => (existsSync(dir) ? readdirSync(dir) : [])
-
-/** Instances that were killed leave their cgroups, in the root of each hierarchy. */
-async function removeCgroups(instances: readonly string[]): Promise<void> {
-  const hierarchies = [
-    '/sys/fs/cgroup',
-    ...listNames('/sys/fs/cgroup').map((name) => `/sys/fs/cgroup/${name}`),
-  ]
-  const isOurs = (name: string) =>
-    instances.some((instance) =>
-      new RegExp(`^lxc\\.(payload|monitor|pivot)\\.${instance}(-\\d+)?$`).test(name),
-    )
-  for (const hierarchy of hierarchies) {
-    if (!statSync(hierarchy).isDirectory()) continue
-    for (const name of readdirSync(hierarchy).filter(isOurs)) {
-      // A process that was killed leaves its cgroup when it is reaped.
-      await waitUntil('the cgroup is empty', () => removeCgroup(join(hierarchy, name)))
-    }
-  }
-}
-
-/** Returns false while the cgroup has processes. */
-function removeCgroup(dir: string): boolean {
-  try {
-    for (const entry of readdirSync(dir, { withFileTypes: true }))
-      if (entry.isDirectory() && !removeCgroup(join(dir, entry.name))) return false
-    rmdirSync(dir)
-    return true
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EBUSY') return false
-    if (code === 'ENOENT') return true
-    throw error
-  }
-}
