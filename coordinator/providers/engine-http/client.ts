@@ -157,6 +157,8 @@ function createPool(address: EngineAddress): Pool {
   const { pinnedCertificate, ...tls } = address.tls ?? {}
   return new Pool(address.url, {
     ...common,
+    // The HTTP/2 server of Incus closes streams of clients that are fast.
+    allowH2: false,
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
       ...tls,

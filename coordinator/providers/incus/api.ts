@@ -4,6 +4,8 @@ export type Devices = Record<string, Record<string, string>>
 
 export type Instance = {
   name: string
+  /** Such as x86_64. */
+  architecture: string
   /** Running, Stopped, Frozen, Error, or a transition such as Starting. */
   status: string
   /** The member of the cluster; `none` without a cluster. */
@@ -41,6 +43,8 @@ export type Image = {
 }
 
 export type ServerInfo = {
+  /** trusted or untrusted */
+  auth: string
   api_extensions: string[]
   environment: {
     server_version: string

@@ -5,6 +5,7 @@ import { describeAddress, type EngineAddress } from '../engine-http/address.ts'
 import { pinCertificate } from '../engine-http/client.ts'
 import { EngineUnavailableError } from '../engine-http/errors.ts'
 import type { Operation } from './api.ts'
+import { explainConnectionProblem } from './connection-problem.ts'
 
 export type IncusEvent =
   | { type: 'operation'; metadata: Operation }
@@ -83,7 +84,7 @@ export class IncusEvents {
         })
       })
       socket.on('error', ({ message }) => {
-        problem = message
+        problem = explainConnectionProblem(message)
       })
       socket.on('close', () => {
         clearInterval(pings)

@@ -2,9 +2,11 @@
 import type { Logger } from 'pino'
 import type { AgentFiles } from '../container/agent-files.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
+import { type AgentAccess, createAgentAccess } from './agent-access.ts'
 import { AgentVolumes, type VolumeFiles } from './agent-volume.ts'
 import { IncusClient } from './client.ts'
 import { Instances } from './instances.ts'
+import { Moves } from './moves.ts'
 import { ensureNetwork } from './network.ts'
 import { readServer, type Server } from './server.ts'
 
@@ -29,7 +31,9 @@ export class IncusHost {
   readonly options: IncusHostOptions
   readonly client: IncusClient
   readonly instances: Instances
+  readonly moves: Moves
   readonly agentVolumes: AgentVolumes
+  readonly access: AgentAccess
   readonly #listeners: ConnectionListener[] = []
   readonly #rebootListeners: ((instance: string) => void)[] = []
   #server: Promise<Server> | null = null
@@ -46,6 +50,8 @@ export class IncusHost {
       },
     })
     this.instances = new Instances(this.client, options.deploymentId)
+    this.moves = new Moves(this.instances, options.log)
+    this.access = createAgentAccess(options)
     this.agentVolumes = new AgentVolumes(this.client, options.deploymentId, options.agentFiles)
   }
 
@@ -98,6 +104,7 @@ export class IncusHost {
   }
 
   async #bringUpToDate(): Promise<void> {
+    await this.moves.finishAll()
     await this.instances.removeIncomplete()
     const server = await this.getServer()
     for (const listener of this.#listeners) await listener(server)

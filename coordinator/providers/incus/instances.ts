@@ -14,6 +14,8 @@ export type CreateOptions = InstanceSettings & {
   name: string
   source: Record<string, unknown>
   query: { target?: string }
+  /** Needed for a copy on another member. */
+  architecture?: string
   signal?: AbortSignal | undefined
 }
 
@@ -23,6 +25,8 @@ export class Instances {
   /** The instances that this process is creating. */
   readonly #creating = new Set<string>()
   readonly #removals = new Map<string, Promise<void>>()
+  /** The instances that a move of this process uses. */
+  readonly #moving = new Set<string>()
 
   constructor(client: IncusClient, deploymentId: string) {
     this.client = client
@@ -46,11 +50,25 @@ export class Instances {
     return this.client.get<Instance[]>('/instances', { recursion: 1, filter })
   }
 
+  /** The names of all instances of the server, with those of other owners and those on members that cannot be reached. */
+  async listNames(): Promise<string[]> {
+    const urls = await this.client.get<string[]>('/instances')
+    return urls.map((url) => url.replace(/^.*\/|\?.*$/g, ''))
+  }
+
   /**
    * Creates an instance, which is incomplete until complete() is called, and replaces an incomplete one. Waits for an operation of
    * an earlier coordinator on it first.
    */
-  async create({ name, source, query, config, devices, signal }: CreateOptions): Promise<Instance> {
+  async create({
+    name,
+    source,
+    query,
+    architecture,
+    config,
+    devices,
+    signal,
+  }: CreateOptions): Promise<Instance> {
     this.#creating.add(name)
     try {
       await this.client.settle(name)
@@ -63,6 +81,7 @@ export class Instances {
         name,
         type: 'container',
         profiles: [],
+        ...(architecture !== undefined && { architecture }),
         source,
         config: { ...config, [LABELS.coordinator]: this.#deploymentId, [LABELS.complete]: '' },
         devices,
@@ -139,6 +158,12 @@ export class Instances {
     })
   }
 
+  /** Renames a stopped instance. */
+  async rename(name: string, newName: string): Promise<void> {
+    await this.client.settle(name)
+    await this.client.call('POST', `/instances/${name}`, { json: { name: newName } })
+  }
+
   /** No-op when absent. */
   async remove(name: string): Promise<void> {
     await this.client.settle(name)
@@ -146,14 +171,29 @@ export class Instances {
     if (instance !== null) await this.#remove(instance)
   }
 
+  /** Runs a move. The instances are not removed meanwhile, although they are incomplete. */
+  async whileMoving<T>(names: readonly string[], move: () => Promise<T>): Promise<T> {
+    for (const name of names) this.#moving.add(name)
+    try {
+      return await move()
+    } finally {
+      for (const name of names) this.#moving.delete(name)
+    }
+  }
+
+  isMoving(name: string): boolean {
+    return this.#moving.has(name)
+  }
+
   /** Removes incomplete instances that no operation is creating. */
   async removeIncomplete(): Promise<void> {
     for (const { name } of (await this.list({})).filter((instance) => !isComplete(instance))) {
-      if (this.#creating.has(name) || this.client.hasUnsettled(name)) continue
+      if (this.#isUsed(name)) continue
       // It may have been created since.
       const instance = await this.load(name)
-      if (instance !== null && !isComplete(instance) && !this.#creating.has(name))
-        await this.#remove(instance)
+      if (instance === null || isComplete(instance) || this.#isUsed(name)) continue
+      // A copy with this label belongs to an interrupted move that could not be finished (moves.ts).
+      if (!instance.config[LABELS.replaces]) await this.#remove(instance)
     }
   }
 
@@ -197,6 +237,10 @@ export class Instances {
           if (!isFailure(error) || (await this.load(name))?.status === status) throw error
         })
     await this.client.call('DELETE', `/instances/${name}`).catch(ignoreStatus(404))
+  }
+
+  #isUsed(name: string): boolean {
+    return this.#creating.has(name) || this.#moving.has(name) || this.client.hasUnsettled(name)
   }
 
   #isOwn({ config }: Instance): boolean {

@@ -1,7 +1,6 @@
 // The configuration and the devices of the instance of a box.
 import { join } from 'node:path'
 import { boundTier, type Tier } from '../../../shared/tiers.ts'
-import { AGENT_SOCKET_FILE } from '../../http/agent-socket.ts'
 import { CONTAINER_PATHS, SETTINGS_FILE } from '../container/paths.ts'
 import { formatSettings } from '../container/settings-file.ts'
 import type { MachineSpec } from '../provider.ts'
@@ -10,9 +9,6 @@ import type { Server } from './server.ts'
 
 /** As many processes and threads as a local box may have. */
 const MAX_PROCESSES = 4096
-
-/** The URL from which an agent connects to the coordinator's socket. */
-export const SOCKET_URL = `unix:${join(CONTAINER_PATHS.socketDir, AGENT_SOCKET_FILE)}`
 
 export const PATHS = {
   state: CONTAINER_PATHS.state,
@@ -60,12 +56,12 @@ export const createRootDevice = (tier: Tier, { pool, hasQuotas }: Server): Devic
 export type AgentDeviceOptions = {
   server: Server
   agentVolume: string
-  /** The directory of the coordinator's socket; null: agents connect to the coordinator's URL. */
-  agentSocketDir: string | null
+  /** See AgentAccess. */
+  socket: Record<string, string> | null
 }
 
 /** The files of the agent, and its way to the coordinator. */
-export const createAgentDevices = ({ server, agentVolume, agentSocketDir }: AgentDeviceOptions): Devices => ({
+export const createAgentDevices = ({ server, agentVolume, socket }: AgentDeviceOptions): Devices => ({
   [DEVICE.agent]: {
     type: 'disk',
     pool: server.pool.name,
@@ -73,15 +69,7 @@ export const createAgentDevices = ({ server, agentVolume, agentSocketDir }: Agen
     path: CONTAINER_PATHS.agentDir,
     readonly: 'true',
   },
-  // A proxy device would delay each start by a second. Each coordinator creates the socket in the directory again.
-  ...(agentSocketDir !== null && {
-    [DEVICE.socket]: {
-      type: 'disk',
-      source: agentSocketDir,
-      path: CONTAINER_PATHS.socketDir,
-      readonly: 'true',
-    },
-  }),
+  ...(socket !== null && { [DEVICE.socket]: socket }),
 })
 
 export const createDevices = (options: AgentDeviceOptions & { tier: Tier; network: string }): Devices => ({

@@ -21,7 +21,6 @@ import {
   DEVICE,
   PATHS,
   SECURITY_CONFIG,
-  SOCKET_URL,
 } from './machine.ts'
 import { getInstanceName, LABELS } from './names.ts'
 import type { Placement } from './placement.ts'
@@ -29,8 +28,6 @@ import { isAgentRunning, startAgent } from './run-agent.ts'
 import type { Server } from './server.ts'
 
 export const PROVIDER_NAME = 'incus'
-
-const MOVE_TIMEOUT_MS = 6 * 60 * 60_000
 
 export type MachinesOptions = {
   host: IncusHost
@@ -51,7 +48,7 @@ export class IncusMachines {
 
   /** The machines of other regions of the same server are not found. */
   async find(boxId: string): Promise<Instance | null> {
-    const instance = await this.#host.instances.find(getInstanceName(boxId))
+    const instance = await this.#findAnywhere(boxId)
     return instance?.config[LABELS.region] === this.#options.region ? instance : null
   }
 
@@ -101,7 +98,7 @@ export class IncusMachines {
       // Its agent reads the files when it reconnects.
       const files = new InstanceFiles(client, name)
       await files.write(PATHS.token, spec.agentToken)
-      await files.write(PATHS.url, this.getAgentUrl(spec.coordinatorUrl))
+      await files.write(PATHS.url, this.#host.access.url)
       return await instances.changeState(name, 'unfreeze')
     }
     if (status !== 'Running') {
@@ -132,8 +129,9 @@ export class IncusMachines {
     const name = getInstanceName(boxId)
     await this.#host.client.settle(name)
     // A machine whose creation was interrupted is removed too. After a move, the machine belongs to another region.
-    const instance = await this.#host.instances.load(name)
-    if (instance?.config[LABELS.region] === this.#options.region) await this.#host.instances.remove(name)
+    const instance = (await this.#findAnywhere(boxId)) ?? (await this.#host.instances.load(name))
+    if (instance === null || instance.config[LABELS.region] === this.#options.region)
+      await this.#host.moves.remove(name)
   }
 
   async inspect(boxId: string): Promise<MachineState> {
@@ -157,24 +155,20 @@ export class IncusMachines {
   /** The engine moves the machine to a member of this region, unless it is on one. */
   async takeOver(boxId: string, source: Provider): Promise<boolean> {
     if (source.name !== PROVIDER_NAME) return false
-    const { client, instances } = this.#host
+    const { client, instances, moves } = this.#host
     const { placement, region } = this.#options
     const name = getInstanceName(boxId)
     await client.settle(name)
-    const instance = await instances.find(name)
+    const instance = await this.#findAnywhere(boxId)
     if (instance === null) return false
     const server = await this.#host.getServer()
-    if (!(await placement.includes(instance.location, server))) {
+    const config = { [LABELS.region]: region }
+    if (await placement.includes(instance.location, server)) {
+      await instances.patch(name, { config })
+    } else {
       await instances.stop(instance)
-      // The volume of the agent is on the member. The next start attaches that of the other one.
-      await instances.patch(name, { devices: { [DEVICE.agent]: { type: 'none' } } })
-      await client.call('POST', `/instances/${name}`, {
-        query: placement.getQuery(server),
-        json: { name, migration: true },
-        timeoutMs: MOVE_TIMEOUT_MS,
-      })
+      await moves.move(instance, { query: placement.getQuery(server), config })
     }
-    await instances.patch(name, { config: { [LABELS.region]: region } })
     return true
   }
 
@@ -185,11 +179,6 @@ export class IncusMachines {
     return Math.max(0, disk?.[DEVICE.root]?.usage ?? 0)
   }
 
-  /** The URL from which an agent connects to the coordinator. */
-  getAgentUrl(coordinatorUrl: string): string {
-    return this.#host.options.agentSocketDir === null ? coordinatorUrl : SOCKET_URL
-  }
-
   /** Starts the agent of a box that has rebooted. */
   async continueAfterReboot(boxId: string): Promise<void> {
     const instance = await this.find(boxId)
@@ -197,12 +186,21 @@ export class IncusMachines {
       await startAgent(this.#host.client, instance.name, { spec: { boxId } })
   }
 
+  /** Returns the machine in any region of the server. Finishes its move, if that was interrupted. */
+  async #findAnywhere(boxId: string): Promise<Instance | null> {
+    const { instances, moves } = this.#host
+    const name = getInstanceName(boxId)
+    const instance = await instances.find(name)
+    if (instance !== null) return instance
+    return (await moves.finish(name)) ? await instances.find(name) : null
+  }
+
   async #startAgent(
     name: string,
     spec: MachineSpec,
     how: { token: string } | { restarts: true },
   ): Promise<void> {
-    const url = this.getAgentUrl(spec.coordinatorUrl)
+    const url = this.#host.access.url
     const settings = createSettings({ ...spec, url }, this.#host.options.agentSettings)
     await startAgent(this.#host.client, name, { spec, hostname: spec.hostname, settings, url, ...how })
   }
@@ -223,13 +221,13 @@ export class IncusMachines {
   }
 
   async #createDevices(spec: MachineSpec, server: Server, { location }: Instance): Promise<Devices> {
-    const { agentVolumes, options } = this.#host
+    const { agentVolumes, access } = this.#host
     const [network, agentVolume] = await Promise.all([
       this.#host.getNetwork(),
       agentVolumes.ensure(server, location),
     ])
-    const { agentSocketDir } = options
-    return createDevices({ tier: spec.tier, server, network, agentVolume, agentSocketDir })
+    const socket = access.createDevice(server, location)
+    return createDevices({ tier: spec.tier, server, network, agentVolume, socket })
   }
 
   /** Sends only what differs: a change of the configuration takes a tenth of a start. */

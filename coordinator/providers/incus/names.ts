@@ -15,6 +15,8 @@ export const LABELS = {
   archive: 'user.boxwood.archive',
   /** The name of the instance, when its creation has ended. A copy has the name of its source until then. */
   complete: 'user.boxwood.complete',
+  /** Of a copy on another member: the name of the instance that it replaces, when that is absent or incomplete (moves.ts). */
+  replaces: 'user.boxwood.replaces',
   /** The fingerprint of the image. */
   image: 'user.boxwood.image',
   /** Of an archive: ArchiveInfo as JSON. */

@@ -1,5 +1,5 @@
 // The operations of an Incus server: waits for their ends, also of those that an earlier coordinator has started.
-import { EngineUnavailableError } from '../engine-http/errors.ts'
+import { EngineStatusError, EngineUnavailableError } from '../engine-http/errors.ts'
 import { isFinished, type Operation } from './api.ts'
 
 export type OperationListener = (operation: Operation) => void
@@ -114,10 +114,20 @@ export class IncusOperations {
 
   async #recheck(): Promise<void> {
     for (const id of [...this.#waiters.keys()]) {
-      const operation = await this.#options.load(id)
+      const operation = await this.#load(id)
       if (operation !== null) this.update(operation)
       // The server forgets an operation seconds after its end, and at a restart.
       else for (const waiter of [...(this.#waiters.get(id) ?? [])]) waiter.fail(createLostError())
+    }
+  }
+
+  /** A member of a cluster that was switched off does not answer, and its operations do not end. */
+  async #load(id: string): Promise<Operation | null> {
+    try {
+      return await this.#options.load(id)
+    } catch (error) {
+      if (error instanceof EngineStatusError) return null
+      throw error
     }
   }
 

@@ -29,8 +29,7 @@ export function createIncusProvider(host: IncusHost, region: Region, target: str
   const archives = new IncusArchives({ client, instances, region, placement, getServer })
   const machines = new IncusMachines({ host, region, placement, images, archives })
   const run = <T>(boxId: string, work: () => Promise<T>) => queue.run(boxId, work)
-  const url = machines.getAgentUrl(options.coordinatorUrl)
-  host.onConnect((server) => updateBoxes({ host, region, server, run, url }))
+  host.onConnect((server) => updateBoxes({ host, region, server, run }))
 
   host.onReboot((name) => {
     const boxId = parseInstanceName(name)

@@ -1,8 +1,10 @@
 // What the provider knows of the server or cluster: read once per connection.
 
+import { EngineUnavailableError } from '../engine-http/errors.ts'
 import { PermanentProviderError } from '../provider.ts'
 import type { Pool, Profile, ServerInfo } from './api.ts'
 import type { IncusClient } from './client.ts'
+import { UNTRUSTED_CLIENT } from './connection-problem.ts'
 
 export type Server = {
   /** The name of the member that answers; `none` without a cluster. */
@@ -23,7 +25,8 @@ const QUOTA_DRIVERS = [...SNAPSHOT_DRIVERS, 'lvm', 'lvmcluster']
 
 /** @param poolName null: the pool of the profile `default` */
 export async function readServer(client: IncusClient, poolName: string | null): Promise<Server> {
-  const { environment, api_extensions: extensions } = await client.get<ServerInfo>('')
+  const { auth, environment, api_extensions: extensions } = await client.get<ServerInfo>('')
+  if (auth === 'untrusted') throw new EngineUnavailableError(`Incus is not available: ${UNTRUSTED_CLIENT}.`)
   const missing = REQUIRED_EXTENSIONS.filter((name) => !extensions.includes(name))
   if (missing.length > 0)
     throw new PermanentProviderError(

@@ -16,13 +16,11 @@ export type UpdateOptions = {
   server: Server
   /** Runs the work when no other call works on the box. */
   run(boxId: string, work: () => Promise<void>): Promise<void>
-  /** The URL from which the agents connect to the coordinator. */
-  url: string
 }
 
-export async function updateBoxes({ host, region, server, run, url }: UpdateOptions): Promise<void> {
-  const { instances, client, options } = host
-  const { log, agentSocketDir } = options
+export async function updateBoxes({ host, region, server, run }: UpdateOptions): Promise<void> {
+  const { instances, client, access, options } = host
+  const { log } = options
   for (const { name, config } of await instances.list({ [LABELS.role]: 'box', [LABELS.region]: region })) {
     const boxId = config[LABELS.box] ?? ''
     await run(boxId, async () => {
@@ -31,10 +29,11 @@ export async function updateBoxes({ host, region, server, run, url }: UpdateOpti
       if (instance === null || !isComplete(instance) || !['Running', 'Frozen'].includes(instance.status))
         return
       const agentVolume = await host.agentVolumes.ensure(server, instance.location)
-      const wanted = createAgentDevices({ server, agentVolume, agentSocketDir })
+      const socket = access.createDevice(server, instance.location)
+      const wanted = createAgentDevices({ server, agentVolume, socket })
       const devices = pickChanges(instance.devices, wanted)
       if (Object.keys(devices).length > 0) await instances.patch(name, { devices })
-      await new InstanceFiles(client, name).write(PATHS.url, url)
+      await new InstanceFiles(client, name).write(PATHS.url, access.url)
     }).catch((err: unknown) => log.warn({ boxId, err }, 'failed to bring a box in Incus up to date'))
   }
 }

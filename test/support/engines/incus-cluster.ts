@@ -95,10 +95,7 @@ export async function startIncusCluster(
         server_name: second.name,
         server_address: second.host,
         cluster_token: token,
-        member_config: [
-          { entity: 'storage-pool', name: 'default', key: 'size', value: `${poolMiB}MiB` },
-          { entity: 'storage-pool', name: 'default', key: 'source', value: '' },
-        ],
+        member_config: [{ entity: 'storage-pool', name: 'default', key: 'size', value: `${poolMiB}MiB` }],
       },
     }),
   )
