@@ -1,6 +1,6 @@
 // The whole life of a box of one provider, over HTTP: everything that works in a local box works in a box of each engine.
-// The steps share a coordinator and a box, so a failed step also fails those that follow.
-import t from 'tap'
+// The steps share a coordinator and a box, so those that follow a failed step are skipped.
+import t, { type Test } from 'tap'
 import { connectAttachClient } from '../../support/attach-client.ts'
 import { startCoordinatorProcess } from '../../support/coordinator-process.ts'
 import { TEST_PROVIDERS, type TestProviderName } from '../../support/engines/providers.ts'
@@ -38,7 +38,7 @@ while [ ! -e ~/${file} ]; do i=$((i + 1)); echo $i; sleep 0.02; done
 echo end $i`
 
 export function testLifeOfABox(name: TestProviderName): void {
-  t.setTimeout(300_000)
+  t.setTimeout(240_000)
   t.test(`the life of a box of the provider ${name}`, async (t) => {
     const provider = await TEST_PROVIDERS[name].start()
     if ('skip' in provider) return void t.pass('', { skip: provider.skip })
@@ -48,6 +48,9 @@ export function testLifeOfABox(name: TestProviderName): void {
     const coordinator = await startCoordinatorProcess(t, { ...provider.env, BOXWOOD_DATA: dataDir })
     const { sendJson, waitForState } = coordinator
     const ids: string[] = []
+    /** Steps after a failed one would wait for states that the box does not get. */
+    const step = (title: string, run: (t: Test) => Promise<void>) =>
+      t.test(title, { skip: !t.passing() && 'an earlier step failed' }, run)
 
     const api = (method: string, path: string, body?: unknown) => sendJson(method, `/api/v1${path}`, body)
     const edge = (method: string, path: string, body?: unknown, box = 'life') =>
@@ -81,7 +84,7 @@ export function testLifeOfABox(name: TestProviderName): void {
     const box = await waitForNewBox(await api('POST', '/boxes', request))
     const { id } = box
 
-    await t.test('runs commands, as root in an image', async (t) => {
+    await step('runs commands, as root in an image', async (t) => {
       t.equal(box.region, provider.region)
       t.match(await exec('echo out; echo err >&2; exit 3'), { exitCode: 3, stdout: 'out\n', stderr: 'err\n' })
       if (provider.image === null) return
@@ -91,7 +94,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.match(await exec('boxwood-sample'), { stdout: 'installed\n' })
     })
 
-    await t.test('transfers files', async (t) => {
+    await step('transfers files', async (t) => {
       t.match(await edge('PUT', '/files', { path: 'note', content: 'content\n' }), { ok: true })
       t.match(await exec('cat note'), { stdout: 'content\n' })
       const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
@@ -104,7 +107,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.same(Buffer.concat(await downloaded.toArray()), bytes)
     })
 
-    await t.test('opens terminals', async (t) => {
+    await step('opens terminals', async (t) => {
       const client = await connectAttachClient(
         `${coordinator.url}/v1/box/life/terminal?cols=90&rows=20`,
         coordinator.authHeaders(),
@@ -117,7 +120,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.match(await client.waitFor('exit'), { exitCode: 6 })
     })
 
-    await t.test('runs prompts', async (t) => {
+    await step('runs prompts', async (t) => {
       await api('PATCH', `/boxes/${id}`, { env: { ANTHROPIC_API_KEY: 'test' } })
       t.match(await exec(INSTALL_FAKE_CLAUDE), { exitCode: 0 })
       const { run } = await edge('POST', '/prompts', { provider: 'claude', prompt: 'hello' })
@@ -134,13 +137,13 @@ export function testLifeOfABox(name: TestProviderName): void {
     const value = String((await exec('cat print.value')).stdout)
     let isAlive = true
 
-    await t.test('lists processes', async (t) => {
+    await step('lists processes', async (t) => {
       const { processes, cpuCount } = await edge('GET', `/processes?processId=${memory}`)
       t.ok(processes.length >= 1, `${processes.length} processes`)
       t.ok(cpuCount > 0)
     })
 
-    await t.test('suspends and wakes', async (t) => {
+    await step('suspends and wakes', async (t) => {
       await api('POST', `/boxes/${id}/suspend`)
       const suspended = await waitForBox(id, 'suspended')
       t.equal(suspended.suspendedAs, provider.canFreeze ? 'frozen' : 'stopped')
@@ -149,7 +152,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.match(await edge('GET', `/exec/${memory}`), { running: isAlive })
     })
 
-    await t.test('resizes', async (t) => {
+    await step('resizes', async (t) => {
       t.match(await api('POST', `/boxes/${id}/resize`, { target_tier: 'micro' }), { status: 202 })
       t.equal((await waitForBox(id, 'running')).tier, 'micro')
       isAlive &&= provider.resizesLive
@@ -159,7 +162,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.equal((await waitForExit(memory)).stdout, value, 'the process has kept its memory')
     })
 
-    await t.test('snapshots, forks and restores', async (t) => {
+    await step('snapshots, forks and restores', async (t) => {
       await exec('echo before > state')
       const { snapshot } = await api('POST', '/snapshots', { boxId: id, name: 'first' })
       await waitUntil('the snapshot is available', async () => {
@@ -186,7 +189,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.match(await api('DELETE', `/snapshots/${snapshot.id}`), { status: 202 })
     })
 
-    await t.test('loses no output when the agent and the coordinator are killed', async (t) => {
+    await step('loses no output when the agent and the coordinator are killed', async (t) => {
       const command = await startDetached(createCountCommand('stop-counting'))
       const readLines = async () => String((await edge('GET', `/exec/${command}`)).stdout).split('\n').length
       await waitUntil('the command prints', async () => (await readLines()) > 5)
@@ -206,7 +209,7 @@ export function testLifeOfABox(name: TestProviderName): void {
 
     const { engine } = provider
     if (engine !== null)
-      await t.test('runs again after the engine was killed', async (t) => {
+      await step('runs again after the engine was killed', async (t) => {
         await engine.kill()
         await engine.start()
         t.match(
@@ -219,7 +222,7 @@ export function testLifeOfABox(name: TestProviderName): void {
         await waitForBox(id, 'running')
       })
 
-    await t.test('stops, and starts again with its files', async (t) => {
+    await step('stops, and starts again with its files', async (t) => {
       await api('POST', `/boxes/${id}/suspend?stop=1`)
       const stopped = await waitForBox(id, 'suspended')
       t.equal(stopped.suspendedAs, 'stopped')
@@ -227,7 +230,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       if (provider.image !== null) t.match(await exec('boxwood-sample'), { stdout: 'installed\n' })
     })
 
-    await t.test('has the processes of a past moment', async (t) => {
+    await step('has the processes of a past moment', async (t) => {
       const { procs } = await waitUntil(
         'the box has a snapshot of its processes',
         async () => {
@@ -239,7 +242,7 @@ export function testLifeOfABox(name: TestProviderName): void {
       t.ok(procs.length > 0, `${procs.length} processes`)
     })
 
-    await t.test('leaves nothing after it is deleted', async (t) => {
+    await step('leaves nothing after it is deleted', async (t) => {
       await api('DELETE', `/boxes/${id}`)
       for (const boxId of ids) await waitForState(boxId, 'terminated')
       await waitUntil(

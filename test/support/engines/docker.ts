@@ -32,7 +32,11 @@ export async function startDocker(): Promise<ImageEngine | { skip: string }> {
         '--max-download-attempts=1',
         '--log-level=warn',
       ],
-      { socket },
+      {
+        socket,
+        // The pids of a sandbox are low, so another process may have the one of the killed engine.
+        beforeStart: () => rmSync(pidFile, { force: true }),
+      },
     )
     return {
       socket,
@@ -45,11 +49,7 @@ export async function startDocker(): Promise<ImageEngine | { skip: string }> {
           ...(input === undefined ? {} : { input }),
         }),
       kill: daemon.kill,
-      async start() {
-        // The pids of a sandbox are low, so another process may have the one of the killed engine.
-        rmSync(pidFile, { force: true })
-        await daemon.start()
-      },
+      start: daemon.start,
       close: sandbox.close,
     }
   } catch (error) {
