@@ -13,6 +13,7 @@ import { benchMetrics } from './metrics.ts'
 import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
 import { benchPrompts } from './prompts.ts'
+import { benchProviders } from './providers.ts'
 import { benchSample } from './sample.ts'
 import { benchSecrets } from './secrets.ts'
 import { benchShares } from './shares.ts'
@@ -50,6 +51,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchShares()),
         ...(await benchSecrets()),
         await benchLifecycle(),
+        await benchProviders(),
         await benchFleet(),
         await benchGrowth(),
         await benchHostile(),

@@ -1,10 +1,7 @@
 // What the commands of an engine do for one container, beside which boxes are measured.
-import { execFile } from 'node:child_process'
 import { dirname } from 'node:path'
-import { promisify } from 'node:util'
 import type { StartedProvider } from '../../test/support/engines/providers.ts'
-
-const execFileAsync = promisify(execFile)
+import { runProgram } from './processes.ts'
 
 export type EngineCommands = {
   /** The commands that are measured, as Markdown. */
@@ -46,9 +43,7 @@ function createContainerCommands(
 ): EngineCommands {
   const connection =
     kind === 'docker' ? ['--host', `unix://${socket}`] : ['--remote', '--url', `unix://${socket}`]
-  const run = async (...args: string[]) => {
-    await execFileAsync(kind, [...connection, ...args])
-  }
+  const run = (...args: string[]) => runProgram(kind, [...connection, ...args])
   /** The container of a box has a network and volumes of its own too. */
   const start = async (name: string, from: string) => {
     await run('run', '--detach', '--name', name, from, 'sleep', '1000000')
@@ -86,9 +81,8 @@ function createContainerCommands(
 }
 
 function createIncusCommands(socket: string, image: string): EngineCommands {
-  const run = async (...args: string[]) => {
-    await execFileAsync('incus', args, { env: { ...process.env, INCUS_DIR: dirname(socket) } })
-  }
+  const env = { ...process.env, INCUS_DIR: dirname(socket) }
+  const run = (...args: string[]) => runProgram('incus', args, { env })
   const exec = (name: string, command: string) =>
     run('exec', name, '--cwd', '/root', '--', 'sh', '-c', command)
   return {
