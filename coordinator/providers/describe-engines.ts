@@ -67,7 +67,7 @@ function adviseRepair({ kind, status, address }: EngineReport, regions: readonly
   const socket = address.replace(/^unix:\/\//, '')
   if (status === 'denied')
     return kind === 'incus'
-      ? 'Add the user to the group incus-admin, or the certificate to the server: docs/operate.md#incus.'
+      ? 'Add the user to the group incus-admin, or trust the certificate of the coordinator with `incus config trust add-certificate`.'
       : `Let this user connect to ${socket}; who may use a rootful engine has root on this machine.`
   if (status === 'missing' && kind === 'podman')
     return socket.startsWith('/run/podman') && process.getuid?.() === 0
