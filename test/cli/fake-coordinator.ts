@@ -321,6 +321,8 @@ const NEW_BOX = {
   environmentVersionNo: null,
   envVars: [],
   restricted: false,
+  image: null,
+  imageDigest: null,
   ownerUserId: 'usr_1',
   quietHoursExempt: false,
   isolation: { level: 'bubblewrap', limits: [], network: 'own' },
