@@ -28,7 +28,8 @@ export function findInterpreter(head: Buffer): Interpreter {
     if (head.readUInt32LE(entry + ENTRY.type) !== PT_INTERP) continue
     const offset = Number(head.readBigUInt64LE(entry + ENTRY.offset))
     const size = Number(head.readBigUInt64LE(entry + ENTRY.fileSize))
-    return { path: head.toString('latin1', offset, offset + size - 1), offset, size }
+    const path = head.subarray(offset, head.indexOf(0, offset)).toString('latin1')
+    return { path, offset, size }
   }
   throw new Error('The executable has no dynamic loader.')
 }

@@ -5,16 +5,24 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import type { Engine } from './engine.ts'
 
-/** Returns true when it answers the request, or never will. */
-export type Interceptor = (incoming: IncomingMessage, response: ServerResponse) => boolean
+/**
+ * answered: the interceptor answers the request, or no one does. lost: the engine gets the request, and the connection is closed in
+ * place of its answer. undefined: the proxy passes the request and its answer.
+ */
+export type Interceptor = (
+  incoming: IncomingMessage,
+  response: ServerResponse,
+) => 'answered' | 'lost' | undefined
 
 export async function startEngineProxy({ dir, socket: socketPath }: Pick<Engine, 'dir' | 'socket'>) {
   const socket = join(dir, 'proxy.sock')
-  let intercept: Interceptor = () => false
+  let intercept: Interceptor = () => undefined
   const server = createServer((incoming, response) => {
-    if (intercept(incoming, response)) return
+    const decision = intercept(incoming, response)
+    if (decision === 'answered') return
     const { method, url: path, headers } = incoming
     const forwarded = request({ socketPath, method, path, headers }, (answer) => {
+      if (decision === 'lost') return void answer.resume().on('end', () => response.destroy())
       response.writeHead(answer.statusCode ?? 500, answer.headers)
       pipeline(answer, response, () => undefined)
     })

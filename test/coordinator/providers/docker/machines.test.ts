@@ -1,4 +1,6 @@
 // Boxes of a real Docker engine: images of any C library, what continues through which change, and isolation.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Box } from '../../../../shared/api/boxes.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
@@ -130,16 +132,16 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     let failures = 0
     // A killed engine has left the task of a start.
     proxy.intercept(({ url }, response) => {
-      if (failures > 0 || !url?.endsWith('/start')) return false
+      if (failures > 0 || !url?.endsWith('/start')) return undefined
       failures++
       response.writeHead(500, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ message: `task ${containerId}: already exists: unknown` }))
-      return true
+      return 'answered'
     })
     docker('kill', `boxwood-${box.id}`)
     const listRunning = () => docker('ps', '-q', '--no-trunc', '--filter', `name=^boxwood-${box.id}$`)
     await waitUntil('another container runs', () => ![containerId, ''].includes(listRunning()))
-    proxy.intercept(() => false)
+    proxy.intercept(() => undefined)
     await waitForState(box.id, 'running')
     t.equal(await exec(box, 'cat /kept'), 'kept')
     t.equal(await exec(box, 'env | grep ^BOXWOOD_ | grep -vE "^BOXWOOD_(BOX|PROCESS_ID)=" || true'), '')
@@ -168,6 +170,35 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     docker('rm', '-f', `boxwood-${other.id}`)
     await waitForState(other.id, 'degraded')
     t.match(await getDetail(other), { job: { lastError: /does not exist/ } })
+  })
+
+  await t.test('an engine whose answers are lost has each box once', async (t) => {
+    t.teardown(() => proxy.intercept(() => undefined))
+    const lost = new Set<string>()
+    // The first answer to the creation, the start and the removal of the container.
+    const changes =
+      /^(POST \/containers\/(create.*boxwood-|boxwood-.*\/start)|DELETE \/containers\/boxwood-)(?!helper)/
+    proxy.intercept(({ method, url }) => {
+      const call = `${method} ${url}`
+      if (!changes.test(call) || lost.has(call)) return undefined
+      lost.add(call)
+      return 'lost'
+    })
+    const repeated = await create('busybox')
+    t.ok([...lost].some((call) => call.startsWith('POST /containers/create?')))
+    t.equal(docker('ps', '-aq', '--filter', `label=boxwood.box=${repeated.id}`).split('\n').length, 1)
+    t.equal(await exec(repeated, 'id -u'), '0')
+    await remove(repeated)
+  })
+
+  await t.test('an image without a shell is refused', async (t) => {
+    // An empty archive.
+    writeFileSync(join(engine.dir, 'empty.tar'), Buffer.alloc(1024))
+    docker('import', join(engine.dir, 'empty.tar'), 'without-shell:1')
+    const { json } = await api('POST', '/boxes', { image: 'without-shell:1', tier: 'nano' })
+    const failed = await waitForState(json.box.id, 'provision_failed')
+    t.match((await getDetail(failed)).events, [{ reason: /no \/bin\/sh/ }])
+    await remove(failed)
   })
 
   await t.test('deleted boxes leave nothing', async (t) => {
