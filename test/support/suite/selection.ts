@@ -36,6 +36,10 @@ const LONG: readonly Choice[] = [
     reason: 'repeats docker.test.ts with Podman',
   },
   {
+    glob: 'test/coordinator/providers/docker/machines.test.ts',
+    reason: 'starts boxes on Docker, and kills it',
+  },
+  {
     glob: 'test/coordinator/providers/docker/kills.test.ts',
     reason: 'kills the coordinator after each call',
   },
@@ -118,7 +122,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
   { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
-  { glob: 'test/coordinator/providers/docker/{kills,*/docker}.test.ts', reason: 'Docker' },
+  { glob: 'test/coordinator/providers/docker/{kills,machines,*/docker}.test.ts', reason: 'Docker' },
   { glob: 'test/coordinator/providers/docker/*/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/coordinator/providers/incus/cluster.test.ts', reason: 'Incus' },
   { glob: 'test/e2e/secrets/tools.test.ts', reason: 'git, gh, curl' },
