@@ -128,7 +128,13 @@ export class EngineHttp {
     } satisfies Dispatcher.RequestOptions)
     const { statusCode: status } = response
     if (status >= 400)
-      throw new EngineStatusError(this.name, `${method} ${path}`, status, await readReason(response))
+      throw new EngineStatusError(
+        this.name,
+        // The reason is more important than parameters.
+        `${method} ${path.replace(/\?.*/, '')}`,
+        status,
+        await readReason(response),
+      )
     return { status, headers: response.headers, body: response.body }
   }
 
