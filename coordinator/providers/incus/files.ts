@@ -64,14 +64,14 @@ export class InstanceFiles {
 
   /** Removes a file, a link, or a directory with everything in it. No-op when absent. */
   async remove(path: string): Promise<void> {
-    if (await this.#tryRemove(path)) return
     const limit = pLimit(CONCURRENT_REMOVALS)
-    const names = await this.list(path)
-    const children = names.map((name) => limit(() => this.#tryRemove(`${path}/${name}`)))
-    // Directories with content are left.
-    for (const [index, isRemoved] of (await Promise.all(children)).entries())
-      if (!isRemoved) await this.remove(`${path}/${names[index]}`)
-    await this.#delete(path)
+    const remove = async (entry: string): Promise<void> => {
+      if (await limit(() => this.#tryRemove(entry))) return
+      const names = await limit(() => this.list(entry))
+      await Promise.all(names.map((name) => remove(`${entry}/${name}`)))
+      await limit(() => this.#delete(entry))
+    }
+    await remove(path)
   }
 
   /** Returns false for a directory with content. */
@@ -80,6 +80,7 @@ export class InstanceFiles {
       await this.#delete(path)
       return true
     } catch (error) {
+      // Incus does not follow a link, nor does it fail to remove one.
       if (error instanceof EngineStatusError && (await this.stat(path))?.type === 'directory') return false
       throw error
     }

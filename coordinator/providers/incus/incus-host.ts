@@ -19,6 +19,8 @@ export type IncusHostOptions = {
   agentSocketDir: string | null
   coordinatorUrl: string
   defaultImage: string
+  /** A simplestreams server. Default: IMAGE_SERVER. */
+  imageServer?: string
   /** null: the pool of the profile `default`. */
   pool: string | null
   log: Pick<Logger, 'debug' | 'info' | 'warn'>

@@ -24,7 +24,11 @@ export function createIncusProvider(host: IncusHost, region: Region, target: str
   const { client, instances, options } = host
   const queue = new BoxQueue()
   const placement = new Placement(client, target)
-  const images = createIncusImages({ client, defaultImage: options.defaultImage })
+  const images = createIncusImages({
+    client,
+    defaultImage: options.defaultImage,
+    ...(options.imageServer !== undefined && { server: options.imageServer }),
+  })
   const getServer = () => host.getServer()
   const archives = new IncusArchives({ client, instances, region, placement, getServer })
   const machines = new IncusMachines({ host, region, placement, images, archives })

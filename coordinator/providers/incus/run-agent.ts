@@ -50,7 +50,7 @@ $session /bin/sh -c 'echo $$ >"$BOXWOOD_STATE/init.pid"; exec /bin/sh "$@"' sh "
 # The next call finds the init.
 until is_running; do
   kill -0 $! || exit 1
-  sleep 0.05
+  sleep 0.01
 done
 `
 

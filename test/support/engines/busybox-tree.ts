@@ -23,8 +23,8 @@ while [ -z "$stopping" ]; do
 done
 kill -TERM -1
 attempts=0
-while [ -n "$(ls -d /proc/[2-9] /proc/[1-9][0-9]* 2>/dev/null)" ] && [ $attempts -lt 20 ]; do
-  sleep 0.05
+while kill -0 -1 2>/dev/null && [ $attempts -lt 50 ]; do
+  sleep 0.02
   attempts=$((attempts + 1))
 done
 `

@@ -16,6 +16,9 @@ const problem = findIncusProblem()
 const test = (name: string, body: (t: Test) => Promise<void>) =>
   t.test(name, problem === undefined ? {} : { skip: problem }, body)
 
+/** A process that ignores SIGTERM: the init of the image waits for it a second. */
+const SLOW_STOP = "(trap '' TERM; sleep 1000 </dev/null >/dev/null 2>&1 &)"
+
 test('boxes continue when the server is killed', async (t) => {
   const server = await startServer(t)
   const provider = server.open()
@@ -27,6 +30,7 @@ test('boxes continue when the server is killed', async (t) => {
   const readPid = () => server.run(boxId, 'cat /var/lib/boxwood/init.pid')
   const pid = readPid()
 
+  server.run(boxId, SLOW_STOP)
   const stopped = provider.stop(boxId)
   await waitUntil('the operation runs', () =>
     server.incus(['operation', 'list', '--format=csv']).includes('RUNNING'),
@@ -57,7 +61,7 @@ test('operations of an earlier coordinator are adopted', async (t) => {
   const name = getInstanceName(spec.boxId)
   await provider.create(spec)
   await provider.start(spec)
-  // The init of the image needs a second to stop.
+  server.run(spec.boxId, SLOW_STOP)
   provider.stop(spec.boxId).catch(() => undefined)
   await waitUntil('the operation runs', () =>
     server.incus(['operation', 'list', '--format=csv']).includes('RUNNING'),

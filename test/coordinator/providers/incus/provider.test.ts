@@ -1,7 +1,7 @@
 // Boxes of a real Incus server, from their creation to their removal.
 import t, { type Test } from 'tap'
 import { getInstanceName } from '../../../../coordinator/providers/incus/names.ts'
-import { ArchiveError, ImageError } from '../../../../coordinator/providers/provider.ts'
+import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
 import { findIncusProblem } from '../../../support/engines/incus.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { countAgents, createSpec, startServer, waitForToken } from './support.ts'
@@ -166,22 +166,4 @@ test('boxes do not reach each other', async (t) => {
   server.run(one.boxId, `ip route add ${otherAddress} via ${gateway}`)
   t.equal(ping(otherAddress), 'no\n', 'nor through the router')
   t.throws(() => server.run(one.boxId, 'ls /dev/incus'), /No such file/, 'a box has no socket of the server')
-})
-
-test('images', async (t) => {
-  const server = await startServer(t)
-  const { images } = server.open()
-  if (images === undefined) throw new Error('The provider has no images.')
-  t.match(await images.list(), [{ reference: 'busybox', digest: /^sha256:/, sizeBytes: Number }])
-  t.match(await images.pull('busybox'), { reference: 'busybox' }, 'an imported image is the newest one')
-  for (const reference of ['debian:12', 'debian/12', 'images:debian/12'])
-    t.equal(images.normalize?.(reference), 'debian/12')
-  t.equal(images.findProblem('debian:12'), null)
-  t.match(images.findProblem('docker://debian@sha256:00'), /must be the name of an image/)
-  const failure = await images.pull('nothing:1').catch((error: unknown) => error)
-  t.notMatch(failure, ImageError, 'a server that cannot be reached is no permanent failure')
-  t.match((failure as Error).message, /images\.linuxcontainers\.org/)
-  t.equal(await images.remove('nothing:1'), false)
-  t.equal(await images.remove('busybox'), true)
-  t.same(await images.list(), [])
 })
