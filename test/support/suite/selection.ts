@@ -71,6 +71,7 @@ const LONG: readonly Choice[] = [
     glob: 'test/coordinator/boxes/lifecycle/random-histories.test.ts',
     reason: 'simulates 200 histories of a box',
   },
+  { glob: 'test/coordinator/providers/incus/{faults,provider}.test.ts', reason: 'starts ten Incus servers' },
 ]
 
 /** `npm run check` runs these files. */
@@ -94,6 +95,7 @@ const ALONE: readonly Choice[] = [
 /** These files use optional programs where they are installed. `npm run test:long` also runs them without the programs. */
 const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/coordinator/providers/local/**/*.test.ts', reason: 'bwrap, slirp4netns, zsh' },
+  { glob: 'test/coordinator/providers/incus/{faults,images,provider}.test.ts', reason: 'Incus' },
   { glob: 'test/agent/environment/repos.test.ts', reason: 'git' },
   { glob: 'test/agent/exec/detached/shell-runner.test.ts', reason: 'C compiler' },
   { glob: 'test/agent/prompts/runs/shell-runner*.test.ts', reason: 'C compiler' },
