@@ -185,6 +185,7 @@ export function testLifeOfABox(name: TestProviderName): void {
           t.match(await exec('boxwood-sample', copy.hostname), { stdout: 'installed\n' })
         }
         await api('DELETE', `/boxes/${copy.id}`)
+        await waitForState(copy.id, 'terminated')
       }
       t.match(await api('DELETE', `/snapshots/${snapshot.id}`), { status: 202 })
     })

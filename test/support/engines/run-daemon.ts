@@ -13,7 +13,7 @@ const MAX_STARTS = 5
 export async function runDaemon(
   sandbox: Sandbox,
   command: readonly string[],
-  options: { env?: NodeJS.ProcessEnv; socket: string; beforeStart?: () => void },
+  options: { env?: NodeJS.ProcessEnv; socket: string; beforeStart?: (attempt: number) => void },
 ) {
   let daemon: SandboxProcess | undefined
   /** As a service manager does, starts the daemon again when it exits: dockerd may panic after it was killed. */
@@ -26,7 +26,7 @@ export async function runDaemon(
           throw new Error(`the engine has exited: ${log.slice(-2000)}`)
         }
         starts += 1
-        options.beforeStart?.()
+        options.beforeStart?.(starts)
         daemon = sandbox.spawn(command, { env: options.env ?? {}, log: LOG })
       }
       return answers(options.socket)
