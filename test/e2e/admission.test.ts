@@ -7,6 +7,8 @@ import {
   type Refusal,
 } from '../../coordinator/identity/admission/decide.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
+import { serveImagesInOneRegion } from '../support/fake-images.ts'
+import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -125,6 +127,15 @@ const CASES: Case[] = [
     refusals: HELD_REFUSALS,
   },
   {
+    name: 'pull',
+    action: 'pull',
+    request: () => ['POST', '/images', { image: 'debian:12' }],
+    refusals: [
+      { code: 'policy_denied', rule: 'allowedImages', message: 'The image is not allowed.' },
+      ...HELD_REFUSALS,
+    ],
+  },
+  {
     name: 'share',
     action: 'share',
     request: ({ running }) => ['POST', `/boxes/${running}/port-shares`, { port: 3000 }],
@@ -161,7 +172,10 @@ async function readState({ instance }: TestCoordinator) {
 t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
   let refusal: Refusal | null = null
   const asked: AdmissionAction[] = []
+  const infra = new FakeInfrastructure()
   const coordinator = await startTestCoordinator(t, {
+    infra,
+    providers: serveImagesInOneRegion(infra),
     decideAdmission: ({ action }, { actor, workspace }) => {
       t.equal(workspace.id, actor.workspaceId)
       asked.push(action)

@@ -2,6 +2,8 @@
 import t from 'tap'
 import { REFUSED_WHILE_CLOSING } from '../../coordinator/identity/workspaces/routes.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
+import { serveImagesInOneRegion } from '../support/fake-images.ts'
+import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { readAllRows } from '../support/workspace-rows.ts'
@@ -10,11 +12,14 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 t.test('the life of a workspace', async (t) => {
   let offset = 0
+  const infra = new FakeInfrastructure()
   const coordinator = await startTestCoordinator(t, {
+    infra,
+    providers: serveImagesInOneRegion(infra),
     clock: { now: () => Date.now() + offset },
     env: { BOXWOOD_FINAL_SNAPSHOTS: 'on' },
   })
-  const { api, instance, infra } = coordinator
+  const { api, instance } = coordinator
   const { db, scheduler } = instance.context
   const first = await createTestSession(coordinator)
   await db.updateTable('users').set({ email: 'root@example.com' }).where('id', '=', first.userId).execute()
@@ -87,6 +92,7 @@ t.test('the life of a workspace', async (t) => {
       'POST /snapshots': ['/snapshots', { boxId: fig, name: 'b' }],
       'POST /snapshots/{id}/restore': [`/snapshots/${snapshot}/restore`, {}],
       'POST /snapshots/{id}/template': [`/snapshots/${snapshot}/template`, { name: 'b' }],
+      'POST /images': ['/images', { image: 'debian:12' }],
       'POST /environments': ['/environments', { name: 'b' }],
       'PATCH /environments/{id}': [`/environments/${environment}`, { name: 'b' }],
       'POST /environments/{id}/default': [`/environments/${environment}/default`],

@@ -1,9 +1,12 @@
 // No GET route does more than ten times the work in a workspace with 2,000 boxes and 100,000 commands, compared with 20 boxes
 // and 100 commands. The work is the number of rows that the request reads, and the size of its response.
 import t, { type Test } from 'tap'
+import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createWorkCounter, type Work } from '../support/count-work.ts'
+import { FakeImages, withImages } from '../support/fake-images.ts'
+import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { fillBoxes } from '../support/fill-boxes.ts'
 import { createTestSession } from '../support/session.ts'
 import { createRequest, type Target, WEBSOCKETS } from './access/requests.ts'
@@ -68,7 +71,10 @@ type Measured = Work & { bytes: number; route: string }
 
 /** @returns the work of each request by its path, with names in place of the ids of this coordinator */
 async function measure(t: Test, size: { boxes: number; commands: number }): Promise<Map<string, Measured>> {
-  const coordinator = await startTestCoordinator(t, { env: { BOXWOOD_DATABASE_URL: '' } })
+  const infra = new FakeInfrastructure()
+  const provider = withImages(infra.provider, new FakeImages(), 'local')
+  const env = { BOXWOOD_DATABASE_URL: '' }
+  const coordinator = await startTestCoordinator(t, { infra, providers: serveAllRegions(provider), env })
   const { api, send, instance, waitForState } = coordinator
   const { db } = instance.context
   const session = await createTestSession(coordinator)

@@ -6,6 +6,9 @@ import {
   type ProviderImages,
   type PullProgress,
 } from '../../coordinator/providers/provider.ts'
+import { createProviders, type Providers } from '../../coordinator/providers/regions.ts'
+import { REGIONS, type Region } from '../../shared/tiers.ts'
+import { FakeInfrastructure } from './fake-infrastructure.ts'
 
 type Download = {
   listeners: Set<(progress: PullProgress) => void>
@@ -118,4 +121,10 @@ export function withImages(provider: Provider, images: FakeImages, name = 'docke
       return { ...(await provider.create(spec, signal)), imageDigest: digest }
     },
   }
+}
+
+/** The provider in all regions but one, which has images. */
+export function serveImagesInOneRegion(infra: FakeInfrastructure, region: Region = 'us-east-1'): Providers {
+  const engine = withImages(new FakeInfrastructure(infra).provider, new FakeImages())
+  return createProviders(new Map(REGIONS.map((each) => [each, each === region ? engine : infra.provider])))
 }

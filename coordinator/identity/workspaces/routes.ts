@@ -26,6 +26,7 @@ export const REFUSED_WHILE_CLOSING = [
   'POST /snapshots',
   'POST /snapshots/{id}/restore',
   'POST /snapshots/{id}/template',
+  'POST /images',
   'POST /environments',
   'PATCH /environments/{id}',
   'POST /environments/{id}/default',
