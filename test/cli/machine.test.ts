@@ -46,7 +46,7 @@ t.test('an enrolled machine is a box', async (t) => {
   const machine = await enrollMachine(coordinator, { name: 'fig' })
   infra.connectAgent(machine.boxId)
   await coordinator.waitForState(machine.boxId, 'running')
-  t.match((await box('ls', '--filter', 'kind=machine')).stdout, /^fig +running +flow +machine +\d+s$/m)
+  t.match((await box('ls', '--filter', 'kind=machine')).stdout, /^fig +running +flow +machine +- +\d+s$/m)
   t.match((await box('show', 'fig')).stdout, /^isolation +none: an enrolled machine$/m)
   for (const command of ['stop', 'restart'])
     t.match(await box(command, 'fig'), {
