@@ -6,7 +6,7 @@ import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
 import { createLabels, filterByLabels, getArchiveRepository, getContainerName } from '../names.ts'
-import { flattenImage } from './flatten-image.ts'
+import { flattenImage, importContainer } from './flatten-image.ts'
 import { addImageRoot, readImage } from './image-files.ts'
 
 /** Engines refuse images with more than about 125 layers. */
@@ -34,8 +34,17 @@ export class ArchiveImages {
     return this.#images.find(this.getReference(archiveId))
   }
 
-  /** Creates the image from the writable layer of the machine. */
+  /** Creates the image from the machine. */
   async commit(boxId: string, archiveId: string, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#commitLayer(boxId, archiveId, signal)
+    } catch (error) {
+      if (!hasIncompleteHistory(error)) throw error
+      await this.#importMachine(boxId, archiveId, signal)
+    }
+  }
+
+  async #commitLayer(boxId: string, archiveId: string, signal: AbortSignal | undefined): Promise<void> {
     const labels = createLabels(this.#engine.deploymentId, 'archive', { archiveId })
     const query = new URLSearchParams({
       container: getContainerName(boxId),
@@ -53,6 +62,17 @@ export class ArchiveImages {
       // The engine copies the layer.
       timeoutMs: null,
     })
+  }
+
+  /** The image has a single layer, with all files. */
+  async #importMachine(boxId: string, archiveId: string, signal: AbortSignal | undefined): Promise<void> {
+    const container = getContainerName(boxId)
+    const { Config: config } = await this.#engine.http.json<{ Config: { Env?: string[] | null } }>({
+      method: 'GET',
+      path: `/containers/${container}/json`,
+      signal,
+    })
+    await importContainer(this.#engine, container, this.getReference(archiveId), config.Env ?? [], signal)
   }
 
   /** Yields the image as entries of an archive. */
@@ -161,3 +181,10 @@ export class ArchiveImages {
       .map((tag) => tag.slice(prefix.length))
   }
 }
+
+/**
+ * An image without a history is valid. Podman adds its own layer alone to the history, and then refuses to commit the containers
+ * of that image, because their layers are not all in the history.
+ */
+const hasIncompleteHistory = (error: unknown): boolean =>
+  hasStatus(error, 500) && /history lists \d+ non-empty layers/.test(error.reason)

@@ -1,38 +1,48 @@
-// Replaces an image by one with the same files in a single layer.
+// Creates images with a single layer, which has all files of another image or of a container.
 import type { Engine } from '../engine.ts'
 import { withHelperOf } from '../helper-container.ts'
 import type { EngineImage } from '../images/images.ts'
 import { createLabels } from '../names.ts'
 
-/** The new image gets the variables of the old one. Its command and user have no meaning for boxes. */
+/** Replaces the image. The new one has the same variables. */
 export async function flattenImage(
   engine: Engine,
   reference: string,
   { environment }: EngineImage,
   signal: AbortSignal,
 ): Promise<void> {
-  const { http, deploymentId } = engine
-  await withHelperOf(engine, reference, [], async (name) => {
-    const { body } = await http.stream({
-      method: 'GET',
-      path: `/containers/${name}/export`,
-      signal,
-      timeoutMs: null,
-    })
-    const query = new URLSearchParams({ fromSrc: '-', repo: reference })
-    for (const change of formatChanges(environment, createLabels(deploymentId, 'archive')))
-      query.append('changes', change)
-    const lines = http.lines<{ error?: string }>({
-      method: 'POST',
-      path: `/images/create?${query}`,
-      headers: { 'content-type': 'application/x-tar' },
-      content: body,
-      signal,
-      timeoutMs: null,
-    })
-    for await (const { error } of lines)
-      if (error !== undefined) throw new Error(`The layers of the box could not be merged: ${error}`)
+  await withHelperOf(engine, reference, [], (name) =>
+    importContainer(engine, name, reference, environment, signal),
+  )
+}
+
+/** Creates an image from all files of a container. Its command and user have no meaning for boxes. */
+export async function importContainer(
+  { http, deploymentId }: Engine,
+  container: string,
+  reference: string,
+  environment: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const { body } = await http.stream({
+    method: 'GET',
+    path: `/containers/${container}/export`,
+    signal,
+    timeoutMs: null,
   })
+  const query = new URLSearchParams({ fromSrc: '-', repo: reference })
+  for (const change of formatChanges(environment, createLabels(deploymentId, 'archive')))
+    query.append('changes', change)
+  const lines = http.lines<{ error?: string }>({
+    method: 'POST',
+    path: `/images/create?${query}`,
+    headers: { 'content-type': 'application/x-tar' },
+    content: body,
+    signal,
+    timeoutMs: null,
+  })
+  for await (const { error } of lines)
+    if (error !== undefined) throw new Error(`The layers of the box could not be merged: ${error}`)
 }
 
 /** The instructions of a Dockerfile. It has no way to write a line break in a value. */

@@ -93,6 +93,23 @@ export async function testArchives(t: Test, kind: EngineKind, imageEngine: Image
     await other.archives.remove(key('merged'))
   })
 
+  await t.test('the copies of a machine whose image has no history can be captured', async (t) => {
+    await archives.capture(boxId, key('first'), 'files')
+    const copy = await test.restoreMachine(archives, key('first'))
+    test.exec(copy, 'echo copy > /etc/copy && rm /etc/layer')
+    await archives.capture(copy, key('second'), 'files')
+    const image = await archiveImages.find('second')
+    t.match(image?.environment, [/^PATH=/])
+    const copyOfCopy = await test.restoreMachine(archives, key('second'))
+    t.equal(
+      test.exec(copyOfCopy, 'cat /etc/copy /root/more && ls /etc/layer /etc/group 2>&1 | wc -l'),
+      'copy\nmore\n2\n',
+    )
+    await archives.capture(copyOfCopy, key('third'), 'files')
+    for (const boxId of [copy, copyOfCopy]) await test.destroyMachine(boxId)
+    for (const name of ['first', 'second', 'third']) await archives.remove(key(name))
+  })
+
   await t.test('a capture that is interrupted leaves nothing', async (t) => {
     for (const point of ['while the files are read', 'while the image is saved']) {
       const stopping = new AbortController()
