@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import pLimit from 'p-limit'
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Engine } from './engine.ts'
-import { createLabels, getNetworkName, LABELS } from './names.ts'
+import { createLabels, filterByLabels, getNetworkName } from './names.ts'
 
 /** 8 addresses: the network, the gateway, the box and the broadcast address are used. */
 const PREFIX_LENGTH = 29
@@ -11,7 +11,6 @@ const SUBNET_SIZE = 2 ** (32 - PREFIX_LENGTH)
 
 type Network = {
   Name: string
-  Labels?: Record<string, string> | null
   IPAM?: { Config?: { Subnet?: string }[] | null } | null
 }
 
@@ -28,21 +27,25 @@ export class Networks {
 
   /** Creates the network of the box unless it exists. */
   async ensure(boxId: string): Promise<void> {
-    const name = getNetworkName(boxId)
-    const { http } = this.#engine
-    const existing = await http
-      .json<Network>({ method: 'GET', path: `/networks/${name}` })
-      .catch(ignoreStatus(404))
-    if (existing === undefined) await this.#oneAtATime(() => this.#create(boxId))
+    if (!(await this.#exists(boxId))) await this.#oneAtATime(() => this.#create(boxId))
   }
 
   /** No-op when absent. */
   async remove(boxId: string): Promise<void> {
-    const { http, deploymentId } = this.#engine
+    if (!(await this.#exists(boxId))) return
     const path = `/networks/${getNetworkName(boxId)}`
-    const network = await http.json<Network>({ method: 'GET', path }).catch(ignoreStatus(404))
-    if (network?.Labels?.[LABELS.coordinator] !== deploymentId) return
-    await http.json({ method: 'DELETE', path }).catch(ignoreStatus(404))
+    await this.#engine.http.json({ method: 'DELETE', path }).catch(ignoreStatus(404))
+  }
+
+  /** Podman answers a request for one network with 404 when it cannot read its networks, and the request for the list with 500. */
+  async #exists(boxId: string): Promise<boolean> {
+    const { http, deploymentId } = this.#engine
+    const networks = await http.json<Network[]>({
+      method: 'GET',
+      path: '/networks',
+      query: { filters: filterByLabels(createLabels(deploymentId, 'machine', { boxId })) },
+    })
+    return networks.some(({ Name }) => Name === getNetworkName(boxId))
   }
 
   async #create(boxId: string): Promise<void> {
@@ -59,7 +62,8 @@ export class Networks {
             Name: getNetworkName(boxId),
             CheckDuplicate: true,
             Driver: 'bridge',
-            IPAM: { Config: [{ Subnet: subnet }] },
+            // Without the gateway, Docker 20.10 never starts again when it was killed while it removed a network.
+            IPAM: { Config: [{ Subnet: subnet, Gateway: getGateway(subnet) }] },
             Labels: createLabels(deploymentId, 'machine', { boxId }),
             // Docker isolates its networks from each other by default.
             ...(kind === 'podman' && { Options: { isolate: 'true' } }),
@@ -108,6 +112,10 @@ function parseRange(text: string): { first: number; last: number } | null {
   const first = toNumber(ipaddr.IPv4.networkAddressFromCIDR(text))
   return { first, last: toNumber(ipaddr.IPv4.broadcastAddressFromCIDR(text)) }
 }
+
+/** The first address after that of the network, as engines choose it. */
+const getGateway = (subnet: string): string =>
+  formatAddress(toNumber(ipaddr.IPv4.networkAddressFromCIDR(subnet)) + 1)
 
 const toNumber = (address: ipaddr.IPv4): number =>
   address.octets.reduce((value, octet) => value * 256 + octet, 0)

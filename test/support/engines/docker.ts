@@ -34,12 +34,8 @@ export async function startDocker(): Promise<ImageEngine | { skip: string }> {
       ],
       {
         socket,
-        beforeStart(attempt) {
-          // The pids of a sandbox are low, so another process may have the one of the killed engine.
-          rmSync(pidFile, { force: true })
-          // Docker 20.10 panics at each start when it was killed during a change of this file.
-          if (attempt > 1) rmSync(join(sandbox.dir, 'data/network/files/local-kv.db'), { force: true })
-        },
+        // The pids of a sandbox are low, so another process may have the one of the killed engine.
+        beforeStart: () => rmSync(pidFile, { force: true }),
       },
     )
     return {

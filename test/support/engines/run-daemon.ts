@@ -13,10 +13,10 @@ const MAX_STARTS = 5
 export async function runDaemon(
   sandbox: Sandbox,
   command: readonly string[],
-  options: { env?: NodeJS.ProcessEnv; socket: string; beforeStart?: (attempt: number) => void },
+  options: { env?: NodeJS.ProcessEnv; socket: string; beforeStart?: () => void },
 ) {
   let daemon: SandboxProcess | undefined
-  /** As a service manager does, starts the daemon again when it exits: dockerd may panic after it was killed. */
+  /** As a service manager does, starts the daemon again when it exits. */
   async function start() {
     let starts = 0
     await waitUntil('the engine answers', async () => {
@@ -26,7 +26,7 @@ export async function runDaemon(
           throw new Error(`the engine has exited: ${log.slice(-2000)}`)
         }
         starts += 1
-        options.beforeStart?.(starts)
+        options.beforeStart?.()
         daemon = sandbox.spawn(command, { env: options.env ?? {}, log: LOG })
       }
       return answers(options.socket)

@@ -1,6 +1,10 @@
-// The choice of a subnet for the network of a box.
+// The networks of boxes: the choice of their subnets, and the requests to the engine.
 import t from 'tap'
-import { listFreeSubnets } from '../../../../coordinator/providers/docker/networks.ts'
+import type { Engine } from '../../../../coordinator/providers/docker/engine.ts'
+import { getNetworkName } from '../../../../coordinator/providers/docker/names.ts'
+import { listFreeSubnets, Networks } from '../../../../coordinator/providers/docker/networks.ts'
+import type { EngineRequest } from '../../../../coordinator/providers/engine-http/client.ts'
+import { EngineStatusError } from '../../../../coordinator/providers/engine-http/errors.ts'
 
 const CASES: { name: string; ranges: string[]; used: string[]; expected: string[] }[] = [
   {
@@ -32,3 +36,40 @@ const CASES: { name: string; ranges: string[]; used: string[]; expected: string[
 
 for (const { name, ranges, used, expected } of CASES)
   t.test(`yields ${name}`, async (t) => t.same([...listFreeSubnets(ranges, used)], expected))
+
+const BOX = '00000000-0000-4000-8000-000000000001'
+
+/** An engine that has no answer about a single network. */
+function createEngine(names: readonly string[]) {
+  const requests: EngineRequest[] = []
+  const json = async (request: EngineRequest) => {
+    requests.push(request)
+    const { method, path } = request
+    if (method !== 'GET') return undefined
+    if (path !== '/networks') throw new EngineStatusError('Podman', `GET ${path}`, 404, 'network not found')
+    return names.map((Name) => ({ Name, IPAM: { Config: [{ Subnet: '10.213.0.0/29' }] } }))
+  }
+  const engine = { kind: 'podman', http: { json }, deploymentId: '0123456789abcdef' } as unknown as Engine
+  return { networks: new Networks(engine, ['10.213.0.0/16']), requests }
+}
+
+t.test('a new network has the first address as its gateway', async (t) => {
+  const { networks, requests } = createEngine([`${getNetworkName(BOX)}-other`])
+  await networks.ensure(BOX)
+  t.match(requests.at(-1), {
+    path: '/networks/create',
+    json: { IPAM: { Config: [{ Subnet: '10.213.0.8/29', Gateway: '10.213.0.9' }] } },
+  })
+})
+
+t.test('a network that the engine lists is removed, whatever it says about it', async (t) => {
+  const { networks, requests } = createEngine([getNetworkName(BOX)])
+  await networks.ensure(BOX)
+  t.strictSame(
+    requests.map(({ method }) => method),
+    ['GET'],
+    'the network exists',
+  )
+  await networks.remove(BOX)
+  t.match(requests.at(-1), { method: 'DELETE', path: `/networks/${getNetworkName(BOX)}` })
+})
