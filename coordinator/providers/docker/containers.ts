@@ -41,13 +41,16 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
   const { NanoCpus, Memory } = inspected.HostConfig
   return {
     id: inspected.Id,
-    state: isPaused ? 'frozen' : isRunning ? 'running' : 'stopped',
+    state: isPaused ? 'frozen' : isRunning || isStopping(inspected) ? 'running' : 'stopped',
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
 }
 
 const inspect = ({ http }: Engine, boxId: string): Promise<Inspected | undefined> =>
   http.json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') }).catch(ignoreStatus(404))
+
+/** Of Podman. It remains after a kill of the engine, while the processes run. */
+const isStopping = ({ State: state }: Inspected): boolean => state.Status === 'stopping'
 
 /** A replacement was interrupted when the old container had been removed. */
 async function takeNextContainer(engine: Engine, boxId: string): Promise<Inspected | undefined> {
@@ -120,6 +123,12 @@ export async function stopContainer(engine: Engine, boxId: string): Promise<void
   await engine.http
     .json({ method: 'POST', path: pathOf(boxId, '/stop'), query: { t: GRACE_SECONDS } })
     .catch(ignoreStatus(404))
+}
+
+/** Stops the container when a killed engine has not ended its stop: it can be neither used nor started. */
+export async function finishStop(engine: Engine, boxId: string): Promise<void> {
+  const inspected = await inspect(engine, boxId)
+  if (inspected !== undefined && isStopping(inspected)) await stopContainer(engine, boxId)
 }
 
 /** Returns false, with no effect, where the engine cannot pause the container. */

@@ -9,6 +9,7 @@ import { createContainerConfig } from './container-config.ts'
 import {
   type Container,
   findContainer,
+  finishStop,
   isStaleTask,
   pauseContainer,
   removeContainer,
@@ -72,6 +73,7 @@ export class EngineMachines {
   async start(spec: MachineSpec & { agentToken: string }): Promise<MachineInfo> {
     const { engine, agentVolume, networks, readInfo } = this.#options
     const { boxId, agentToken } = spec
+    if (engine.kind === 'podman') await finishStop(engine, boxId)
     const container = await findContainer(engine, boxId)
     if (container === null)
       throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
