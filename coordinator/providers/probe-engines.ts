@@ -159,6 +159,8 @@ type DockerInfo = {
   CgroupVersion?: string
   CgroupDriver?: string
   SecurityOptions?: string[] | null
+  /** Podman has this field in place of the security option of Docker. */
+  Rootless?: boolean
   MemoryLimit?: boolean
   CpuCfsQuota?: boolean
 }
@@ -181,7 +183,7 @@ const probePodman: Prober = async (candidate, signal) =>
 
 function describeDocker(info: DockerInfo): EngineState {
   const options = (info.SecurityOptions ?? []).map((option) => /^name=([^,]+)/.exec(option)?.[1] ?? option)
-  const isRootless = options.includes('rootless')
+  const isRootless = info.Rootless === true || options.includes('rootless')
   const cgroupVersion = info.CgroupVersion === '2' ? 2 : 1
   // A rootless engine needs the delegation of cgroup v2.
   const hasCgroup = info.CgroupDriver !== 'none' && !(isRootless && cgroupVersion === 1)

@@ -29,6 +29,8 @@ type Info = {
   CgroupVersion?: string
   DockerRootDir?: string
   SecurityOptions?: string[] | null
+  /** Podman has this field in place of the security option of Docker. */
+  Rootless?: boolean
 }
 
 const TIMEOUT_MS = 10_000
@@ -37,7 +39,7 @@ const TIMEOUT_MS = 10_000
 export async function readEngineInfo({ http, kind }: Engine, isLocal: boolean): Promise<EngineInfo> {
   const info = await http.json<Info>({ method: 'GET', path: '/info', timeoutMs: TIMEOUT_MS })
   const options = (info.SecurityOptions ?? []).map((option) => option.split(',')[0])
-  const isRootless = options.includes('name=rootless')
+  const isRootless = info.Rootless === true || options.includes('name=rootless')
   // Podman without root has no limits with version 1 of the cgroups, whatever it says.
   const isLimited = !(kind === 'podman' && isRootless && info.CgroupVersion !== '2')
   const limits = [

@@ -63,7 +63,7 @@ t.test('reports the version and the abilities of each engine', async (t) => {
   await serve(
     t,
     join(dir, 'p'),
-    answer({ ...DOCKER, CgroupVersion: '1', SecurityOptions: ['name=rootless'] }, { server: 'Libpod/4' }),
+    answer({ ...DOCKER, CgroupVersion: '1', Rootless: true }, { server: 'Libpod/4' }),
   )
   await serve(t, join(dir, 'i'), answer(INCUS))
   t.match(await probe(), [
