@@ -23,10 +23,15 @@ export const formatAddress = (...words: readonly number[]): string =>
     })
     .join('')
 
-/** Inode → port of each listening TCP socket, of IPv4 and IPv6. */
+/** Docker has a resolver of its own in the network of each container, at this address. No process of the box can be its owner. */
+const DOCKER_RESOLVER = formatAddress(0x7f_00_00_0b)
+
+/** Inode → port of each listening TCP socket of programs, of IPv4 and IPv6. */
 export async function readListeningSockets(procRoot: string): Promise<Map<string, number>> {
   const sockets = await listListeningSockets(procRoot)
-  return new Map(sockets.map(({ inode, port }) => [inode, port]))
+  return new Map(
+    sockets.filter(({ address }) => address !== DOCKER_RESOLVER).map(({ inode, port }) => [inode, port]),
+  )
 }
 
 /** The listening TCP sockets of IPv4 and IPv6. */

@@ -80,6 +80,15 @@ t.test('the port of the agent is not listed', async (t) => {
   t.equal(listeners.count(), 1)
 })
 
+t.test("Docker's resolver is not listed", async (t) => {
+  const { proc, poll } = setUp(t)
+  proc.setSockets('tcp', [
+    { inode: 10, port: 40119, address: '0B00007F', uid: 0 },
+    { inode: 11, port: 80 },
+  ])
+  t.strictSame(await poll(), [[80, null, null]])
+})
+
 t.test('an unchanged list is not a change', async (t) => {
   const { proc, poll, changes } = setUp(t)
   proc.addProcess({ pid: 5, sockets: [10] })
