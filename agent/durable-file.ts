@@ -12,14 +12,15 @@ export async function writeDurably(path: string, content: string): Promise<void>
 /**
  * Readers see the old or the new content. One caller at a time for each path.
  * @param options.flush whether the content is on disk before it replaces the old one
+ * @param options.mode default: only the user of the agent can read the file
  */
 export async function replaceFile(
   path: string,
   content: string | Buffer,
-  { flush = false } = {},
+  { flush = false, mode = MODE } = {},
 ): Promise<void> {
   const staging = getStagingPath(path)
-  const create = () => writeFile(staging, content, { mode: MODE, flush, flag: 'wx' })
+  const create = () => writeFile(staging, content, { mode, flush, flag: 'wx' })
   try {
     await create().catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error

@@ -81,7 +81,8 @@ export class Broker {
     }
     const { certificate, hosts } = content
     const { dir } = this.#options
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    // Other users of a box with an image read the certificates too. The settings have a private mode.
+    await mkdir(dir, { recursive: true, mode: 0o711 })
     await writeTrustFiles(dir, certificate)
     const { port, credential } = this.#settings ?? { port: 0, credential: createCredential() }
     this.#settings = { port, credential, certificate, hosts }

@@ -49,7 +49,7 @@ async function readSystemBundle(paths: readonly string[]): Promise<string> {
 }
 
 async function replaceIfChanged(path: string, content: string): Promise<void> {
-  if ((await readIfExists(path)) !== content) await replaceFile(path, content)
+  if ((await readIfExists(path)) !== content) await replaceFile(path, content, { mode: 0o644 })
 }
 
 /** '' when the file cannot be read. */

@@ -168,6 +168,8 @@ t.test('variables and trusted certificates', async (t) => {
   t.ok(bundle.split('-----BEGIN CERTIFICATE-----').length > 50, 'the authorities of the system')
   t.ok(bundle.endsWith(`${coordinator.ca.trim()}\n`))
   t.equal(statSync(join(dir, 'broker.json')).mode & 0o777, 0o600)
+  for (const file of [NODE_EXTRA_CA_CERTS, SSL_CERT_FILE])
+    t.equal(statSync(file).mode & 0o777, 0o644, 'other users of the box read the certificates')
 
   const createEnv = createEnvironmentFactory({ HOME: '/home', A: '1' }, broker.readVariables)
   t.match(createEnv({ A: '2' }, undefined), { ...variables, HOME: '/home', A: '2' })
