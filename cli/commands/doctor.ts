@@ -39,7 +39,7 @@ async function runChecks({ json }: JsonOption, signal: AbortSignal): Promise<num
   const { checkMachine } = await import('../doctor/machine-checks.ts')
   const selected = selectCoordinator(process.env, process.cwd())
   const machineChecks = selected.isLocal
-    ? [checkNativeParts(), ...(await checkMachine(selected.dataDir, selected.running !== null, signal))]
+    ? [checkNativeParts(), ...(await checkMachine(selected.dataDir, selected.running, signal))]
     : []
   const checks = [...checkProgram(), ...machineChecks, ...(await checkCoordinator(selected, signal))]
   const failures = checks.filter(({ status }) => status === 'fail').length

@@ -5,8 +5,9 @@ import { once } from 'node:events'
 import { existsSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
+import type { CoordinatorRecord, MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { boxCommand } from '../command-name.ts'
+import { readEnvironment } from '../local/running-process.ts'
 import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -15,13 +16,13 @@ const GB = 1000 ** 3
 const LOW_SPACE = { fraction: 1 / 20, maxBytes: 2 * GB }
 const MIN_FREE_BYTES = GB / 4
 
-/** @param isRunning whether the coordinator of this data directory is running, so that its address is in use */
+/** @param running the coordinator of this data directory, which uses its address */
 export async function checkMachine(
   dataDir: string,
-  isRunning: boolean,
+  running: CoordinatorRecord | null,
   signal: AbortSignal,
 ): Promise<Check[]> {
-  const diagnosis = await diagnose(dataDir, signal)
+  const diagnosis = await diagnose(dataDir, running, signal)
   const disk = checkDisk(dataDir)
   if ('problem' in diagnosis)
     return [
@@ -32,7 +33,7 @@ export async function checkMachine(
       ),
       disk,
     ]
-  const address = isRunning ? [] : [checkAddress(diagnosis)]
+  const address = running !== null ? [] : [checkAddress(diagnosis)]
   const machine = [
     checkIsolation(diagnosis),
     checkNetwork(diagnosis),
@@ -43,9 +44,10 @@ export async function checkMachine(
   return [...machine, ...address, ...checkDatabase(diagnosis)]
 }
 
-/** Runs the probes of the coordinator in a process of its own, also while a coordinator is running. */
+/** Runs the probes of the coordinator in a process of its own, also while a coordinator is running: with its variables. */
 async function diagnose(
   dataDir: string,
+  running: CoordinatorRecord | null,
   signal: AbortSignal,
 ): Promise<MachineDiagnosis | { problem: string }> {
   const child = spawn(
@@ -53,7 +55,11 @@ async function diagnose(
     [join(PROJECT_DIR, `coordinator/server/diagnose${SOURCE_EXTENSION}`)],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, BOXWOOD_DATA: dataDir },
+      env: {
+        ...process.env,
+        ...(running === null ? {} : readEnvironment(running.pid)),
+        BOXWOOD_DATA: dataDir,
+      },
       signal,
     },
   )
