@@ -5,6 +5,7 @@ import { hideOwnLibraries } from '../own-libraries.ts'
 
 hideOwnLibraries()
 const [system, processor] = await Promise.all([osInfo(), cpu()])
-const os = `${system.distro} ${system.release}`.trim()
+// The library has this word where an image has no /etc/os-release.
+const os = `${system.distro} ${system.release}`.replaceAll('unknown', '').trim() || 'Linux'
 const cpuModel = `${processor.manufacturer} ${processor.brand}`.trim()
 console.log(JSON.stringify({ os, kernel: release(), arch: arch(), cpuModel }))

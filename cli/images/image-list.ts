@@ -36,7 +36,7 @@ export const IMAGES: List<Image> = {
   getEmptyMessage: (isFiltered) =>
     isFiltered
       ? 'No matching images.'
-      : `No images. \`${boxCommand()} images pull IMAGE\` downloads one, and \`${boxCommand()} create --image IMAGE\` does so too.`,
+      : `No images. \`${boxCommand()} images pull IMAGE\` downloads one, and \`${boxCommand()} create --image IMAGE\` does so too, in a region with images: \`${boxCommand()} regions\`.`,
 }
 
 const FREEZE: Record<string, string> = { true: 'yes', false: 'no', null: 'unknown' }
