@@ -53,7 +53,9 @@ export class Networks {
     const networks = await http.json<Network[]>({ method: 'GET', path: '/networks' })
     const used = networks.flatMap(({ IPAM }) => (IPAM?.Config ?? []).flatMap(({ Subnet }) => Subnet ?? []))
     let problem: unknown
-    for (const subnet of listFreeSubnets(this.#ranges, used)) {
+    // No engine knows the networks of the other one, which may run on the same machine.
+    const order = kind === 'docker' ? 'ascending' : 'descending'
+    for (const subnet of listFreeSubnets(this.#ranges, used, order)) {
       try {
         await http.json({
           method: 'POST',
@@ -87,16 +89,25 @@ const isOverlap = (error: unknown): boolean =>
   hasStatus(error, 400, 403, 409, 500) && /overlap|already (being )?used|conflict/i.test(error.reason)
 
 /** Yields the subnets of the ranges that no used subnet overlaps. All are IPv4, in CIDR notation; others are ignored. */
-export function* listFreeSubnets(ranges: readonly string[], used: readonly string[]): Generator<string> {
-  const taken = used.flatMap((subnet) => parseRange(subnet) ?? [])
+export function* listFreeSubnets(
+  ranges: readonly string[],
+  used: readonly string[],
+  order: 'ascending' | 'descending' = 'ascending',
+): Generator<string> {
+  const isDescending = order === 'descending'
+  const parse = (text: string) => {
+    const parsed = parseRange(text)
+    return parsed !== null && isDescending ? mirror(parsed) : parsed
+  }
+  const taken = used.flatMap((subnet) => parse(subnet) ?? [])
   for (const range of ranges) {
-    const parsed = parseRange(range)
+    const parsed = parse(range)
     if (parsed === null) continue
     for (let first = parsed.first; first + SUBNET_SIZE - 1 <= parsed.last; ) {
       const last = first + SUBNET_SIZE - 1
       const overlap = taken.find((other) => other.first <= last && first <= other.last)
       if (overlap === undefined) {
-        yield `${formatAddress(first)}/${PREFIX_LENGTH}`
+        yield `${formatAddress(isDescending ? MAX_ADDRESS - last : first)}/${PREFIX_LENGTH}`
         first += SUBNET_SIZE
       } else {
         // The next multiple of the size after the used subnet.
@@ -106,8 +117,15 @@ export function* listFreeSubnets(ranges: readonly string[], used: readonly strin
   }
 }
 
+const MAX_ADDRESS = 2 ** 32 - 1
+
+type Range = { first: number; last: number }
+
+/** The order of mirrored addresses is that of the addresses from the last to the first. */
+const mirror = ({ first, last }: Range): Range => ({ first: MAX_ADDRESS - last, last: MAX_ADDRESS - first })
+
 /** The first and last address as numbers; null: no IPv4 range. */
-function parseRange(text: string): { first: number; last: number } | null {
+function parseRange(text: string): Range | null {
   if (!ipaddr.IPv4.isValidCIDR(text)) return null
   const first = toNumber(ipaddr.IPv4.networkAddressFromCIDR(text))
   return { first, last: toNumber(ipaddr.IPv4.broadcastAddressFromCIDR(text)) }

@@ -34,6 +34,12 @@ const CASES: { name: string; ranges: string[]; used: string[]; expected: string[
   { name: 'none in a range that is too small', ranges: ['10.213.0.0/30'], used: [], expected: [] },
 ]
 
+t.test('yields them from the last one', async (t) =>
+  t.same(
+    [...listFreeSubnets(['10.213.0.0/27', '10.214.0.0/29'], ['10.213.0.9/32'], 'descending')],
+    ['10.213.0.24/29', '10.213.0.16/29', '10.213.0.0/29', '10.214.0.0/29'],
+  ))
+
 for (const { name, ranges, used, expected } of CASES)
   t.test(`yields ${name}`, async (t) => t.same([...listFreeSubnets(ranges, used)], expected))
 
