@@ -38,7 +38,8 @@ t.test('yields them from the last one', async (t) =>
   t.same(
     [...listFreeSubnets(['10.213.0.0/27', '10.214.0.0/29'], ['10.213.0.9/32'], 'descending')],
     ['10.213.0.24/29', '10.213.0.16/29', '10.213.0.0/29', '10.214.0.0/29'],
-  ))
+  ),
+)
 
 for (const { name, ranges, used, expected } of CASES)
   t.test(`yields ${name}`, async (t) => t.same([...listFreeSubnets(ranges, used)], expected))
