@@ -21,6 +21,8 @@ export type MachineInfo = {
   isolation: Isolation | null
   /** The content of the image, such as `sha256:…`. Absent: the provider has no images, or the call did not find out. */
   imageDigest?: string | null
+  /** What a start has repaired, and what was lost, for the user of the box. */
+  repair?: string
 }
 
 /** frozen: the processes exist, with their memory, and do not run. */

@@ -155,6 +155,7 @@ async function startMachine(
   const machine = await provider.start({ ...createMachineSpec(box, coordinatorUrl), agentToken })
   return {
     ...presentMachine(machine),
+    ...(machine.repair !== undefined && { reason: machine.repair }),
     ...(wasFrozen && !keepsMemory && { suspendedAs: 'stopped' }),
   }
 }

@@ -3,7 +3,7 @@ import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { CONTAINER_PATHS, NODE_FILES, SETTINGS_FILE } from '../container/paths.ts'
 import type { EngineKind } from './engine.ts'
 import type { Limits } from './limits.ts'
-import { createLabels, getHomeVolume, getNetworkName, getStateVolume } from './names.ts'
+import { createLabels, getHomeVolume, getNetworkName, getStateVolume, LABELS, type Labels } from './names.ts'
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -11,6 +11,8 @@ export type ContainerInput = {
   kind: EngineKind
   deploymentId: string
   boxId: string
+  /** See LABELS. */
+  creationId: string | undefined
   hostname: string
   imageId: string
   /** The variables of the image, as NAME=VALUE. */
@@ -23,7 +25,8 @@ export type ContainerInput = {
 
 /** Returns the body of POST /containers/create. The engine's defaults apply to capabilities and to the seccomp profile. */
 export function createContainerConfig(input: ContainerInput) {
-  const { kind, deploymentId, boxId, hostname, imageId, agentVolume, socketDir, limits } = input
+  const { kind, deploymentId, boxId, creationId, hostname, imageId, agentVolume, socketDir, limits } = input
+  const labels = createLabels(deploymentId, 'machine', { boxId })
   return {
     Image: imageId,
     Hostname: hostname,
@@ -35,7 +38,7 @@ export function createContainerConfig(input: ContainerInput) {
     StopSignal: 'SIGTERM',
     Healthcheck: { Test: ['NONE'] },
     Env: createEnvironment(boxId, input.imageEnvironment),
-    Labels: createLabels(deploymentId, 'machine', { boxId }),
+    Labels: { ...labels, ...(creationId !== undefined && { [LABELS.creation]: creationId }) },
     HostConfig: {
       NetworkMode: getNetworkName(boxId),
       SecurityOpt: ['no-new-privileges'],
@@ -45,8 +48,8 @@ export function createContainerConfig(input: ContainerInput) {
       RestartPolicy: { Name: 'no' },
       Mounts: [
         { ...volume(agentVolume, CONTAINER_PATHS.agentDir, { copiesImage: false }), ReadOnly: true },
-        volume(getStateVolume(boxId), CONTAINER_PATHS.state, { copiesImage: false }),
-        volume(getHomeVolume(boxId), CONTAINER_PATHS.home, { copiesImage: true }),
+        volume(getStateVolume(boxId), CONTAINER_PATHS.state, { copiesImage: false, labels }),
+        volume(getHomeVolume(boxId), CONTAINER_PATHS.home, { copiesImage: true, labels }),
         ...(socketDir === null
           ? []
           : [{ Type: 'bind', Source: socketDir, Target: CONTAINER_PATHS.socketDir, ReadOnly: true }]),
@@ -60,11 +63,16 @@ export function createContainerConfig(input: ContainerInput) {
   }
 }
 
-const volume = (name: string, path: string, { copiesImage }: { copiesImage: boolean }) => ({
+/** @param labels of a volume that was removed, and that the engine then creates */
+const volume = (
+  name: string,
+  path: string,
+  { copiesImage, labels }: { copiesImage: boolean; labels?: Labels },
+) => ({
   Type: 'volume',
   Source: name,
   Target: path,
-  VolumeOptions: { NoCopy: !copiesImage },
+  VolumeOptions: { NoCopy: !copiesImage, ...(labels !== undefined && { Labels: labels }) },
 })
 
 function createEnvironment(boxId: string, imageEnvironment: readonly string[]): string[] {

@@ -10,11 +10,15 @@ import { getContainerName, getMachineRepository, getNextContainerName, LABELS } 
 export type Container = {
   id: string
   state: Exclude<MachineState, 'absent'>
+  /** See LABELS. */
+  creationId: string | undefined
+  imageId: string
   limits: Partial<Limits>
 }
 
 type Inspected = {
   Id: string
+  Image: string
   State: { Running?: boolean; Paused?: boolean; Status?: string }
   Config: { Labels?: Record<string, string> | null }
   HostConfig: Partial<Limits>
@@ -41,6 +45,8 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
   const { NanoCpus, Memory } = inspected.HostConfig
   return {
     id: inspected.Id,
+    creationId: inspected.Config.Labels[LABELS.creation],
+    imageId: inspected.Image,
     state: isPaused ? 'frozen' : isRunning || isStopping(inspected) ? 'running' : 'stopped',
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
@@ -95,6 +101,10 @@ export async function removeMachineImage({ http, deploymentId }: Engine, boxId: 
 /** A killed engine leaves its record of a container that it was starting, so that the container never starts again. */
 export const isStaleTask = (error: unknown): boolean =>
   hasStatus(error, 500) && /\btask\b.*already exists/.test(error.reason)
+
+/** `docker network prune` removes the networks of stopped containers, which refer to them by their ids. */
+export const isMissingNetwork = (error: unknown): boolean =>
+  hasStatus(error, 404) && /\bnetwork\b.*not found/i.test(error.reason)
 
 /** Throws ImageError when the image cannot run a box. No-op when the container runs. */
 export async function startContainer({ http }: Engine, boxId: string): Promise<void> {
@@ -154,13 +164,15 @@ export async function unpauseContainer({ http }: Engine, boxId: string): Promise
 /** Removes the container. No-op when absent. */
 export async function removeContainer(engine: Engine, boxId: string): Promise<void> {
   await forceRemove(engine, getNextContainerName(boxId))
-  if ((await findContainer(engine, boxId)) !== null) await forceRemove(engine, getContainerName(boxId))
+  const container = await findContainer(engine, boxId)
+  // A call that the engine does late must not remove a container that was created afterwards.
+  if (container !== null) await forceRemove(engine, container.id)
 }
 
 /** Removes the volumes that the image declares too. No-op when absent. */
-const forceRemove = ({ http }: Engine, name: string): Promise<unknown> =>
+const forceRemove = ({ http }: Engine, nameOrId: string): Promise<unknown> =>
   http
-    .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true, v: true } })
+    .json({ method: 'DELETE', path: `/containers/${nameOrId}`, query: { force: true, v: true } })
     .catch(ignoreStatus(404))
 
 /** Returns false where the engine cannot change the limits. Podman changes only containers that run. */

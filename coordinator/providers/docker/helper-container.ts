@@ -1,9 +1,9 @@
 // A container that is never started: the engine reads and writes the files of its volumes. A link in a volume leads at most to
 // another of its volumes, which are of one box.
 import { randomBytes } from 'node:crypto'
-import { ignoreStatus } from '../engine-http/errors.ts'
+import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Engine } from './engine.ts'
-import { createLabels } from './names.ts'
+import { createLabels, filterByLabels } from './names.ts'
 
 /** An image without files. */
 const EMPTY_IMAGE = 'localhost/boxwood/empty:latest'
@@ -11,7 +11,15 @@ const EMPTY_IMAGE = 'localhost/boxwood/empty:latest'
 /** The names of the containers of running calls, which are unique. */
 const inUse = new Set<string>()
 
-export const isHelperInUse = (name: string): boolean => inUse.has(name)
+/** The engines that may have helpers of calls that have ended, because they did not answer. */
+const withRemaining = new WeakSet<Engine>()
+
+/** Removes the helpers that earlier calls could not remove. */
+export async function removeRemainingHelpers(engine: Engine): Promise<void> {
+  if (!withRemaining.has(engine)) return
+  await removeUnusedHelpers(engine)
+  withRemaining.delete(engine)
+}
 
 export type HelperMounts = readonly { volume: string; path: string }[]
 
@@ -32,6 +40,7 @@ export async function withHelperOf<T>(
   mounts: HelperMounts,
   work: (name: string) => Promise<T>,
 ): Promise<T> {
+  await removeRemainingHelpers(engine)
   const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
   inUse.add(name)
   try {
@@ -39,7 +48,10 @@ export async function withHelperOf<T>(
     return await work(name)
   } finally {
     inUse.delete(name)
-    await removeHelper(engine, name)
+    await removeHelper(engine, name).catch((error: unknown) => {
+      withRemaining.add(engine)
+      throw error
+    })
   }
 }
 
@@ -75,6 +87,22 @@ export async function removeHelper({ http }: Engine, name: string): Promise<void
   await http
     .json({ method: 'DELETE', path: `/containers/${name}`, query: { force: true, v: true } })
     .catch(ignoreStatus(404))
+}
+
+/** Removes the helpers of this coordinator that no running call uses. */
+export async function removeUnusedHelpers(engine: Engine): Promise<void> {
+  const containers = await engine.http.json<{ Names?: string[] | null }[]>({
+    method: 'GET',
+    path: '/containers/json',
+    query: { all: true, filters: filterByLabels(createLabels(engine.deploymentId, 'helper')) },
+  })
+  for (const name of containers.flatMap(({ Names }) => Names ?? []).map((name) => name.replace(/^\//, '')))
+    if (!inUse.has(name))
+      await removeHelper(engine, name).catch((error: unknown) => {
+        // Podman lists a container that it could not remove completely.
+        if (!hasStatus(error, 409, 500)) throw error
+        engine.log.warn({ err: error, name }, 'failed to remove a container; the next start tries again')
+      })
 }
 
 async function ensureEmptyImage({ http }: Engine): Promise<void> {

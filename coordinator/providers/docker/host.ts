@@ -60,6 +60,7 @@ export const openEngineHost =
       machines,
       store,
       archives,
+      pauses,
       queue,
       buildId,
     })

@@ -1,7 +1,7 @@
 // The machines of boxes in an engine: a container, two volumes and a network for each.
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { boundTier } from '../../../shared/tiers.ts'
-import { ignoreStatus } from '../engine-http/errors.ts'
+import { describeAddress } from '../engine-http/address.ts'
 import { type MachineInfo, type MachineSpec, type MachineState, PermanentProviderError } from '../provider.ts'
 import type { AgentVolume } from './agent-volume.ts'
 import { createSettings, SOCKET_URL, writeStateFiles } from './connection-files.ts'
@@ -10,6 +10,7 @@ import {
   type Container,
   findContainer,
   finishStop,
+  isMissingNetwork,
   isStaleTask,
   pauseContainer,
   removeContainer,
@@ -24,8 +25,9 @@ import type { Engine } from './engine.ts'
 import type { EngineInfo } from './engine-info.ts'
 import type { EngineImage, EngineImages } from './images/images.ts'
 import { createLimits, type Limits, selectLimits } from './limits.ts'
-import { createLabels, getContainerName, getHomeVolume, getStateVolume, LABELS } from './names.ts'
+import { getContainerName } from './names.ts'
 import type { Networks } from './networks.ts'
+import { CREATION_FILE, createVolumes, findCreation, findStartedCreation, removeVolumes } from './volumes.ts'
 
 export type MachinesOptions = {
   engine: Engine
@@ -37,6 +39,18 @@ export type MachinesOptions = {
   socketDir: string | null
   agentSettings: Readonly<Record<string, string>>
 }
+
+type ContainerOptions = {
+  image: EngineImage | null
+  creationId: string | undefined
+  info: EngineInfo
+  name?: string
+}
+
+const CREATED_AGAIN =
+  'its container had been removed, and was created again from its image: its home is complete, other files are lost'
+/** The number of concurrent starts is limited. */
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 
 /** Fills the volumes of a machine, and returns the reference of its image. */
 export type RestoreMachine = () => Promise<string>
@@ -54,14 +68,19 @@ export class EngineMachines {
     const { boxId } = spec
     const info = await readInfo()
     const isolation = createIsolation(info)
-    if ((await findContainer(engine, boxId)) !== null) return { isolation }
+    const existing = await findContainer(engine, boxId)
+    if (existing !== null) {
+      if (existing.creationId === (await findCreation(engine, boxId))) return { isolation }
+      engine.log.warn({ boxId }, 'an earlier call has created a container late, which is removed')
+      await removeContainer(engine, boxId)
+    }
     const image = restore === undefined ? await this.#ensureImage(spec, signal) : null
     await agentVolume.ensure()
     // Those of an interrupted call may have a part of the files.
-    await this.#removeVolumes(boxId)
-    await this.#createVolumes(boxId)
+    await removeVolumes(engine, boxId)
+    const creationId = await createVolumes(engine, boxId)
     const restored = restore && (await this.#findImage(await restore()))
-    await this.#createContainer(spec, image ?? restored ?? null, info)
+    await this.#createContainer(spec, { image: image ?? restored ?? null, creationId, info })
     engine.log.debug({ boxId }, 'machine created')
     return {
       isolation,
@@ -74,11 +93,16 @@ export class EngineMachines {
     const { engine, agentVolume, networks, readInfo } = this.#options
     const { boxId, agentToken } = spec
     if (engine.kind === 'podman') await finishStop(engine, boxId)
-    const container = await findContainer(engine, boxId)
-    if (container === null)
-      throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
     const info = await readInfo()
-    const files = { token: agentToken, url: this.#getUrl(spec), ...this.#createSettings(spec, info) }
+    const existing = await findContainer(engine, boxId)
+    const container = existing ?? (await this.#createAgain(spec, info))
+    const { creationId } = container
+    const files = {
+      token: agentToken,
+      url: this.#getUrl(spec),
+      ...this.#createSettings(spec, info),
+      ...(creationId !== undefined && { [CREATION_FILE]: creationId }),
+    }
     await writeStateFiles(engine, boxId, files)
     if (container.state === 'frozen') await unpauseContainer(engine, boxId)
     if (container.state === 'stopped') {
@@ -89,15 +113,20 @@ export class EngineMachines {
       // Podman changes a container only while it runs.
       if (isResized && engine.kind === 'docker') await updateContainer(engine, boxId, limits)
       await startContainer(engine, boxId).catch(async (error: unknown) => {
-        if (!isStaleTask(error)) throw error
-        engine.log.warn({ err: error, boxId }, 'the engine cannot start a container, which is created again')
-        await this.#replaceContainer(spec, info)
+        if (isMissingNetwork(error)) await networks.reconnect(boxId)
+        else if (isStaleTask(error)) {
+          engine.log.warn(
+            { err: error, boxId },
+            'the engine cannot start a container, which is created again',
+          )
+          await this.#replaceContainer(spec, { creationId, info })
+        } else throw error
         await startContainer(engine, boxId)
       })
       if (isResized && engine.kind === 'podman') await updateContainer(engine, boxId, limits)
       engine.log.debug({ boxId }, 'machine started')
     }
-    return { isolation: createIsolation(info) }
+    return { isolation: createIsolation(info), ...(existing === null && { repair: CREATED_AGAIN }) }
   }
 
   /** See Provider.resize(). */
@@ -117,17 +146,23 @@ export class EngineMachines {
     await stopContainer(this.#options.engine, boxId)
   }
 
-  /** No-op when absent. */
-  async destroy(boxId: string): Promise<void> {
+  /** No-op when absent. Returns the id of the image of the container. */
+  async destroy(boxId: string): Promise<string | null> {
     const { engine, networks } = this.#options
+    const imageId = (await findContainer(engine, boxId))?.imageId ?? null
     await removeContainer(engine, boxId)
     await removeMachineImage(engine, boxId)
-    await this.#removeVolumes(boxId)
+    await removeVolumes(engine, boxId)
     await networks.remove(boxId)
+    return imageId
   }
 
   async inspect(boxId: string): Promise<MachineState> {
-    return (await findContainer(this.#options.engine, boxId))?.state ?? 'absent'
+    const { engine } = this.#options
+    const container = await findContainer(engine, boxId)
+    if (container !== null) return container.state
+    // The next start creates the container again.
+    return (await findStartedCreation(engine, boxId)) === null ? 'absent' : 'stopped'
   }
 
   /** See Provider.freeze(). */
@@ -151,9 +186,7 @@ export class EngineMachines {
   /** The container is last: a machine exists when its container exists. */
   async #createContainer(
     { boxId, hostname, tier }: MachineSpec,
-    image: EngineImage | null,
-    info: EngineInfo,
-    name = getContainerName(boxId),
+    { image, creationId, info, name = getContainerName(boxId) }: ContainerOptions,
   ): Promise<void> {
     const { engine, agentVolume, networks, socketDir } = this.#options
     if (image === null) throw new Error('The machine has no image.')
@@ -166,6 +199,7 @@ export class EngineMachines {
         kind: engine.kind,
         deploymentId: engine.deploymentId,
         boxId,
+        creationId,
         hostname,
         imageId: image.id,
         imageEnvironment: image.environment,
@@ -176,32 +210,32 @@ export class EngineMachines {
     })
   }
 
-  async #replaceContainer(spec: MachineSpec, info: EngineInfo): Promise<void> {
+  /** Another program has removed the container, such as `docker container prune`. Its volumes have the home and the state. */
+  async #createAgain(spec: MachineSpec, info: EngineInfo): Promise<Container> {
+    const { engine, agentVolume } = this.#options
+    const { http } = engine
+    const { boxId } = spec
+    const creationId = await findStartedCreation(engine, boxId)
+    if (creationId === null)
+      throw new PermanentProviderError(
+        `${http.name} at ${describeAddress(http.address)} has no container of the box and no volume with its home: they were removed, or the coordinator uses another engine than before. Restore a snapshot, or delete the box.`,
+      )
+    engine.log.warn({ boxId }, 'the container of a box was removed, and is created again with its volumes')
+    const image = await this.#ensureImage(spec, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS))
+    await agentVolume.ensure()
+    await this.#createContainer(spec, { image, creationId, info })
+    const container = await findContainer(engine, boxId)
+    if (container === null) throw new Error('The container of the box was removed meanwhile.')
+    return container
+  }
+
+  async #replaceContainer(
+    spec: MachineSpec,
+    options: Pick<ContainerOptions, 'creationId' | 'info'>,
+  ): Promise<void> {
     await replaceContainer(this.#options.engine, spec.boxId, async (name, reference) => {
-      await this.#createContainer(spec, await this.#findImage(reference), info, name)
+      await this.#createContainer(spec, { ...options, image: await this.#findImage(reference), name })
     })
-  }
-
-  async #createVolumes(boxId: string): Promise<void> {
-    const { http, deploymentId } = this.#options.engine
-    for (const name of [getStateVolume(boxId), getHomeVolume(boxId)])
-      await http.json({
-        method: 'POST',
-        path: '/volumes/create',
-        json: { Name: name, Labels: createLabels(deploymentId, 'machine', { boxId }) },
-      })
-  }
-
-  async #removeVolumes(boxId: string): Promise<void> {
-    const { http, deploymentId } = this.#options.engine
-    for (const name of [getStateVolume(boxId), getHomeVolume(boxId)]) {
-      const path = `/volumes/${name}`
-      const volume = await http
-        .json<{ Labels?: Record<string, string> | null }>({ method: 'GET', path })
-        .catch(ignoreStatus(404))
-      if (volume?.Labels?.[LABELS.coordinator] !== deploymentId) continue
-      await http.json({ method: 'DELETE', path }).catch(ignoreStatus(404))
-    }
   }
 
   #getUrl({ coordinatorUrl }: MachineSpec): string {

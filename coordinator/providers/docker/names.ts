@@ -8,6 +8,8 @@ export const LABELS = {
   box: 'boxwood.box',
   archive: 'boxwood.archive',
   workspace: 'boxwood.workspace',
+  /** Of a state volume and a container: the call of Provider.create() that has made them. */
+  creation: 'boxwood.creation',
 } as const
 
 /**
@@ -39,13 +41,14 @@ export type Labels = Record<string, string>
 export const createLabels = (
   deploymentId: string,
   role: ObjectRole,
-  more: { boxId?: string; archiveId?: string; workspaceId?: string } = {},
+  more: { boxId?: string; archiveId?: string; workspaceId?: string; creationId?: string } = {},
 ): Labels => ({
   [LABELS.coordinator]: deploymentId,
   [LABELS.role]: role,
   ...(more.boxId !== undefined && { [LABELS.box]: more.boxId }),
   ...(more.archiveId !== undefined && { [LABELS.archive]: more.archiveId }),
   ...(more.workspaceId !== undefined && { [LABELS.workspace]: more.workspaceId }),
+  ...(more.creationId !== undefined && { [LABELS.creation]: more.creationId }),
 })
 
 /** The `filters` parameter of the lists of an engine: objects with all of the labels. */

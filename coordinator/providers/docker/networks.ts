@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import pLimit from 'p-limit'
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Engine } from './engine.ts'
-import { createLabels, filterByLabels, getNetworkName } from './names.ts'
+import { createLabels, filterByLabels, getContainerName, getNetworkName } from './names.ts'
 
 /** 8 addresses: the network, the gateway, the box and the broadcast address are used. */
 const PREFIX_LENGTH = 29
@@ -28,6 +28,15 @@ export class Networks {
   /** Creates the network of the box unless it exists. */
   async ensure(boxId: string): Promise<void> {
     if (!(await this.#exists(boxId))) await this.#oneAtATime(() => this.#create(boxId))
+  }
+
+  /** Connects the stopped container of the box to the network, which was created again. */
+  async reconnect(boxId: string): Promise<void> {
+    await this.#engine.http.json({
+      method: 'POST',
+      path: `/networks/${getNetworkName(boxId)}/connect`,
+      json: { Container: getContainerName(boxId) },
+    })
   }
 
   /** No-op when absent. */

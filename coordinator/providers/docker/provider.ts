@@ -5,12 +5,12 @@ import { BoxQueue } from '../local/box-queue.ts'
 import { runInTurn } from '../local/run-in-turn.ts'
 import type { Provider } from '../provider.ts'
 import type { EngineArchives } from './archives/archives.ts'
+import type { MachinePauses } from './archives/machine-pause.ts'
 import { describeEngine } from './describe-engine.ts'
 import { createEngineDisk } from './disk.ts'
 import type { Engine } from './engine.ts'
 import type { EngineState } from './engine-state.ts'
 import type { EngineImages } from './images/images.ts'
-import { removeLeftovers } from './leftovers.ts'
 import type { EngineMachines } from './machines.ts'
 import { readEngineSpool } from './read-spool.ts'
 
@@ -22,6 +22,7 @@ export type EngineProviderOptions = {
   /** The store of the archives. Closing the provider closes it. */
   store: Archives
   archives: EngineArchives
+  pauses: Pick<MachinePauses, 'forget'>
   /** The calls for a box run one at a time. */
   queue: BoxQueue
   /** The build with which boxes start their agents. */
@@ -29,7 +30,7 @@ export type EngineProviderOptions = {
 }
 
 export function createEngineProvider(options: EngineProviderOptions): Provider {
-  const { engine, state, images, machines, store, archives, queue, buildId } = options
+  const { engine, state, images, machines, store, archives, pauses, queue, buildId } = options
   /** The captures of a box run one at a time: the end of a capture continues the processes. */
   const captures = new BoxQueue()
   const provider: Provider = {
@@ -52,14 +53,19 @@ export function createEngineProvider(options: EngineProviderOptions): Provider {
         const restore = source && (() => archives.restore(source, spec.boxId, signal))
         return machines.create(spec, restore, signal)
       }),
-    start: (spec) => queue.run(spec.boxId, () => machines.start(spec)),
+    start: (spec) =>
+      queue.run(spec.boxId, async () => {
+        const info = await machines.start(spec)
+        await pauses.forget(spec.boxId)
+        return info
+      }),
     resize: (spec) => queue.run(spec.boxId, () => machines.resize(spec)),
     stop: (boxId) => queue.run(boxId, () => machines.stop(boxId)),
     destroy: (boxId) =>
       queue.run(boxId, async () => {
-        await machines.destroy(boxId)
+        const imageId = await machines.destroy(boxId)
         // The box may have been the last one that used the image of a removed archive.
-        await removeLeftovers(engine, archives)
+        await archives.removeImagesOf(imageId)
       }),
     inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
     readSpool(boxId) {
@@ -71,7 +77,11 @@ export function createEngineProvider(options: EngineProviderOptions): Provider {
         isLogged = true
       })
     },
-    freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
+    freeze: (boxId) =>
+      queue.run(boxId, async () => {
+        await pauses.forget(boxId)
+        return machines.freeze(boxId)
+      }),
     // The regions of an engine share its machines.
     takeOver: async (_, source) => source.provider === provider,
 

@@ -1,5 +1,6 @@
 // Reads the spool of a stopped box through the engine. The box controls these files: their number and sizes are limited, and only
 // regular files are read.
+import type { Readable } from 'node:stream'
 import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.ts'
 import { CONTAINER_PATHS } from '../container/paths.ts'
 import { TarReader } from '../container/tar-entries.ts'
@@ -8,7 +9,7 @@ import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, MAX_SPOOL_ENTRIES, type OnSkip } fr
 import type { Engine } from './engine.ts'
 import { getContainerName } from './names.ts'
 
-/** Between two bytes of the engine. */
+/** How long the engine may send nothing. The storage of a segment may take longer. */
 const TIMEOUT_MS = 60_000
 
 /** Yields the content of the segments in the order of their names, of each at most the size that the agent writes. */
@@ -17,16 +18,18 @@ export async function* readEngineSpool(
   boxId: string,
   onSkip: OnSkip,
 ): AsyncGenerator<Buffer, void, undefined> {
+  const aborting = new AbortController()
   const response = await http
     .stream({
       method: 'GET',
       path: `/containers/${getContainerName(boxId)}/archive`,
       query: { path: `${CONTAINER_PATHS.state}/${SPOOL_DIRECTORY}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: aborting.signal,
+      timeoutMs: TIMEOUT_MS,
     })
     .catch(ignoreStatus(404))
   if (response === undefined) return
-  const reader = new TarReader(response.body)
+  const reader = new TarReader(withTimeLimit(response.body, aborting))
   try {
     let remainingBytes = MAX_SPOOL_BYTES
     let count = 0
@@ -50,5 +53,18 @@ export async function* readEngineSpool(
     }
   } finally {
     response.body.on('error', () => {}).destroy()
+  }
+}
+
+async function* withTimeLimit(body: Readable, aborting: AbortController): AsyncGenerator<Buffer> {
+  const chunks = body[Symbol.asyncIterator]()
+  for (;;) {
+    const timer = setTimeout(
+      () => aborting.abort(new Error('The engine does not send the spool.')),
+      TIMEOUT_MS,
+    )
+    const { done, value } = await chunks.next().finally(() => clearTimeout(timer))
+    if (done === true) return
+    yield value
   }
 }

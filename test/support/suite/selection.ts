@@ -44,6 +44,10 @@ const LONG: readonly Choice[] = [
     reason: 'kills the coordinator after each call',
   },
   {
+    glob: 'test/coordinator/providers/docker/repairs.test.ts',
+    reason: 'prunes an engine of its own',
+  },
+  {
     glob: 'test/coordinator/providers/incus/cluster.test.ts',
     reason: 'waits until boxes of a failed member are degraded',
   },

@@ -174,11 +174,20 @@ export class ArchiveImages {
       path: '/images/json',
       query: { filters },
     })
+    return this.#parseNames(images.flatMap(({ RepoTags: tags }) => tags ?? []))
+  }
+
+  /** Returns the ids of the archives that have this image. null: there is no such image. */
+  async listNamesOf(imageId: string): Promise<string[] | null> {
+    const image = await this.#engine.http
+      .json<{ RepoTags?: string[] | null }>({ method: 'GET', path: `/images/${imageId}/json` })
+      .catch(ignoreStatus(404))
+    return image === undefined ? null : this.#parseNames(image.RepoTags ?? [])
+  }
+
+  #parseNames(tags: readonly string[]): string[] {
     const prefix = `${this.#repository}:`
-    return images
-      .flatMap(({ RepoTags: tags }) => tags ?? [])
-      .filter((tag) => tag.startsWith(prefix))
-      .map((tag) => tag.slice(prefix.length))
+    return tags.filter((tag) => tag.startsWith(prefix)).map((tag) => tag.slice(prefix.length))
   }
 }
 

@@ -126,6 +126,20 @@ export class EngineArchives {
     await this.removeUnusedImages()
   }
 
+  /**
+   * Removes the images of archives that a box has used that was destroyed. No call grows with the number of images.
+   * @param imageId of the container. null: there was none
+   */
+  async removeImagesOf(imageId: string | null): Promise<void> {
+    const archiveIds = imageId === null ? null : await this.#images.listNamesOf(imageId)
+    // An earlier call has removed the container.
+    if (archiveIds === null) return await this.removeUnusedImages()
+    const unused: string[] = []
+    for (const archiveId of archiveIds)
+      if (!this.#incomplete.has(archiveId) && !(await this.#store.has(archiveId))) unused.push(archiveId)
+    for (const archiveId of unused) await this.#images.remove(archiveId)
+  }
+
   /** Removes the images of archives that do not exist, except those of existing boxes. */
   async removeUnusedImages(): Promise<void> {
     if (this.#incomplete.size === 0) await this.#images.removeUnnamed()
@@ -183,8 +197,7 @@ export class EngineArchives {
   /** Removes the image of an archive that could not be stored. */
   async #removeImage(archive: ArchiveKey): Promise<void> {
     try {
-      if (!(await this.#store.list()).includes(archive.archiveId))
-        await this.#images.remove(archive.archiveId)
+      if (!(await this.#store.has(archive.archiveId))) await this.#images.remove(archive.archiveId)
     } catch (err) {
       this.#engine.log.warn(
         { err, ...archive },

@@ -32,6 +32,11 @@ export class MachinePauses {
     for (const boxId of names.filter(isUuid)) await this.#continue(boxId)
   }
 
+  /** The lifecycle freezes or continues the processes: nothing is left of an earlier pause that could not be ended. */
+  async forget(boxId: string): Promise<void> {
+    await rm(join(this.#dir, boxId), { force: true })
+  }
+
   begin(boxId: string, runExclusive: BoxQueueRunner): MachinePause {
     return new MachinePause(
       boxId,
@@ -49,7 +54,9 @@ export class MachinePauses {
       .json<Inspected>({ method: 'GET', path: `${path}/json` })
       .catch((error: unknown) => {
         if (!hasStatus(error, 404)) throw error
-        throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
+        throw new PermanentProviderError(
+          'The container of the box was removed. Wake the box: if its home exists, it is created again.',
+        )
       })
     if (state.Running !== true || state.Paused === true) return false
     await mkdir(this.#dir, { recursive: true, mode: 0o700 })
@@ -73,7 +80,7 @@ export class MachinePauses {
     await this.#engine.http.json({ method: 'POST', path }).catch((error: unknown) => {
       if (!hasStatus(error, 404, 409, 500)) throw error
     })
-    await rm(join(this.#dir, boxId), { force: true })
+    await this.forget(boxId)
   }
 }
 

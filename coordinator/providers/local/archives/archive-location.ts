@@ -14,7 +14,7 @@ export type ArchiveLocation = {
 }
 
 /** Ids become parts of paths that are removed recursively. */
-const ID_PATTERN = /^\w{1,64}$/
+export const ID_PATTERN = /^\w{1,64}$/
 
 export function workspaceDirOf(storeDir: string, workspaceId: string): string {
   if (!ID_PATTERN.test(workspaceId)) throw new Error(`Not a workspace id: ${workspaceId}`)

@@ -8,6 +8,7 @@ import { ArchiveError, type ArchiveHold, type ArchiveInfo, type ArchiveKey } fro
 import {
   type ArchiveLocation,
   hasGarbage,
+  ID_PATTERN,
   listWorkspaceIds,
   locateArchive,
   workspaceDirOf,
@@ -110,6 +111,15 @@ export class Archives {
       return existsSync(archives) ? await readdir(archives) : []
     })
     return (await Promise.all(lists)).flat()
+  }
+
+  /** Whether a workspace has the complete archive. */
+  async has(archiveId: string): Promise<boolean> {
+    if (!ID_PATTERN.test(archiveId)) return false
+    const workspaceIds = await listWorkspaceIds(this.#dir)
+    return workspaceIds.some((workspaceId) =>
+      existsSync(locateArchive(this.#dir, { workspaceId, archiveId }).path),
+    )
   }
 
   /** Stores the entries of an archive of the workspace that are in the directories `roots`. */
