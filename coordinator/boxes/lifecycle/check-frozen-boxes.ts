@@ -1,6 +1,5 @@
 // Records that frozen boxes are stopped when a reboot of the machine has terminated their processes.
 
-import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { lockBox } from '../../db/lock-box.ts'
@@ -9,28 +8,28 @@ import { transaction } from '../../db/transaction.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { enqueueStop } from './enqueue-jobs.ts'
+import type { MachineLimits } from './machine-limits.ts'
 
 export type CheckFrozenBoxesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn'>
   providers: Providers
-  /** Limits concurrent provider calls. */
-  machineLimit: LimitFunction
+  machineLimits: MachineLimits
   /** Triggers a reconciliation of the box. */
   schedule(boxId: string): void
 }
 
 /** Stops every suspended box that is recorded as frozen and whose machine is not frozen. */
 export async function checkFrozenBoxes(options: CheckFrozenBoxesOptions): Promise<void> {
-  const { db, clock, log, providers, machineLimit, schedule } = options
+  const { db, clock, log, providers, machineLimits, schedule } = options
   const suspended = await listBoxesByObservedState(db, ['suspended'])
   const frozen = suspended.filter((box) => box.suspended_as === 'frozen')
   await Promise.all(
     frozen.map(async (frozenBox) => {
       const { id } = frozenBox
       try {
-        const state = await machineLimit(() => providers.for(frozenBox).inspect(id))
+        const state = await machineLimits(frozenBox)(() => providers.for(frozenBox).inspect(id))
         if (state === 'frozen') return
         const reason = 'stopped: the machine was restarted while the box was frozen'
         const isEnqueued = await transaction(db, async (trx) => {

@@ -1,7 +1,6 @@
 // Watches running boxes for lost agent connections and creates recover jobs for them.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
@@ -13,6 +12,7 @@ import type { Providers } from '../../providers/regions.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { findBox } from '../store/boxes.ts'
 import { findJob, updateJob, upsertJob } from '../store/jobs.ts'
+import type { MachineLimits } from './machine-limits.ts'
 import { createJobRow } from './set-desired-state.ts'
 
 export type DisconnectMonitorOptions = {
@@ -21,8 +21,7 @@ export type DisconnectMonitorOptions = {
   log: Pick<Logger, 'warn' | 'error'>
   providers: Providers
   tunnels: Tunnels
-  /** Limits concurrent provider calls. */
-  machineLimit: LimitFunction
+  machineLimits: MachineLimits
   /** Triggers a reconciliation of the box. */
   schedule(boxId: string): void
   /** How long the agent of a running machine may be disconnected before its box is recovered. */
@@ -42,7 +41,7 @@ export type DisconnectMonitor = {
 const MIN_INSPECT_INTERVAL_MS = 250
 
 export function createDisconnectMonitor(options: DisconnectMonitorOptions): DisconnectMonitor {
-  const { db, clock, log, providers, tunnels, machineLimit, schedule, disconnectGraceMs } = options
+  const { db, clock, log, providers, tunnels, machineLimits, schedule, disconnectGraceMs } = options
   /** The boxes whose agent is disconnected. Aborting ends the watch. */
   const watches = new Map<string, AbortController>()
   let closed = false
@@ -72,7 +71,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     // Only its agent knows whether an enrolled machine runs.
     if (isEnrolled) await wait(disconnectGraceMs, signal)
     for (let intervalMs = MIN_INSPECT_INTERVAL_MS; !signal.aborted; intervalMs *= 2) {
-      const hasStopped = !isEnrolled && (await machineLimit(() => hasMachineStopped(boxId, signal)))
+      const hasStopped = !isEnrolled && (await hasMachineStopped(boxId, signal))
       if (signal.aborted || tunnels.current(boxId)) return
       const remainingMs = graceEndsAt - performance.now()
       if (hasStopped || remainingMs <= 0) {
@@ -100,7 +99,10 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     if (signal.aborted) return false
     try {
       const box = await findBox(db, boxId)
-      return box !== undefined && (await providers.for(box).inspect(boxId)) !== 'running'
+      if (box === undefined) return false
+      return await machineLimits(box)(async () => {
+        return !signal.aborted && (await providers.for(box).inspect(boxId)) !== 'running'
+      })
     } catch (err) {
       log.warn({ err, boxId }, 'failed to inspect a machine; will recover the box unless its agent connects')
       return false

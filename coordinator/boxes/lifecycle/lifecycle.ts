@@ -1,4 +1,5 @@
 // Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
+import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { SuspendedBoxes } from '../../../shared/coordinator-process.ts'
@@ -7,12 +8,13 @@ import { countBoxesByObservedState } from '../store/box-lists.ts'
 import { checkFrozenBoxes } from './check-frozen-boxes.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createDiskMonitor, groupByFileSystem } from './disk-monitor.ts'
+import { createMachineLimits } from './machine-limits.ts'
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
 import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 
-export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimit'> & {
-  /** Limit of concurrent provider calls. Default: 8. */
+export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimits'> & {
+  /** Limit of concurrent calls to a provider. Default: 8. */
   maxConcurrentMachines?: number
   /** How long the agent of a running box may be disconnected before the box is recovered. Default: 60 s. */
   disconnectGraceMs?: number
@@ -41,15 +43,17 @@ export type Lifecycle = {
   close(): Promise<void>
 }
 
+const MAX_START_DELAY_MS = 5_000
+
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { db, log, tunnels, maxConcurrentMachines = 8, disconnectGraceMs = 60_000 } = options
   const { closeTimeoutMs = 20_000 } = options
-  const machineLimit = pLimit(maxConcurrentMachines)
-  const reconciler = createReconciler({ ...options, machineLimit })
+  const machineLimits = createMachineLimits(maxConcurrentMachines)
+  const reconciler = createReconciler({ ...options, machineLimits })
   const { schedule, onChange } = reconciler
   const disconnectMonitor = createDisconnectMonitor({
     ...options,
-    machineLimit,
+    machineLimits,
     schedule,
     disconnectGraceMs,
   })
@@ -79,7 +83,9 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     async start() {
       await reconciler.start()
       await disconnectMonitor.start()
-      await checkFrozenBoxes({ ...options, machineLimit, schedule })
+      const checking = checkFrozenBoxes({ ...options, machineLimits, schedule })
+      // An engine that does not answer must not delay the start: the check continues.
+      await Promise.race([checking, sleep(MAX_START_DELAY_MS, undefined, { ref: false })])
       for (const monitor of diskMonitors) monitor.start()
     },
     async suspendLocalBoxes(reason) {

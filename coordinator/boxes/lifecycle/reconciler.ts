@@ -1,6 +1,6 @@
 // Moves every box's observed state towards its desired state, one step at a time per box.
 import { EventEmitter } from 'node:events'
-import pLimit, { type LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { newUuid } from '../../../shared/ids.ts'
@@ -16,6 +16,7 @@ import type { Providers } from '../../providers/regions.ts'
 import { listLiveBoxNames, listUnreconciledBoxIds } from '../store/box-lists.ts'
 import { resetConnectSteps } from '../store/jobs.ts'
 import { type Claim, claimNextStep, completeStep, failStep, isFinalAttempt } from './claim.ts'
+import { createMachineLimits, type MachineLimits } from './machine-limits.ts'
 import type { StepObserver } from './step-observer.ts'
 import { regionOf, runStep } from './steps.ts'
 import { OP_DEFINITIONS } from './transitions.ts'
@@ -36,8 +37,7 @@ export type ReconcilerOptions = {
   restartAgent?(boxId: string): Promise<boolean>
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
-  /** Limits concurrent provider calls. */
-  machineLimit: LimitFunction
+  machineLimits: MachineLimits
   /** How long a lease is valid after its last renewal. Default: 30 s. */
   leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
@@ -71,14 +71,15 @@ const MAX_CONCURRENT_SPOOLS = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
-  const { coordinatorUrl, machineLimit, prepareBox = async () => undefined } = options
+  const { coordinatorUrl, machineLimits, prepareBox = async () => undefined } = options
   const { restartAgent = async () => false } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
   const owner = newUuid()
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
-  const limits = { archiveLimit: pLimit(MAX_CONCURRENT_ARCHIVES), spoolLimit: pLimit(MAX_CONCURRENT_SPOOLS) }
+  const archiveLimits = createMachineLimits(MAX_CONCURRENT_ARCHIVES)
+  const spoolLimit = pLimit(MAX_CONCURRENT_SPOOLS)
   const leases = createLeases(db, 'jobs')
   const runner = createJobRunner({
     clock,
@@ -147,8 +148,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         freezesBoxes,
         connectTimeoutMs: remainingConnectMs,
         reconnectsUntil,
-        machineLimit,
-        ...limits,
+        machineLimit: machineLimits(box),
+        archiveLimit: archiveLimits(box),
+        spoolLimit,
         log,
       }
       const run = () => runStep(claim, context)
