@@ -1,3 +1,4 @@
+// Calls that do not return: only the boxes of the same provider wait.
 import t from 'tap'
 import { createMachineLimits } from '../../../../coordinator/boxes/lifecycle/machine-limits.ts'
 
