@@ -98,8 +98,11 @@ export async function testArchives(t: Test, kind: EngineKind, imageEngine: Image
     const copy = await test.restoreMachine(archives, key('first'))
     test.exec(copy, 'echo copy > /etc/copy && rm /etc/layer')
     await archives.capture(copy, key('second'), 'files')
-    const image = await archiveImages.find('second')
-    t.match(image?.environment, [/^PATH=/])
+    const { environment = [] } = (await archiveImages.find('second')) ?? {}
+    t.ok(
+      environment.some((variable) => variable.startsWith('PATH=')),
+      'the variables remain',
+    )
     const copyOfCopy = await test.restoreMachine(archives, key('second'))
     t.equal(
       test.exec(copyOfCopy, 'cat /etc/copy /root/more && ls /etc/layer /etc/group 2>&1 | wc -l'),
