@@ -74,8 +74,15 @@ select_build() {
 read_settings() {
   set -a
   [ ! -r "$BOXWOOD_SETTINGS" ] || . "$BOXWOOD_SETTINGS"
-  # The link is replaced by the coordinator, and the libraries must be those of the program.
-  [ -z "$BOXWOOD_NODE" ] || BOXWOOD_LIBRARIES=$(cd -P "$BOXWOOD_NODE" && pwd)/lib LD_LIBRARY_PATH=$BOXWOOD_LIBRARIES
+  if [ -n "$BOXWOOD_NODE" ]; then
+    # Those of the image are for its own programs. The agent passes them on: own-libraries.ts.
+    BOXWOOD_IMAGE_LD_LIBRARY_PATH=$LD_LIBRARY_PATH BOXWOOD_IMAGE_LD_PRELOAD=$LD_PRELOAD
+    BOXWOOD_IMAGE_NODE_OPTIONS=$NODE_OPTIONS
+    # The link is replaced by the coordinator, and the libraries must be those of the program.
+    BOXWOOD_LIBRARIES=$(cd -P "$BOXWOOD_NODE" && pwd)/lib
+    LD_LIBRARY_PATH=$BOXWOOD_LIBRARIES
+    unset LD_PRELOAD NODE_OPTIONS
+  fi
   set +a
 }
 
