@@ -55,10 +55,11 @@ export function createContainerConfig(input: ContainerInput) {
           : [{ Type: 'bind', Source: socketDir, Target: CONTAINER_PATHS.socketDir, ReadOnly: true }]),
       ],
       ...limits,
-      // The output of the init, which logs the exits of the agent.
-      ...(kind === 'docker' && {
-        LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } },
-      }),
+      // The output of the init, which logs the exits of the agent. Every program of the box can write to it.
+      LogConfig:
+        kind === 'docker'
+          ? { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '2' } }
+          : { Type: 'k8s-file', Config: { 'max-size': '1m' } },
     },
   }
 }
