@@ -146,6 +146,7 @@ export function createEngineImages(
   return {
     defaultImage,
     findProblem: findReferenceProblem,
+    normalize: normalizeReference,
     find,
     list,
     pull: (reference, onProgress, signal) =>
