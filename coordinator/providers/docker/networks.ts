@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import pLimit from 'p-limit'
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Engine } from './engine.ts'
-import { createLabels, getContainerName, getNetworkName } from './names.ts'
+import { createLabels, filterByLabels, getContainerName, getNetworkName } from './names.ts'
 
 /** 8 addresses: the network, the gateway, the box and the broadcast address are used. */
 const PREFIX_LENGTH = 29
@@ -48,8 +48,12 @@ export class Networks {
 
   /** Podman answers a request for one network with 404 when it cannot read its networks, and the request for the list with 500. */
   async #exists(boxId: string): Promise<boolean> {
-    // Podman 4.3 finds no network by several labels.
-    const networks = await this.#engine.http.json<Network[]>({ method: 'GET', path: '/networks' })
+    const { http, deploymentId } = this.#engine
+    const networks = await http.json<Network[]>({
+      method: 'GET',
+      path: '/networks',
+      query: { filters: filterByLabels(createLabels(deploymentId, 'machine', { boxId })) },
+    })
     return networks.some(({ Name }) => Name === getNetworkName(boxId))
   }
 

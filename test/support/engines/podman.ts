@@ -59,7 +59,7 @@ const asUser = ['setpriv', `--reuid=${USER.id}`, `--regid=${USER.id}`, '--clear-
 
 /** runc and cgroupfs also work with cgroup v1. Podman raises limits above those of a process without CAP_SYS_RESOURCE. */
 function writeConfiguration(home: string): void {
-  mkdirSync(join(home, 'runtime'), { recursive: true })
+  for (const name of ['runtime', 'networks']) mkdirSync(join(home, name), { recursive: true })
   const files = {
     'containers.conf': `
 [containers]
@@ -68,6 +68,8 @@ default_ulimits = ["nofile=${readHardLimit('Max open files')}", "nproc=${readHar
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 runtime = "runc"
+[network]
+network_config_dir = "${home}/networks"
 `,
     'storage.conf': `
 [storage]
@@ -115,6 +117,6 @@ function addUser(sandbox: Sandbox, home: string): void {
     writeFileSync(copy, `${line}\n`, { flag: 'a' })
     sandbox.run(['mount', '--bind', copy, `/etc/${file}`])
   }
-  for (const path of ['', 'runtime', 'containers.conf', 'storage.conf', 'registries.conf'])
+  for (const path of ['', 'runtime', 'networks', 'containers.conf', 'storage.conf', 'registries.conf'])
     chownSync(join(home, path), id, id)
 }
