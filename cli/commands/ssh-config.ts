@@ -60,11 +60,16 @@ async function printConfig(session: Session, names: string[]): Promise<undefined
     )
 }
 
-/** The user of isolated boxes. */
+/** The users of isolated boxes: of those that share the programs of the machine, and of those with an image. */
 const BOX_USER = 'box'
+const ROOT_USER = 'root'
 
 /** The name of the box user. A box without isolation has a user of its host. */
-async function findUser({ client }: Session, { hostname, isolation, observedState }: Box): Promise<string> {
+async function findUser(
+  { client }: Session,
+  { hostname, image, isolation, observedState }: Box,
+): Promise<string> {
+  if (image !== null) return ROOT_USER
   if (isolation?.level !== 'process') return BOX_USER
   if (observedState !== 'running') return userInfo().username
   const edge = await client.createEdgeClient(hostname)

@@ -14,10 +14,12 @@ umask 077
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 for program in sshd ssh-keygen; do
   command -v $program >/dev/null || {
-    echo "box: this box has no $program. Install the OpenSSH server on the machine of the box (Debian, Ubuntu: apt-get install openssh-server)." >&2
+    echo "box: this box has no $program. Install the OpenSSH server in a box with an image, else on the machine of the box (Debian, Ubuntu: apt-get install openssh-server)." >&2
     exit 1
   }
 done
+# sshd of root requires the directory, which the service of Debian creates.
+[ "$(id -u)" != 0 ] || [ -d /run/sshd ] || mkdir -m 755 -p /run/sshd
 dir=\${XDG_STATE_HOME:-$HOME/.local/state}/boxwood/ssh
 mkdir -p "$dir"
 if [ ! -e "$dir/host_key" ]; then

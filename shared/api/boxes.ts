@@ -325,7 +325,7 @@ export const patchBoxRequestSchema = z
   .strictObject({
     name: z.string().regex(BOX_NAME_PATTERN, BOX_NAME_RULE).optional().meta({
       description:
-        'the new name; the old one is free immediately. A running local box keeps its hostname until its next start.',
+        'the new name; the old one is free immediately. A running box keeps its hostname until its next start; a container of Docker or Podman keeps it then too.',
     }),
     autoPauseMin: autoPauseMinSchema
       .nullish()

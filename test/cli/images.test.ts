@@ -24,7 +24,8 @@ t.test('lists images with their size and a short digest', async (t) => {
   t.same(await box('images', '--region', 'us-east-2'), {
     code: 0,
     stdout: '',
-    stderr: 'No images. `box images pull IMAGE` downloads one, and `box create --image IMAGE` does so too.\n',
+    stderr:
+      'No images. `box images pull IMAGE` downloads one, and `box create --image IMAGE` does so too, in a region with images: `box regions`.\n',
   })
 })
 

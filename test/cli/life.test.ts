@@ -1,8 +1,10 @@
 // The commands resize, move, set, events and wait, and what ls and show print about suspended boxes and schedules.
 import t from 'tap'
 import type { Box, BoxEvent } from '../../shared/api/boxes.ts'
+import type { RegionInfo } from '../../shared/api/images.ts'
 import { runBoxInPty } from './box-in-pty.ts'
 import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { addFakeImages } from './fake-images.ts'
 import { addFakeSettings } from './fake-settings.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
@@ -121,7 +123,12 @@ t.test('rename changes the name, and says what keeps the old one', async (t) => 
   t.match(await box('rename', 'lime', 'kiwi'), { code: 0, stderr: 'lime: renamed to kiwi\n' })
   Object.assign(kiwi, { observedState: 'suspended', suspendedAs: 'frozen' })
   t.match(await box('rename', kiwi.id, 'lime'), { code: 0, stderr: /^kiwi: .* until its next start\.\n$/ })
-  Object.assign(kiwi, { observedState: 'running', suspendedAs: null, kind: 'machine' })
+  const { isolation } = kiwi
+  addFakeImages(fake).regions = [{ region: kiwi.region, provider: 'podman' }] as RegionInfo[]
+  Object.assign(kiwi, { isolation: { level: 'container', limits: [], network: 'own' } })
+  t.match(await box('rename', 'lime', 'kiwi'), { code: 0, stderr: /hostname remains what it was when/ })
+  t.match(await box('rename', 'kiwi', 'lime'), { code: 0 })
+  Object.assign(kiwi, { isolation, observedState: 'running', suspendedAs: null, kind: 'machine' })
   t.match(await box('rename', 'lime', 'kiwi'), { code: 0, stderr: 'lime: renamed to kiwi\n' })
   refuseNext('PATCH /api/v1/boxes/', 409, 'name_taken')
   t.match(await box('rename', 'kiwi', 'fig'), { code: 1, stderr: 'box: Refused. (name_taken)\n' })

@@ -46,6 +46,9 @@ t.test('ssh-config prints an entry that ssh accepts, and creates a key once', { 
   const all = await box('ssh-config')
   t.match(all.stdout, /^Host box-plum$.*^Host box-fig$/ms)
   t.ok(readFileSync(keyPath).equals(key))
+  const debian = await fake.addBox('debian')
+  Object.assign(debian, { image: 'debian:12' })
+  t.match((await box('ssh-config', 'debian')).stdout, /^ {2}User root$/m, 'a box with an image')
   t.match(await box('ssh-config', 'none'), { code: 5, stderr: /No such box: 'none'/ })
 })
 
