@@ -65,7 +65,7 @@ t.test('a new network has the first address as its gateway', async (t) => {
   await networks.ensure(BOX)
   t.match(requests.at(-1), {
     path: '/networks/create',
-    json: { IPAM: { Config: [{ Subnet: '10.213.0.8/29', Gateway: '10.213.0.9' }] } },
+    json: { IPAM: { Config: [{ Subnet: '10.213.255.248/29', Gateway: '10.213.255.249' }] } },
   })
 })
 
