@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { BOX_NETWORKS, ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
+import { IMAGE_PATTERN } from '../../shared/field-values.ts'
 import {
   DEFAULT_IDLE_CPU_PERCENT,
   HTTP_LIMITS,
@@ -262,9 +263,7 @@ const subnets = z
     })
   }, 'must be a comma-separated list of IPv4 ranges of /8 to /29, such as 10.213.0.0/16')
 
-const image = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}$/, 'must be the name of an image, such as debian:12')
+const image = z.string().regex(IMAGE_PATTERN, 'must be the name of an image, such as debian:12')
 
 const incusName = z
   .string()

@@ -86,7 +86,7 @@ function requireServed(region: Region, { regions, serves }: RegionRules): Region
   )
 }
 
-const listRegionsWithImages = ({ regions, inRegion }: RegionRules): Region[] =>
+export const listRegionsWithImages = ({ regions, inRegion }: RegionRules): Region[] =>
   regions.filter((region) => inRegion(region).images !== undefined)
 
 /** Throws invalid_image. */

@@ -2,6 +2,7 @@
 // repeats a call whose outcome it does not know.
 import type { Readable } from 'node:stream'
 import type { Isolation } from '../../shared/api/boxes.ts'
+import type { PullProgress } from '../../shared/api/images.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
 import { ExpectedError } from '../base/expected-error.ts'
@@ -80,16 +81,6 @@ export type ImageInfo = {
   sizeBytes: number
   /** Epoch milliseconds; null: not known. */
   createdAt: number | null
-}
-
-/** The state of a download. A layer without a known size has totalBytes null. */
-export type PullProgress = {
-  layers: readonly {
-    id: string
-    status: 'waiting' | 'downloading' | 'unpacking' | 'complete'
-    currentBytes: number
-    totalBytes: number | null
-  }[]
 }
 
 /** The images of a provider whose machines have a root file system of their own. */

@@ -1,12 +1,13 @@
 // The images of a fake engine: a registry whose downloads the test controls, and what the engine has downloaded.
+
 import {
   ImageError,
   type ImageInfo,
   type Provider,
   type ProviderImages,
-  type PullProgress,
 } from '../../coordinator/providers/provider.ts'
 import { createProviders, type Providers } from '../../coordinator/providers/regions.ts'
+import type { PullProgress } from '../../shared/api/images.ts'
 import { REGIONS, type Region } from '../../shared/tiers.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 

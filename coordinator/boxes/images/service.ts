@@ -10,7 +10,13 @@ import type { Actor } from '../../http/actor.ts'
 import type { Admit } from '../../identity/admission/admit.ts'
 import { ImageError, type ImageInfo, type Provider, type ProviderImages } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
-import { assertValidImage, chooseImageRegion, getFullName, listImageNames } from '../choose-machine.ts'
+import {
+  assertValidImage,
+  chooseImageRegion,
+  getFullName,
+  listImageNames,
+  listRegionsWithImages,
+} from '../choose-machine.ts'
 import { type ImageUse, listImageUses } from '../store/image-uses.ts'
 
 export type ImageServiceOptions = {
@@ -48,10 +54,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
   }
 
   async function list(requested: Region | undefined): Promise<ImageList> {
-    const regions =
-      requested === undefined
-        ? providers.regions.filter((region) => providers.inRegion(region).images !== undefined)
-        : [getTarget(requested).region]
+    const regions = requested === undefined ? listRegionsWithImages(providers) : [getTarget(requested).region]
     const result: ImageList = { images: [], unavailable: [] }
     for (const outcome of await Promise.all(regions.map(listRegion))) {
       if ('message' in outcome) result.unavailable.push(outcome)
@@ -83,7 +86,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     })
     return async (signal, onProgress) => {
       try {
-        const pulled = await images.pull(image, (progress) => onProgress?.(presentProgress(progress)), signal)
+        const pulled = await images.pull(image, onProgress, signal)
         return present(region, pulled)
       } catch (error) {
         signal.throwIfAborted()
@@ -136,19 +139,6 @@ const present = (region: Region, { reference, digest, sizeBytes, createdAt }: Im
   digest,
   sizeBytes,
   createdAt: toTimestampOrNull(createdAt),
-})
-
-const presentProgress = ({
-  layers,
-}: {
-  layers: readonly PullProgress['layers'][number][]
-}): PullProgress => ({
-  layers: layers.map(({ id, status, currentBytes, totalBytes }) => ({
-    id,
-    status,
-    currentBytes,
-    totalBytes,
-  })),
 })
 
 const getMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))

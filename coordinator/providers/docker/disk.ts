@@ -1,8 +1,8 @@
 // The disk that the boxes of an engine share: its space, and how much of it a box uses.
 import { statSync } from 'node:fs'
-import { access, constants, statfs } from 'node:fs/promises'
+import { access, constants } from 'node:fs/promises'
 import { EngineUnavailableError, hasStatus } from '../engine-http/errors.ts'
-import { measureTree } from '../local/disk-usage.ts'
+import { measureTree, readSpace } from '../local/disk-usage.ts'
 import type { DiskUsage, SharedDisk } from '../provider.ts'
 import type { Engine } from './engine.ts'
 import { getContainerName, getHomeVolume, getStateVolume } from './names.ts'
@@ -39,13 +39,8 @@ export function createEngineDisk(engine: Engine, getRootDir: () => string | null
 
     async readSpace() {
       const dir = getRootDir()
-      const stats = dir === null ? null : await statfs(dir).catch(() => null)
-      if (stats === null) return { bytes: { free: UNKNOWN, total: UNKNOWN }, inodes: null }
-      const { bsize, bavail, blocks, ffree, files } = stats
-      return {
-        bytes: { free: bavail * bsize, total: blocks * bsize },
-        inodes: files === 0 ? null : { free: ffree, total: files },
-      }
+      const space = dir === null ? null : await readSpace(dir).catch(() => null)
+      return space ?? { bytes: { free: UNKNOWN, total: UNKNOWN }, inodes: null }
     },
   }
 }

@@ -1,6 +1,7 @@
 // Reads the spool of a stopped box through the engine. The box controls these files: their number and sizes are limited, and only
 // regular files are read.
 import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.ts'
 import { CONTAINER_PATHS } from '../container/paths.ts'
 import { TarReader } from '../container/tar-entries.ts'
@@ -47,9 +48,7 @@ export async function* readEngineSpool(
         onSkip(name, `the segment is larger than ${MAX_SEGMENT_BYTES} bytes`)
         continue
       }
-      const content: Buffer[] = []
-      for await (const data of reader.readContent()) content.push(data)
-      yield Buffer.concat(content)
+      yield await buffer(reader.readContent())
     }
   } finally {
     response.body.on('error', () => {}).destroy()

@@ -1,5 +1,7 @@
 // The images of an Incus server: those with a local alias, and those of the image server.
-import { ImageError, type ImageInfo, type ProviderImages, type PullProgress } from '../provider.ts'
+import type { PullProgress } from '../../../shared/api/images.ts'
+import { ImageError, type ImageInfo, type ProviderImages } from '../provider.ts'
+import { SharedDownloads, type StartDownload } from '../shared-downloads.ts'
 import type { Image, Operation } from './api.ts'
 import { type IncusClient, IncusOperationError, readReason } from './client.ts'
 
@@ -21,13 +23,6 @@ export type IncusImagesOptions = {
   server?: string
 }
 
-type Pull = {
-  result: Promise<ImageInfo>
-  listeners: Set<(progress: PullProgress) => void>
-  waiters: number
-  abort: AbortController
-}
-
 /** `debian:12`, `debian/12` and `images:debian/12` are the same image. A local alias may have any name. */
 export function normalizeReference(reference: string): string {
   const name = reference.startsWith(REMOTE) ? reference.slice(REMOTE.length) : reference
@@ -39,7 +34,7 @@ export function createIncusImages({
   defaultImage,
   server = IMAGE_SERVER,
 }: IncusImagesOptions): IncusImages {
-  const pulls = new Map<string, Pull>()
+  const pulls = new SharedDownloads<ImageInfo, PullProgress>()
 
   async function find(reference: string): Promise<Image | null> {
     for (const name of new Set([reference, normalizeReference(reference)])) {
@@ -49,25 +44,29 @@ export function createIncusImages({
     return null
   }
 
-  async function download(reference: string, pull: Pull): Promise<ImageInfo> {
+  async function download(
+    reference: string,
+    onProgress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+  ): Promise<ImageInfo> {
     const name = normalizeReference(reference)
     const existing = await find(reference)
     // The operator has imported the image: there is no newer one.
     if (existing !== null && existing.update_source?.server === undefined) return toInfo(existing, reference)
     const source = { type: 'image', mode: 'pull', protocol: 'simplestreams', server, alias: name }
-    const onProgress = (operation: Operation) => {
+    const onOperation = (operation: Operation) => {
       const progress = readProgress(operation)
-      if (progress !== null) for (const listener of pull.listeners) listener(progress)
+      if (progress !== null) onProgress(progress)
     }
     const json = { source: { ...source, image_type: 'container' }, auto_update: false }
     const { fingerprint } = await client
-      .call('POST', '/images', { json, signal: pull.abort.signal, onProgress })
+      .call('POST', '/images', { json, signal, onProgress: onOperation })
       .catch((error: unknown) => {
         throw describeFailure(error, reference)
       })
     await setAlias(name, String(fingerprint))
     const image = await client.get<Image>(`/images/${fingerprint}`)
-    for (const listener of pull.listeners) listener(completed(image.size))
+    onProgress(completed(image.size))
     return toInfo(image, name)
   }
 
@@ -75,18 +74,6 @@ export function createIncusImages({
     const path = `/images/aliases/${encodeURIComponent(name)}`
     if ((await client.find(path)) !== null) await client.call('PUT', path, { json: { target } })
     else await client.call('POST', '/images/aliases', { json: { name, target } })
-  }
-
-  function startPull(reference: string): Pull {
-    const pull: Pull = {
-      listeners: new Set(),
-      waiters: 0,
-      abort: new AbortController(),
-      result: Promise.resolve().then(() => download(reference, pull)),
-    }
-    const end = () => pulls.delete(normalizeReference(reference))
-    pull.result.then(end, end)
-    return pull
   }
 
   const images: IncusImages = {
@@ -105,19 +92,9 @@ export function createIncusImages({
         .flatMap((image) => image.aliases.map(({ name }) => toInfo(image, name)))
     },
 
-    async pull(reference, onProgress, signal) {
-      const key = normalizeReference(reference)
-      const pull = pulls.get(key) ?? startPull(reference)
-      pulls.set(key, pull)
-      if (onProgress !== undefined) pull.listeners.add(onProgress)
-      pull.waiters += 1
-      try {
-        return await waitFor(pull.result, signal)
-      } finally {
-        pull.waiters -= 1
-        if (onProgress !== undefined) pull.listeners.delete(onProgress)
-        if (pull.waiters === 0) pull.abort.abort(signal?.reason)
-      }
+    pull(reference, onProgress, signal) {
+      const start: StartDownload<ImageInfo, PullProgress> = (...rest) => download(reference, ...rest)
+      return pulls.join(normalizeReference(reference), start, onProgress, signal)
     },
 
     async remove(reference) {
@@ -189,13 +166,3 @@ function readProgress({ metadata }: Operation): PullProgress | null {
 const completed = (size: number): PullProgress => ({
   layers: [{ id: 'image', status: 'complete', currentBytes: size, totalBytes: size }],
 })
-
-function waitFor<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return result
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-}

@@ -1,23 +1,16 @@
 // Reads the spool of a stopped box through Incus. The box controls these files: their number and size are limited, and links are
 // not followed.
-import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
-import {
-  parseSegmentName,
-  SPOOL_BYTES,
-  SPOOL_DIRECTORY,
-  SPOOL_SEGMENT_BYTES,
-} from '../../../shared/report-spool.ts'
+import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.ts'
+import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, type OnSkip } from '../local/read-spool.ts'
 import type { InstanceFiles } from './files.ts'
 
-const MAX_SEGMENT_BYTES = SPOOL_SEGMENT_BYTES + TUNNEL_LIMITS.reportBytes
-const MAX_BYTES = SPOOL_BYTES + 2 * MAX_SEGMENT_BYTES
 const MAX_SEGMENTS = 200
 
 /** Yields the content of the segments in the order of their names, of each at most the size that the agent writes. */
 export async function* readSpool(
   files: Pick<InstanceFiles, 'stat' | 'list' | 'read'>,
   stateDir: string,
-  onSkip: (path: string, problem: string) => void,
+  onSkip: OnSkip,
 ): AsyncGenerator<Buffer, void, undefined> {
   const dir = `${stateDir}/${SPOOL_DIRECTORY}`
   for (const path of [stateDir, dir]) {
@@ -27,7 +20,7 @@ export async function* readSpool(
   }
   const names = (await files.list(dir)).filter((name) => parseSegmentName(name) !== null).sort()
   if (names.length > MAX_SEGMENTS) onSkip(dir, `the directory has more than ${MAX_SEGMENTS} segments`)
-  let remainingBytes = MAX_BYTES
+  let remainingBytes = MAX_SPOOL_BYTES
   for (const name of names.slice(0, MAX_SEGMENTS)) {
     const path = `${dir}/${name}`
     const stats = await files.stat(path)
@@ -38,7 +31,7 @@ export async function* readSpool(
     }
     const content = await files.read(path, MAX_SEGMENT_BYTES)
     remainingBytes -= content.length
-    if (remainingBytes < 0) return onSkip(path, `the spool is larger than ${MAX_BYTES} bytes`)
+    if (remainingBytes < 0) return onSkip(path, `the spool is larger than ${MAX_SPOOL_BYTES} bytes`)
     yield content
   }
 }

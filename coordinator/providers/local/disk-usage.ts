@@ -13,14 +13,17 @@ export const createSharedDisk = (boxesDir: string, getBoxDir: (boxId: string) =>
   fileSystem: `local ${statSync(boxesDir).dev}`,
   inodeReserve: createInodeReserve(join(dirname(boxesDir), 'inode-reserve')),
   measure: (boxId, signal) => measureTree(getBoxDir(boxId), signal),
-  async readSpace() {
-    const { bsize, bavail, blocks, ffree, files } = await statfs(boxesDir)
-    return {
-      bytes: { free: bavail * bsize, total: blocks * bsize },
-      inodes: files === 0 ? null : { free: ffree, total: files },
-    }
-  },
+  readSpace: () => readSpace(boxesDir),
 })
+
+/** The space of the file system of the directory. */
+export async function readSpace(dir: string): ReturnType<SharedDisk['readSpace']> {
+  const { bsize, bavail, blocks, ffree, files } = await statfs(dir)
+  return {
+    bytes: { free: bavail * bsize, total: blocks * bsize },
+    inodes: files === 0 ? null : { free: ffree, total: files },
+  }
+}
 
 /**
  * The allocated bytes and the inodes below the directory: holes do not count, a file with several links counts once.

@@ -5,6 +5,7 @@ import type { TarEntry, TarReader } from '../../container/tar-entries.ts'
 import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
+import { loadImage } from '../images/load-image.ts'
 import { createLabels, filterByLabels, getArchiveRepository, getContainerName } from '../names.ts'
 import { flattenImage, importContainer } from './flatten-image.ts'
 import { addImageRoot, readImage } from './image-files.ts'
@@ -104,27 +105,12 @@ export class ArchiveImages {
     const content = Readable.from(readImage(first, reader, reference), { objectMode: false })
     const failed = new Promise<never>((_, reject) => content.once('error', reject))
     failed.catch(() => {})
-    const loading = this.#readLoad(content, signal)
+    const loading = loadImage(this.#engine, content, signal)
     loading.catch(() => content.destroy())
     await Promise.race([loading, failed])
     const problem = await loading
     if ((await this.find(archiveId)) !== null) return
     throw new Error(`The engine has not loaded the image of the archive: ${problem ?? 'no reason given'}`)
-  }
-
-  async #readLoad(content: Readable, signal: AbortSignal | undefined): Promise<string | undefined> {
-    const lines = this.#engine.http.lines<{ error?: string; stream?: string }>({
-      method: 'POST',
-      path: '/images/load',
-      query: { quiet: true },
-      headers: { 'content-type': 'application/x-tar' },
-      content,
-      signal,
-      timeoutMs: null,
-    })
-    let problem: string | undefined
-    for await (const { error } of lines) problem ??= error
-    return problem
   }
 
   /** The archives share the image. No-op when the engine does not have it. */
@@ -146,11 +132,10 @@ export class ArchiveImages {
   /** Removes the images without a name: their commit or their import was repeated. Those of existing boxes remain. */
   async removeUnnamed(): Promise<void> {
     const labels = createLabels(this.#engine.deploymentId, 'archive')
-    const { label } = JSON.parse(filterByLabels(labels)) as { label: string[] }
     const images = await this.#engine.http.json<{ Id: string }[]>({
       method: 'GET',
       path: '/images/json',
-      query: { filters: JSON.stringify({ label, dangling: ['true'] }) },
+      query: { filters: filterByLabels(labels, { dangling: ['true'] }) },
     })
     for (const { Id } of images) await this.#removeById(Id)
   }

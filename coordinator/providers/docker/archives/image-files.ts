@@ -1,5 +1,6 @@
 // The image of an archive, as the engines save and load it: the format of `docker save`.
 
+import { buffer } from 'node:stream/consumers'
 import {
   encodeFile,
   encodeHeader,
@@ -66,11 +67,10 @@ const isAllowed = ({ type, linkName }: TarEntry): boolean =>
 async function readManifest({ size }: TarEntry, reader: TarReader, reference: string): Promise<Buffer> {
   if (size > MAX_MANIFEST_BYTES)
     throw new ArchiveError('The description of the image of the archive is too long.')
-  const content: Buffer[] = []
-  for await (const data of reader.readContent()) content.push(data)
+  const content = await buffer(reader.readContent())
   let images: { Config?: unknown; Layers?: unknown }[]
   try {
-    images = JSON.parse(Buffer.concat(content).toString('utf8')) as typeof images
+    images = JSON.parse(content.toString('utf8')) as typeof images
   } catch (error) {
     throw new ArchiveError('The description of the image of the archive is damaged.', { cause: error })
   }

@@ -18,7 +18,6 @@ import { openPodmanVolume } from './podman-volume.ts'
 /** The directories of an archive that are volumes of the machine. */
 export type VolumeRoot = 'home' | 'state'
 
-const PATHS = { home: CONTAINER_PATHS.home, state: CONTAINER_PATHS.state } as const
 const VOLUMES = { home: getHomeVolume, state: getStateVolume } as const
 
 /** Yields the entries of a volume below `<root>/`, and adds the sizes of the files to `count`. */
@@ -63,7 +62,7 @@ async function openVolume(
   const local = kind === 'podman' ? await openPodmanVolume(engine, VOLUMES[root](boxId), signal) : null
   if (local !== null) return local
   // With the period, Docker names the directory `./`. Podman omits it, and names it `/` or `<name>/` without the period.
-  const path = kind === 'docker' ? `${PATHS[root]}/.` : PATHS[root]
+  const path = kind === 'docker' ? `${CONTAINER_PATHS[root]}/.` : CONTAINER_PATHS[root]
   const { body } = await http.stream({
     method: 'GET',
     path: `/containers/${getContainerName(boxId)}/archive`,

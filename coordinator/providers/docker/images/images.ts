@@ -1,6 +1,8 @@
 // The images of an engine.
+import type { PullProgress } from '../../../../shared/api/images.ts'
 import { EngineStatusError, hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
-import { ImageError, type ImageInfo, type ProviderImages, type PullProgress } from '../../provider.ts'
+import { ImageError, type ImageInfo, type ProviderImages } from '../../provider.ts'
+import { SharedDownloads, type StartDownload } from '../../shared-downloads.ts'
 import { ENGINE_NAMES, type Engine } from '../engine.ts'
 import { describePullFailure } from './pull-errors.ts'
 import { type PullLine, PullProgressReader } from './pull-progress.ts'
@@ -12,7 +14,6 @@ import {
   shortenReference,
 } from './reference.ts'
 import { readRegistryCredentials } from './registry-credentials.ts'
-import { SharedDownloads } from './shared-downloads.ts'
 import { createImageWithoutVolumes, getReferenceWithoutVolumes } from './without-volumes.ts'
 
 /** An image as the engine describes it. */
@@ -62,10 +63,14 @@ export function createEngineImages(
   { defaultImage, env }: { defaultImage: string; env?: NodeJS.ProcessEnv },
 ): EngineImages {
   const { http, kind } = engine
-  const downloads = new SharedDownloads<ImageInfo, PullProgress>(download)
-  const withoutVolumes = new SharedDownloads<void, never>((imageId, _, signal) =>
-    createImageWithoutVolumes(engine, imageId, signal),
-  )
+  const downloads = new SharedDownloads<ImageInfo, PullProgress>()
+  const withoutVolumes = new SharedDownloads<void, never>()
+
+  const pull: ProviderImages['pull'] = (reference, onProgress, signal) => {
+    const normalized = normalizeReference(reference)
+    const start: StartDownload<ImageInfo, PullProgress> = (...rest) => download(normalized, ...rest)
+    return downloads.join(normalized, start, onProgress, signal)
+  }
 
   async function find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null> {
     try {
@@ -124,7 +129,13 @@ export function createEngineImages(
 
   async function removeVolumes(image: EngineImage, signal?: AbortSignal): Promise<EngineImage> {
     const reference = getReferenceWithoutVolumes(image.id)
-    if ((await find(reference, signal)) === null) await withoutVolumes.join(image.id, undefined, signal)
+    if ((await find(reference, signal)) === null)
+      await withoutVolumes.join(
+        image.id,
+        (_, aborted) => createImageWithoutVolumes(engine, image.id, aborted),
+        undefined,
+        signal,
+      )
     const changed = await find(reference, signal)
     if (changed === null) throw new Error('The engine has not loaded the image without its volumes.')
     return { ...changed, digest: image.digest ?? image.id }
@@ -149,14 +160,13 @@ export function createEngineImages(
     normalize: normalizeReference,
     find,
     list,
-    pull: (reference, onProgress, signal) =>
-      downloads.join(normalizeReference(reference), onProgress, signal),
+    pull,
 
     async ensure(reference, signal) {
       const normalized = normalizeReference(reference)
       let image = await find(normalized, signal)
       if (image === null) {
-        await downloads.join(normalized, undefined, signal)
+        await pull(normalized, undefined, signal)
         image = await find(normalized, signal)
       }
       if (image === null) throw new Error(`The image ${reference} was removed after its download.`)

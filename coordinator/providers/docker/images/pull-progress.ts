@@ -1,5 +1,5 @@
 // The lines that an engine sends during a download, as the state of each layer.
-import type { PullProgress } from '../../provider.ts'
+import type { PullProgress } from '../../../../shared/api/images.ts'
 
 type Layer = PullProgress['layers'][number]
 

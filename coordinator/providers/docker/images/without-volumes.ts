@@ -1,6 +1,7 @@
 // Images such as those of databases declare directories as volumes: the engine would keep their files apart from the container, and
 // no snapshot would have them. Boxes get the same image without the declaration.
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import {
   encodeFile,
   encodeHeader,
@@ -9,6 +10,7 @@ import {
   TarReader,
 } from '../../container/tar-entries.ts'
 import type { Engine } from '../engine.ts'
+import { loadImage } from './load-image.ts'
 import { OWN_REPOSITORY_PREFIX } from './reference.ts'
 
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024
@@ -19,11 +21,11 @@ export const getReferenceWithoutVolumes = (imageId: string): string =>
 
 /** Creates the image with the name of getReferenceWithoutVolumes(). The engine has its layers already. */
 export async function createImageWithoutVolumes(
-  { http }: Engine,
+  engine: Engine,
   imageId: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { body } = await http.stream({
+  const { body } = await engine.http.stream({
     method: 'GET',
     path: `/images/${imageId}/get`,
     signal,
@@ -31,18 +33,9 @@ export async function createImageWithoutVolumes(
   })
   const content = Readable.from(removeVolumes(body, imageId), { objectMode: false })
   const failed = new Promise<never>((_, reject) => content.once('error', reject))
-  const lines = http.lines<{ error?: string }>({
-    method: 'POST',
-    path: '/images/load',
-    query: { quiet: true },
-    headers: { 'content-type': 'application/x-tar' },
-    content,
-    signal,
-    timeoutMs: null,
-  })
   const load = async () => {
-    for await (const { error } of lines)
-      if (error !== undefined) throw new Error(`The engine has not loaded the image: ${error}`)
+    const problem = await loadImage(engine, content, signal)
+    if (problem !== undefined) throw new Error(`The engine has not loaded the image: ${problem}`)
   }
   try {
     await Promise.race([load(), failed])
@@ -78,9 +71,7 @@ async function* removeVolumes(saved: AsyncIterable<Buffer>, imageId: string): As
 
 async function read(reader: TarReader, size: number): Promise<Buffer> {
   if (size > MAX_CONFIG_BYTES) throw new Error('The configuration of the image is too long.')
-  const content: Buffer[] = []
-  for await (const data of reader.readContent()) content.push(data)
-  return Buffer.concat(content)
+  return await buffer(reader.readContent())
 }
 
 type Config = { config?: { Volumes?: unknown } }

@@ -3,16 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { AgentVolume } from '../../../../coordinator/providers/docker/agent-volume.ts'
 import { ArchiveImages } from '../../../../coordinator/providers/docker/archives/archive-images.ts'
 import { EngineArchives } from '../../../../coordinator/providers/docker/archives/archives.ts'
 import { MachinePauses } from '../../../../coordinator/providers/docker/archives/machine-pause.ts'
-import { readEngineInfo } from '../../../../coordinator/providers/docker/engine-info.ts'
-import { createEngineImages } from '../../../../coordinator/providers/docker/images/images.ts'
 import { removeLeftovers } from '../../../../coordinator/providers/docker/leftovers.ts'
-import { EngineMachines } from '../../../../coordinator/providers/docker/machines.ts'
 import { getContainerName } from '../../../../coordinator/providers/docker/names.ts'
-import { Networks } from '../../../../coordinator/providers/docker/networks.ts'
 import {
   EngineHttp,
   type EngineRequest,
@@ -21,6 +16,7 @@ import {
 import { createArchives } from '../../../../coordinator/providers/local/archives/archives.ts'
 import { findDockerProblem, startDocker } from '../../../support/engines/docker.ts'
 import type { ImageEngine } from '../../../support/engines/engine.ts'
+import { createMachines, createSpec } from './support.ts'
 
 const log = { debug() {}, info() {}, warn() {} }
 const ARCHIVE = { workspaceId: 'ws1', archiveId: 'one' }
@@ -60,10 +56,7 @@ class MortalHttp extends EngineHttp {
 function openCoordinator({ socket, dir }: { socket: string; dir: string }, calls = Number.POSITIVE_INFINITY) {
   const http = new MortalHttp(socket, calls)
   const engine = { kind: 'docker', http, deploymentId: '0123456789abcdef', log } as const
-  const images = createEngineImages(engine, {
-    defaultImage: 'busybox',
-    env: { DOCKER_CONFIG: '/nonexistent' },
-  })
+  const { images, machines } = createMachines(engine)
   const store = createArchives({ dir: join(dir, 'archives'), log, reserveBytes: 0 })
   const pauses = new MachinePauses(engine, join(dir, 'pauses'))
   const archives = new EngineArchives({
@@ -73,28 +66,11 @@ function openCoordinator({ socket, dir }: { socket: string; dir: string }, calls
     pauses,
     runExclusive: (_, work) => work(),
   })
-  const machines = new EngineMachines({
-    engine,
-    images,
-    agentVolume: { name: 'agent', ensure: async () => {} } as unknown as AgentVolume,
-    networks: new Networks(engine, ['10.213.0.0/16']),
-    readInfo: () => readEngineInfo(engine, false),
-    socketDir: null,
-    agentSettings: {},
-  })
-  const spec = (boxId: string) =>
-    ({
-      boxId,
-      hostname: 'box',
-      tier: 'nano',
-      coordinatorUrl: 'http://127.0.0.1:1',
-      image: 'busybox',
-    }) as const
   return {
     http,
     archives,
-    create: (boxId: string) => machines.create(spec(boxId)),
-    restore: (boxId: string) => machines.create(spec(boxId), () => archives.restore(ARCHIVE, boxId)),
+    create: (boxId: string) => machines.create(createSpec(boxId)),
+    restore: (boxId: string) => machines.create(createSpec(boxId), () => archives.restore(ARCHIVE, boxId)),
     capture: (boxId: string) => archives.capture(boxId, ARCHIVE, 'all'),
     async destroy(boxId: string) {
       await machines.destroy(boxId)

@@ -3,19 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { buffer, text } from 'node:stream/consumers'
 import t from 'tap'
-import type { AgentVolume } from '../../../../coordinator/providers/docker/agent-volume.ts'
-import { readEngineInfo } from '../../../../coordinator/providers/docker/engine-info.ts'
-import { createEngineImages } from '../../../../coordinator/providers/docker/images/images.ts'
-import { EngineMachines } from '../../../../coordinator/providers/docker/machines.ts'
 import {
   getContainerName,
   getHomeVolume,
   getStateVolume,
 } from '../../../../coordinator/providers/docker/names.ts'
-import { Networks } from '../../../../coordinator/providers/docker/networks.ts'
 import { EngineHttp } from '../../../../coordinator/providers/engine-http/client.ts'
 import { findDockerProblem, startDocker } from '../../../support/engines/docker.ts'
 import { startEngineProxy } from '../../../support/engines/engine-proxy.ts'
+import { createMachines, createSpec } from './support.ts'
 
 const DEPLOYMENT = '0123456789abcdef'
 const CREATE = '/containers/create?name=boxwood-'
@@ -31,27 +27,8 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
   t.teardown(() => http.close())
   const log = { debug() {}, info() {}, warn() {} }
   const engine = { kind: 'docker', http, deploymentId: DEPLOYMENT, log } as const
-  const machines = new EngineMachines({
-    engine,
-    images: createEngineImages(engine, {
-      defaultImage: 'busybox',
-      env: { DOCKER_CONFIG: '/nonexistent' },
-    }),
-    agentVolume: { name: 'agent', ensure: async () => {} } as unknown as AgentVolume,
-    networks: new Networks(engine, ['10.213.0.0/16']),
-    readInfo: () => readEngineInfo(engine, false),
-    socketDir: null,
-    agentSettings: {},
-  })
-  const specOf = (boxId: string) =>
-    ({
-      boxId,
-      hostname: 'box',
-      tier: 'nano',
-      coordinatorUrl: 'http://127.0.0.1:1',
-      image: 'busybox',
-    }) as const
-  const start = (boxId: string) => machines.start({ ...specOf(boxId), agentToken: 'token' })
+  const { machines } = createMachines(engine)
+  const start = (boxId: string) => machines.start({ ...createSpec(boxId), agentToken: 'token' })
   const listObjects = () =>
     [
       ['ps', '--all', '--format={{.Names}}'],
@@ -64,7 +41,7 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
   /** A machine with a file in its home. Its init ends at once, because there are no files of the agent. */
   async function createMachine(): Promise<string> {
     const boxId = randomUUID()
-    await machines.create(specOf(boxId))
+    await machines.create(createSpec(boxId))
     await start(boxId)
     command('run', '--rm', `--volume=${getHomeVolume(boxId)}:/home`, 'busybox', 'touch', '/home/kept')
     return boxId
@@ -85,7 +62,7 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
     t.match(await start(boxId), { repair: /its home is complete, other files are lost/ })
     t.equal(listHome(boxId), 'kept')
     t.notOk((await start(boxId)).repair)
-    t.same(await machines.create(specOf(boxId)), { isolation: (await start(boxId)).isolation })
+    t.same(await machines.create(createSpec(boxId)), { isolation: (await start(boxId)).isolation })
     t.equal(listHome(boxId), 'kept', 'a repeated creation changes nothing')
     await destroy(boxId)
   })
@@ -104,7 +81,7 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
 
   await t.test('volumes of an interrupted creation are no machine', async (t) => {
     const boxId = randomUUID()
-    await machines.create(specOf(boxId))
+    await machines.create(createSpec(boxId))
     command('rm', getContainerName(boxId))
     t.equal(await machines.inspect(boxId), 'absent')
     await destroy(boxId)
@@ -140,7 +117,7 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
         })
         return 'answered'
       })
-      await t.rejects(machines.create(specOf(boxId)), /late/)
+      await t.rejects(machines.create(createSpec(boxId)), /late/)
       const { path, body } = await late.promise
       // The next call has removed the volumes, and its coordinator was killed.
       command('volume', 'rm', getHomeVolume(boxId), getStateVolume(boxId))
@@ -152,10 +129,10 @@ t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, asyn
       t.match(await answer.promise, /"Id"/)
       const findId = () => command('container', 'inspect', '--format={{.Id}}', getContainerName(boxId))
       const lateId = findId()
-      await machines.create(specOf(boxId))
+      await machines.create(createSpec(boxId))
       const id = findId()
       t.not(id, lateId)
-      await machines.create(specOf(boxId))
+      await machines.create(createSpec(boxId))
       t.equal(findId(), id)
       await destroy(boxId)
     },

@@ -1,8 +1,10 @@
 // Images of a simplestreams server, and what happens when it has none or cannot be reached.
+
 import { join } from 'node:path'
 import t from 'tap'
 import { normalizeReference } from '../../../../coordinator/providers/incus/images.ts'
-import { ImageError, type PullProgress } from '../../../../coordinator/providers/provider.ts'
+import { ImageError } from '../../../../coordinator/providers/provider.ts'
+import type { PullProgress } from '../../../../shared/api/images.ts'
 import { buildBusyboxTree } from '../../../support/engines/busybox-tree.ts'
 import { startImageServer } from '../../../support/engines/image-server.ts'
 import { findIncusProblem } from '../../../support/engines/incus.ts'

@@ -1,11 +1,13 @@
 // Lists, downloads and removes images. Each engine runs these tests.
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { EngineKind } from '../../../../../coordinator/providers/docker/engine.ts'
 import { createEngineImages } from '../../../../../coordinator/providers/docker/images/images.ts'
 import { EngineHttp } from '../../../../../coordinator/providers/engine-http/client.ts'
-import { ImageError, type PullProgress } from '../../../../../coordinator/providers/provider.ts'
+import { ImageError } from '../../../../../coordinator/providers/provider.ts'
+import type { PullProgress } from '../../../../../shared/api/images.ts'
 import type { ImageEngine } from '../../../../support/engines/engine.ts'
 import { FAULTY_REGISTRY } from '../../../../support/engines/images.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'

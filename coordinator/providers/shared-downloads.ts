@@ -9,27 +9,22 @@ type Download<Result, Progress> = {
 }
 
 export type StartDownload<Result, Progress> = (
-  key: string,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ) => Promise<Result>
 
 export class SharedDownloads<Result, Progress> {
-  readonly #start: StartDownload<Result, Progress>
   readonly #running = new Map<string, Download<Result, Progress>>()
 
-  constructor(start: StartDownload<Result, Progress>) {
-    this.#start = start
-  }
-
-  /** Rejects with the reason of the signal at once. */
+  /** Rejects with the reason of the signal at once. `start` is called when no download with the key runs. */
   async join(
     key: string,
+    start: StartDownload<Result, Progress>,
     onProgress: (progress: Progress) => void = () => {},
     signal: AbortSignal = new AbortController().signal,
   ): Promise<Result> {
     signal.throwIfAborted()
-    const download = this.#running.get(key) ?? this.#begin(key)
+    const download = this.#running.get(key) ?? this.#begin(key, start)
     // A listener may be passed by several calls.
     const listener = (progress: Progress) => onProgress(progress)
     download.listeners.add(listener)
@@ -48,7 +43,7 @@ export class SharedDownloads<Result, Progress> {
     }
   }
 
-  #begin(key: string): Download<Result, Progress> {
+  #begin(key: string, start: StartDownload<Result, Progress>): Download<Result, Progress> {
     const aborting = new AbortController()
     const listeners: Download<Result, Progress>['listeners'] = new Set()
     const onProgress = (progress: Progress) => {
@@ -60,7 +55,7 @@ export class SharedDownloads<Result, Progress> {
       listeners,
       waiting: 0,
       progress: undefined,
-      result: Promise.resolve().then(() => this.#start(key, onProgress, aborting.signal)),
+      result: Promise.resolve().then(() => start(onProgress, aborting.signal)),
     }
     this.#running.set(key, download)
     download.result.catch(() => {}).finally(() => this.#forget(key, download))
