@@ -66,10 +66,17 @@ export async function testImages(t: Test, kind: EngineKind, { socket, command, r
       command(['create', '--name', 'volumes', 'busybox', 'sh'])
       command(['commit', '--change', 'VOLUME /data', 'volumes', 'localhost/with-volumes'])
       command(['rm', 'volumes'])
-      t.match(await images.find('localhost/with-volumes:latest'), { hasVolumes: true })
+      const original = await images.find('localhost/with-volumes:latest')
+      t.match(original, { hasVolumes: true })
+      // Podman adds variables, in any order.
+      t.strictSame(
+        environment.filter((variable) => !original?.environment.includes(variable)),
+        [],
+      )
       const pulls = [images.ensure('localhost/with-volumes'), images.ensure('localhost/with-volumes')]
       const [image, same] = await Promise.all(pulls)
-      t.match(image, { hasVolumes: false, environment })
+      t.match(image, { hasVolumes: false })
+      t.strictSame(image?.environment, original?.environment)
       t.notSame(image?.id, id)
       t.strictSame(await images.ensure('localhost/with-volumes'), image)
       t.strictSame(same, image)
