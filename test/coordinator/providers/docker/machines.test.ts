@@ -166,10 +166,13 @@ t.test('Docker', problem === undefined ? {} : { skip: problem }, async (t) => {
     t.equal(await exec(box, 'cat /kept'), 'kept')
   })
 
-  await t.test('a box whose container was removed is degraded', async (t) => {
+  await t.test('a box whose container was removed gets another one with its home', async (t) => {
+    await exec(other, 'echo home >home')
     docker('rm', '-f', `boxwood-${other.id}`)
     await waitForState(other.id, 'degraded')
-    t.match(await getDetail(other), { job: { lastError: /does not exist/ } })
+    await waitForState(other.id, 'running')
+    t.equal(await exec(other, 'cat home'), 'home')
+    t.match((await getDetail(other)).events[0], { reason: /its home is complete, other files are lost/ })
   })
 
   await t.test('an engine whose answers are lost has each box once', async (t) => {
