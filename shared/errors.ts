@@ -104,6 +104,10 @@ export const ERRORS = {
     'This is the last grant of the secret: without it, every box of the workspace may use the secret. The query widen=1 allows that.',
   ],
   image_in_use: [409, 'A box or a snapshot uses the image. Delete it first.'],
+  image_not_downloaded: [
+    409,
+    'The image comes from no registry, so it could not be downloaded again. The operator can remove it with the command of the engine.',
+  ],
   image_unusable: [409, 'Boxes cannot run this image. The message says why.'],
   environment_limit: [409, 'The workspace has reached its limit of environments. Delete one first.'],
   tier_unavailable: [409, 'This tier is not available. Choose another tier.'],

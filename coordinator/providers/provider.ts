@@ -101,7 +101,7 @@ export interface ProviderImages {
     onProgress?: (progress: PullProgress) => void,
     signal?: AbortSignal,
   ): Promise<ImageInfo>
-  /** Returns false when there is no such image. Throws ImageError image_in_use. */
+  /** Returns false when there is no such image. Throws ImageError image_in_use and image_not_downloaded. */
   remove(reference: string): Promise<boolean>
 }
 
@@ -200,7 +200,7 @@ export class ImageError extends PermanentProviderError {
   override name = 'ImageError'
   readonly code: Extract<
     ErrorCode,
-    'image_not_found' | 'image_pull_failed' | 'image_in_use' | 'image_unusable'
+    'image_not_found' | 'image_pull_failed' | 'image_in_use' | 'image_not_downloaded' | 'image_unusable'
   >
 
   constructor(code: ImageError['code'], message: string, options?: ErrorOptions) {

@@ -81,7 +81,10 @@ export class FakeImages implements ProviderImages {
 
   async remove(reference: string): Promise<boolean> {
     await this.beforeCall()
-    return this.downloaded.delete(this.normalize(reference))
+    const name = this.normalize(reference)
+    if (this.downloaded.get(name)?.digest === null)
+      throw new ImageError('image_not_downloaded', `The image ${reference} comes from no registry.`)
+    return this.downloaded.delete(name)
   }
 
   #start(name: string): Download {

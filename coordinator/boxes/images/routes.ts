@@ -93,11 +93,18 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
       path: '/images',
       access: byKey('boxes', 'write', { scope: 'workspace', roles: 'owner' }),
       summary: 'Remove a downloaded image',
-      description: 'Frees its disk space. Rejected while a box or a snapshot of any workspace has the image.',
+      description:
+        'Frees its disk space. Rejected while a box or a snapshot of any workspace has the image, and when the image comes from no registry: only the operator can remove what could not be downloaded again.',
       request: { query: removeImageQuerySchema },
       fieldErrorCodes,
       responses: { 204: null },
-      errors: [...REGION_ERRORS, 'image_not_found', 'image_in_use', 'control_plane_unavailable'],
+      errors: [
+        ...REGION_ERRORS,
+        'image_not_found',
+        'image_in_use',
+        'image_not_downloaded',
+        'control_plane_unavailable',
+      ],
       errorDescriptions: {
         images_unavailable: IMAGES_UNAVAILABLE,
         control_plane_unavailable: 'The engine of the region does not answer. The message says why.',

@@ -37,7 +37,7 @@ export type ImageService = {
   list(region: Region | undefined): Promise<ImageList>
   /** Admits and records the download. Throws policy_denied and workspace_closing. */
   preparePull(actor: Actor, request: PullImageRequest): Promise<Pull>
-  /** Throws image_not_found, image_in_use, and control_plane_unavailable when the engine does not answer. */
+  /** Throws image_not_found, image_in_use, image_not_downloaded, and control_plane_unavailable when the engine does not answer. */
   remove(actor: Actor, request: PullImageRequest): Promise<void>
 }
 

@@ -13,7 +13,7 @@ import { MachinePauses } from './archives/machine-pause.ts'
 import { connectToEngine, type EngineConnection } from './connect.ts'
 import type { Engine, EngineKind } from './engine.ts'
 import { EngineState } from './engine-state.ts'
-import { createEngineImages } from './images/images.ts'
+import { createEngineImages, type EngineImages } from './images/images.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { EngineMachines } from './machines.ts'
 import { Networks } from './networks.ts'
@@ -51,7 +51,7 @@ export const openEngineHost =
       pauses,
       runExclusive: (boxId, work) => queue.run(boxId, work),
     })
-    await prepareEngine({ engine, state, agentVolume, pauses, archives })
+    await prepareEngine({ engine, state, images, agentVolume, pauses, archives })
     const { buildId } = files
     const provider = createEngineProvider({
       engine,
@@ -71,17 +71,19 @@ export const openEngineHost =
 type Parts = {
   engine: Engine
   state: EngineState
+  images: EngineImages
   agentVolume: AgentVolume
   pauses: MachinePauses
   archives: EngineArchives
 }
 
 /** The agents of running boxes restart with the current build, so the engine must have it before they connect. */
-async function prepareEngine({ engine, state, agentVolume, pauses, archives }: Parts): Promise<void> {
+async function prepareEngine({ engine, state, images, agentVolume, pauses, archives }: Parts): Promise<void> {
   try {
     await state.refresh()
     await pauses.continueAll()
     await removeLeftovers(engine, archives)
+    await images.removeUnused()
     await agentVolume.ensure()
   } catch (err) {
     engine.log.warn({ err }, 'the engine is not available; its boxes start when it answers')

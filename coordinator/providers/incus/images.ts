@@ -52,7 +52,7 @@ export function createIncusImages({
     const name = normalizeReference(reference)
     const existing = await find(reference)
     // The operator has imported the image: there is no newer one.
-    if (existing !== null && existing.update_source?.server === undefined) return toInfo(existing, reference)
+    if (existing !== null && !hasSource(existing)) return toInfo(existing, reference)
     const source = { type: 'image', mode: 'pull', protocol: 'simplestreams', server, alias: name }
     const onOperation = (operation: Operation) => {
       const progress = readProgress(operation)
@@ -100,6 +100,11 @@ export function createIncusImages({
     async remove(reference) {
       const image = await find(reference)
       if (image === null) return false
+      if (!hasSource(image))
+        throw new ImageError(
+          'image_not_downloaded',
+          `The image ${reference} comes from no image server, so it could not be downloaded again. The operator can remove it with \`incus image delete ${reference}\`.`,
+        )
       const isOther = ({ name }: { name: string }) =>
         name !== reference && name !== normalizeReference(reference)
       if (image.aliases.some(isOther)) {
@@ -123,6 +128,9 @@ export function createIncusImages({
   }
   return images
 }
+
+/** Whether the image server may have the image. */
+const hasSource = (image: Image): boolean => image.update_source?.server !== undefined
 
 const DIGEST = 'sha256:'
 

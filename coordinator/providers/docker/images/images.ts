@@ -1,11 +1,10 @@
 // The images of an engine.
 import type { PullProgress } from '../../../../shared/api/images.ts'
-import { EngineStatusError, hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
+import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import { ImageError, type ImageInfo, type ProviderImages } from '../../provider.ts'
 import { SharedDownloads, type StartDownload } from '../../shared-downloads.ts'
 import { ENGINE_NAMES, type Engine } from '../engine.ts'
-import { describePullFailure } from './pull-errors.ts'
-import { type PullLine, PullProgressReader } from './pull-progress.ts'
+import { downloadImage } from './download-image.ts'
 import {
   findReferenceProblem,
   normalizeReference,
@@ -13,8 +12,11 @@ import {
   parseReference,
   shortenReference,
 } from './reference.ts'
-import { readRegistryCredentials } from './registry-credentials.ts'
-import { createImageWithoutVolumes, getReferenceWithoutVolumes } from './without-volumes.ts'
+import {
+  createImageWithoutVolumes,
+  getReferenceWithoutVolumes,
+  parseReferenceWithoutVolumes,
+} from './without-volumes.ts'
 
 /** An image as the engine describes it. */
 export type EngineImage = {
@@ -36,6 +38,8 @@ export type EngineImages = ProviderImages & {
   find(normalized: string, signal?: AbortSignal): Promise<EngineImage | null>
   /** Returns the image for boxes, without volumes. Downloads it when the engine does not have it. Throws ImageError. */
   ensure(reference: string, signal?: AbortSignal): Promise<EngineImage>
+  /** Removes the images for boxes whose originals another program has removed, except those of existing boxes. */
+  removeUnused(): Promise<void>
 }
 
 type Inspected = {
@@ -96,29 +100,8 @@ export function createEngineImages(
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<ImageInfo> {
-    const { domain, path, tag, digest } = parseReference(normalized)
     const reference = shortenReference(normalized)
-    const credentials = await readRegistryCredentials(domain, env)
-    const progress = new PullProgressReader()
-    try {
-      const lines = http.lines<PullLine>({
-        method: 'POST',
-        path: '/images/create',
-        query: { fromImage: `${domain}/${path}`, tag: digest ?? tag ?? 'latest' },
-        ...(credentials !== undefined && { headers: { 'x-registry-auth': credentials } }),
-        signal,
-        // The engine answers when the registry has answered.
-        timeoutMs: null,
-      })
-      for await (const line of lines) {
-        const problem = line.errorDetail?.message ?? line.error
-        if (problem !== undefined) throw describePullFailure(reference, problem)
-        if (progress.add(line)) onProgress(progress.read())
-      }
-    } catch (error) {
-      if (error instanceof EngineStatusError) throw describePullFailure(reference, error.reason, error)
-      throw error
-    }
+    const progress = await downloadImage(engine, normalized, { env, onProgress, signal })
     const image = await find(normalized, signal)
     // The engine ends the response when it is stopped.
     if (image === null) throw new Error(`The download of the image ${reference} was interrupted.`)
@@ -141,9 +124,11 @@ export function createEngineImages(
     return { ...changed, digest: image.digest ?? image.id }
   }
 
+  const listAll = (signal?: AbortSignal) =>
+    http.json<Listed[]>({ method: 'GET', path: '/images/json', signal, timeoutMs: LIST_TIMEOUT_MS })
+
   async function list(signal?: AbortSignal): Promise<ImageInfo[]> {
-    const path = '/images/json'
-    const images = await http.json<Listed[]>({ method: 'GET', path, signal, timeoutMs: LIST_TIMEOUT_MS })
+    const images = await listAll(signal)
     return images.flatMap((image) =>
       listReferences(image).map((normalized) => ({
         reference: shortenReference(normalized),
@@ -173,11 +158,26 @@ export function createEngineImages(
       return image.hasVolumes ? await removeVolumes(image, signal) : image
     },
 
+    async removeUnused() {
+      for (const tag of (await listAll()).flatMap(({ RepoTags }) => RepoTags ?? [])) {
+        const original = parseReferenceWithoutVolumes(tag)
+        if (original !== null && (await find(original)) === null)
+          await http.json({ method: 'DELETE', path: `/images/${tag}` }).catch(ignoreStatus(404, 409))
+      }
+    },
+
     async remove(reference) {
       const normalized = normalizeReference(reference)
       try {
         const image = await find(normalized)
-        if (image?.hasVolumes)
+        if (image === null) return false
+        // Podman has a digest for what it has built, too, and gives it names of localhost.
+        if (image.digest === null || parseReference(normalized).domain === 'localhost')
+          throw new ImageError(
+            'image_not_downloaded',
+            `The image ${reference} comes from no registry, so it could not be downloaded again. The operator can remove it with \`${kind} rmi ${reference}\`.`,
+          )
+        if (image.hasVolumes)
           await http
             .json({ method: 'DELETE', path: `/images/${getReferenceWithoutVolumes(image.id)}` })
             .catch(ignoreStatus(404))

@@ -13,11 +13,15 @@ import type { Engine } from '../engine.ts'
 import { loadImage } from './load-image.ts'
 import { OWN_REPOSITORY_PREFIX } from './reference.ts'
 
+const REPOSITORY = `${OWN_REPOSITORY_PREFIX}/without-volumes`
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024
 
 /** @param imageId `sha256:…` of the image with volumes */
-export const getReferenceWithoutVolumes = (imageId: string): string =>
-  `${OWN_REPOSITORY_PREFIX}/without-volumes:${toHex(imageId)}`
+export const getReferenceWithoutVolumes = (imageId: string): string => `${REPOSITORY}:${toHex(imageId)}`
+
+/** Returns the id of the image with volumes. null: the reference is of another image. */
+export const parseReferenceWithoutVolumes = (reference: string): string | null =>
+  reference.startsWith(`${REPOSITORY}:`) ? `sha256:${reference.slice(REPOSITORY.length + 1)}` : null
 
 /** Creates the image with the name of getReferenceWithoutVolumes(). The engine has its layers already. */
 export async function createImageWithoutVolumes(

@@ -216,6 +216,9 @@ t.test('images are downloaded, listed and removed', async (t) => {
   t.match(await remove('python:3.13'), { status: 204 })
   t.equal(images.downloaded.size, 0)
   t.match(await remove('python:3.13'), { status: 404, json: { error: 'image_not_found' } })
+  images.downloaded.set('built:1', { reference: 'built:1', digest: null, sizeBytes: 1, createdAt: null })
+  images.normalize = (reference) => reference
+  t.match(await remove('built:1'), { status: 409, json: { error: 'image_not_downloaded' } })
   const { json: log } = await api('GET', '/audit')
   const kinds = log.events.map(({ kind, detail }: { kind: string; detail: object }) => [kind, detail])
   const detail = { image: 'python:3.13', region: WITH_IMAGES }

@@ -81,7 +81,17 @@ export async function testImages(t: Test, kind: EngineKind, { socket, command, r
       t.strictSame(await images.ensure('localhost/with-volumes'), image)
       t.strictSame(same, image)
       t.equal((await images.list()).length, 2)
-      t.equal(await images.remove('localhost/with-volumes'), true)
+      await t.rejects(images.remove('localhost/with-volumes'), {
+        code: 'image_not_downloaded',
+        message: `${kind} rmi localhost/with-volumes`,
+      })
+      // The name alone does not say that the image comes from a registry.
+      command(['tag', 'localhost/with-volumes', 'docker.io/library/built'])
+      if (kind === 'docker') await t.rejects(images.remove('built'), { code: 'image_not_downloaded' })
+      await images.removeUnused()
+      t.match(command(['images']), 'without-volumes', 'the original exists')
+      command(['rmi', 'docker.io/library/built', 'localhost/with-volumes'])
+      await images.removeUnused()
       t.notMatch(command(['images']), 'volumes')
       t.equal(await images.remove('busybox'), true)
     },
