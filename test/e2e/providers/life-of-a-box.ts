@@ -1,6 +1,10 @@
 // The whole life of a box of one provider, over HTTP: everything that works in a local box works in a box of each engine.
 // The steps share a coordinator and a box, so those that follow a failed step are skipped.
+import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
+import { createAuthority } from '../../../coordinator/boxes/secrets/certificates.ts'
+import { CONTAINER_PATHS, NODE_FILES } from '../../../coordinator/providers/container/paths.ts'
+import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
 import { connectAttachClient } from '../../support/attach-client.ts'
 import { startCoordinatorProcess } from '../../support/coordinator-process.ts'
 import { TEST_PROVIDERS, type TestProviderName } from '../../support/engines/providers.ts'
@@ -36,6 +40,17 @@ const createCountCommand = (file: string): string => `
 i=0
 while [ ! -e ~/${file} ]; do i=$((i + 1)); echo $i; sleep 0.02; done
 echo end $i`
+
+/**
+ * The coordinator answers this request itself, with a certificate of the workspace. The Node of the agent in a container trusts only
+ * the authorities of SSL_CERT_FILE, as most programs do.
+ */
+const REQUEST_WITH_SECRET = `
+LD_LIBRARY_PATH=${CONTAINER_PATHS.nodeDir}/${NODE_FILES.libraries}
+export LD_LIBRARY_PATH
+unset NODE_EXTRA_CA_CERTS
+${CONTAINER_PATHS.nodeDir}/${NODE_FILES.program} --use-openssl-ca -e '
+  fetch("https://${BROKER_TEST_HOST}/").then(({ status }) => console.log(status))'`
 
 export function testLifeOfABox(name: TestProviderName): void {
   t.setTimeout(240_000)
@@ -131,6 +146,45 @@ export function testLifeOfABox(name: TestProviderName): void {
       )
       t.match(await exec('cat prompted'), { stdout: /hello/ })
     })
+
+    async function mountSecret(boxId: string, name: string) {
+      const secret = { name, value: `value-of-${name}`, envName: 'API_TOKEN', hosts: ['api.example.com'] }
+      await api('POST', `/boxes/${boxId}/secrets`, secret)
+      await waitUntil('the box can use the secret', async () => {
+        const { broker } = await api('GET', `/boxes/${boxId}/secrets`)
+        if (broker.state === 'failed') throw new Error(broker.message)
+        return broker.state === 'ready'
+      })
+    }
+
+    const { image, smallImage } = provider
+    if (image !== null)
+      await step('uses secrets', async (t) => {
+        const system = createAuthority('an authority of the image', Date.now()).certificate
+        const path = '/etc/ssl/certs/ca-certificates.crt'
+        await exec(`mkdir -p ${dirname(path)}`)
+        t.match(await edge('PUT', '/files', { path, content: system }), { ok: true })
+        await mountSecret(id, 'LIFE')
+        t.match(await exec('echo $API_TOKEN'), { stdout: /^dcpsec_/ })
+        t.ok(String((await exec('cat $SSL_CERT_FILE')).stdout).includes(system))
+        t.match(await exec(REQUEST_WITH_SECRET), { stdout: '204\n' })
+      })
+
+    if (smallImage !== null)
+      await step(
+        'has the image of its environment, and uses secrets without certificates of it',
+        async (t) => {
+          await api('POST', '/environments', { name: 'small', image: smallImage })
+          const small = await waitForNewBox(
+            await api('POST', '/boxes', { name: 'small', environment: 'small' }),
+          )
+          t.match(small, { image: smallImage, region: provider.region })
+          t.match(await exec('readlink -f /bin/sh', 'small'), { stdout: /busybox\n$/ })
+          await mountSecret(small.id, 'SMALL')
+          t.match(await exec(REQUEST_WITH_SECRET, 'small'), { stdout: '204\n' })
+          await api('DELETE', `/boxes/${small.id}`)
+        },
+      )
 
     const memory = await startDetached(createMemoryCommand('print'))
     await waitUntil('the process runs', async () => (await exec('test -s print.value')).exitCode === 0)
