@@ -4,7 +4,7 @@ import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import { ImageError, type ImageInfo, type ProviderImages } from '../../provider.ts'
 import { SharedDownloads, type StartDownload } from '../../shared-downloads.ts'
 import { ENGINE_NAMES, type Engine } from '../engine.ts'
-import { downloadImage } from './download-image.ts'
+import { type DownloadOptions, downloadImage } from './download-image.ts'
 import {
   findReferenceProblem,
   normalizeReference,
@@ -59,12 +59,16 @@ type Listed = {
   RepoDigests?: string[] | null
 }
 
+export type EngineImagesOptions = { defaultImage: string } & Partial<
+  Pick<DownloadOptions, 'env' | 'idleTimeoutMs'>
+>
+
 /** Stores with many images, such as those of CI machines. */
 const LIST_TIMEOUT_MS = 120_000
 
 export function createEngineImages(
   engine: Engine,
-  { defaultImage, env }: { defaultImage: string; env?: NodeJS.ProcessEnv },
+  { defaultImage, ...options }: EngineImagesOptions,
 ): EngineImages {
   const { http, kind } = engine
   const downloads = new SharedDownloads<ImageInfo, PullProgress>()
@@ -101,7 +105,7 @@ export function createEngineImages(
     signal: AbortSignal,
   ): Promise<ImageInfo> {
     const reference = shortenReference(normalized)
-    const progress = await downloadImage(engine, normalized, { env, onProgress, signal })
+    const progress = await downloadImage(engine, normalized, { ...options, onProgress, signal })
     const image = await find(normalized, signal)
     // The engine ends the response when it is stopped.
     if (image === null) throw new Error(`The download of the image ${reference} was interrupted.`)

@@ -26,6 +26,8 @@ const STATUSES: Readonly<Record<string, Layer['status']>> = {
 
 export class PullProgressReader {
   readonly #layers = new Map<string, Layer>()
+  /** The ids of the layers that the engine has completely. */
+  readonly #transferred = new Set<string>()
 
   /** Returns whether the state has changed. */
   add({ id, status = '', progressDetail }: PullLine): boolean {
@@ -36,6 +38,7 @@ export class PullProgressReader {
     // The bytes of unpacking are those of the compressed layer too.
     const totalBytes = total > 0 ? total : (previous?.totalBytes ?? null)
     const isTransferred = status === 'Download complete' || known === 'complete'
+    if (isTransferred || known === 'unpacking') this.#transferred.add(id)
     this.#layers.set(id, {
       id,
       status: known,
@@ -45,6 +48,11 @@ export class PullProgressReader {
       totalBytes,
     })
     return true
+  }
+
+  /** Whether the engine has all layers of which it has reported. */
+  isTransferred(): boolean {
+    return this.#layers.size > 0 && this.#transferred.size === this.#layers.size
   }
 
   /** Podman does not report the end of each layer. */
