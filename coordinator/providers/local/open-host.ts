@@ -30,13 +30,14 @@ export async function openLocalProviderHost(context: ProviderContext): Promise<P
 
 /** The command that gives a user of a local box root access, or the one with which the operator makes such boxes possible. */
 export function adviseRoot({ regions, defaultImage, dataDir }: Config): string {
+  const create = `run on your own machine: box create --image ${defaultImage}`
   if ([...regions.values()].some(({ kind }) => kind !== 'local'))
-    return `For a box with root access, run on your own machine: box create --image ${defaultImage}`
+    return `For a box with root access, ${create}`
   const startLine = formatStartLine('docker', {
     regions,
     occupiedRegions: listOccupiedRegions(dataDir),
     startCommand: IS_NPM_PACKAGE ? 'boxwood' : 'npm start',
   })
   const line = startLine === null ? '' : `, such as ${startLine}`
-  return `The operator of the machine can add boxes with root access (docs/images.md)${line}`
+  return `The operator of the machine can add boxes with root access (docs/images.md)${line}; then ${create}`
 }
