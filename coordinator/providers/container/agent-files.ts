@@ -19,6 +19,8 @@ export type AgentFiles = {
   /** The names of the files in the agent directory that exist when the build, and Node, are complete. */
   buildMarker: string
   nodeMarker: string
+  /** The name of the directory of Node. The marker of a build contains that of the Node with which it was written. */
+  nodeDir: string
   /** Returns a tar stream with the files, owned by root, that the directory does not have, and with the links. */
   pack(directory: AgentDirectory): Readable
 }
@@ -49,6 +51,7 @@ export async function readAgentFiles(options: { projectRoot: string; dataDir: st
     contentId: `${buildId}-${node.dirName}`,
     buildMarker: getMarker(buildId),
     nodeMarker: getMarker(node.dirName),
+    nodeDir: node.dirName,
     pack(directory) {
       const stream = pack()
       writeFiles(stream, { directory, runtimeDir, previousDir, buildId, node }).then(
@@ -60,7 +63,10 @@ export async function readAgentFiles(options: { projectRoot: string; dataDir: st
   }
 }
 
-const getMarker = (dirName: string): string => `complete-${dirName}`
+/** The file with the names of the build and the Node to which the links point: Podman does not report the targets of links. */
+export const INSTALLED_FILE = 'installed'
+export const MARKER_PREFIX = 'complete-'
+const getMarker = (dirName: string): string => MARKER_PREFIX + dirName
 
 type Content = {
   directory: AgentDirectory
@@ -70,31 +76,32 @@ type Content = {
   node: NodeFiles
 }
 
-/** The markers and the links come last: an interrupted copy has no effect. */
+/** The markers, the links and the name of the build come last: an interrupted copy has no effect. */
 async function writeFiles(stream: Pack, content: Content): Promise<void> {
   const { directory, runtimeDir, previousDir, buildId, node } = content
   if (!directory.hasNode) {
     for (const { name, bytes } of await node.read()) await writeFile(stream, name, bytes, 0o755)
     await writeFile(stream, getMarker(node.dirName), Buffer.alloc(0), 0o644)
   }
-  if (!directory.hasBuild) await writeBuild(stream, runtimeDir)
+  if (!directory.hasBuild) await writeBuild(stream, runtimeDir, node)
   if (directory.isNew && previousDir !== null) {
-    await writeBuild(stream, previousDir)
+    await writeBuild(stream, previousDir, node)
     writeLink(stream, RUNTIME_LINKS.previous, basename(previousDir))
   }
   const { linkedBuild } = directory
   if (linkedBuild !== null && linkedBuild !== buildId) writeLink(stream, RUNTIME_LINKS.previous, linkedBuild)
   writeLink(stream, RUNTIME_LINKS.node, node.dirName)
   writeLink(stream, RUNTIME_LINKS.current, buildId)
+  await writeFile(stream, INSTALLED_FILE, Buffer.from(`${buildId} ${node.dirName}`), 0o644)
 }
 
-async function writeBuild(stream: Pack, runtimeDir: string): Promise<void> {
+async function writeBuild(stream: Pack, runtimeDir: string, { dirName }: NodeFiles): Promise<void> {
   const buildId = basename(runtimeDir)
   for (const { name, path } of await listRuntimeFiles(runtimeDir)) {
     const mode = isRuntimeExecutable(name) ? 0o755 : 0o644
     await writeFile(stream, join(buildId, name), await readFile(path), mode)
   }
-  await writeFile(stream, getMarker(buildId), Buffer.alloc(0), 0o644)
+  await writeFile(stream, getMarker(buildId), Buffer.from(dirName), 0o644)
 }
 
 async function findPreviousBuild(runtimeDir: string): Promise<string | null> {

@@ -19,5 +19,8 @@ export const CONTAINER_PATHS = {
 /** Names in the directory of Node. */
 export const NODE_FILES = { program: 'node', libraries: 'lib' } as const
 
+/** The name of the file in the state directory with the build that the agent has: agent/init/agent-loop.sh. */
+export const CONNECTED_BUILD_FILE = 'connected-build'
+
 /** The name of the file in the state directory from which the init reads the variables of the agent at each start. */
 export const SETTINGS_FILE = 'settings'

@@ -1,15 +1,16 @@
 // The volume with the files of the agent, which all boxes of an engine mount read-only.
-import { basename } from 'node:path'
-import type { AgentFiles } from '../container/agent-files.ts'
+import { type AgentFiles, INSTALLED_FILE } from '../container/agent-files.ts'
 import { CONTAINER_PATHS } from '../container/paths.ts'
 import { ignoreStatus } from '../engine-http/errors.ts'
-import { RUNTIME_LINKS } from '../local/runtime.ts'
 import type { Engine } from './engine.ts'
 import { withHelper } from './helper-container.ts'
 import { createLabels, getAgentVolume } from './names.ts'
+import { readSmallFile } from './read-small-file.ts'
+import { removeOldBuilds } from './remove-old-builds.ts'
 
 /** The files of Node have about 130 MB. */
 const COPY_TIMEOUT_MS = 10 * 60_000
+const MAX_INSTALLED_BYTES = 200
 
 export class AgentVolume {
   readonly name: string
@@ -50,42 +51,41 @@ export class AgentVolume {
       json: { Name: this.name, Labels: createLabels(deploymentId, 'agent') },
     })
     const created = await this.#readCreation()
-    const { buildMarker, nodeMarker, buildId } = this.#files
+    const { buildMarker, nodeMarker, nodeDir, buildId } = this.#files
+    let replaced: string[] | null = null
     const dir = CONTAINER_PATHS.agentDir
     await withHelper(this.#engine, [{ volume: this.name, path: dir }], async (container) => {
-      const [build, node, current] = await Promise.all(
-        [buildMarker, nodeMarker, RUNTIME_LINKS.current].map((name) =>
-          this.#readStat(container, `${dir}/${name}`),
-        ),
+      const [hasBuild = false, hasNode = false] = await Promise.all(
+        [buildMarker, nodeMarker].map((name) => this.#hasFile(container, `${dir}/${name}`)),
       )
-      const linkedBuild = current === undefined ? null : basename(current.linkTarget)
-      const isCurrent = linkedBuild === buildId && build !== undefined && node !== undefined
+      const path = `${dir}/${INSTALLED_FILE}`
+      const installed = await readSmallFile(this.#engine, container, path, MAX_INSTALLED_BYTES)
+      const [linkedBuild = null, linkedNode = nodeDir] = installed?.split(' ') ?? []
+      const isCurrent = linkedBuild === buildId && linkedNode === nodeDir && hasBuild && hasNode
       if (isCurrent) return
       await http.json({
         method: 'PUT',
         path: `/containers/${container}/archive`,
         query: { path: dir },
         headers: { 'content-type': 'application/x-tar' },
-        content: this.#files.pack({
-          hasBuild: build !== undefined,
-          hasNode: node !== undefined,
-          linkedBuild,
-        }),
+        content: this.#files.pack({ hasBuild, hasNode, linkedBuild }),
         timeoutMs: COPY_TIMEOUT_MS,
       })
       log.info({ engine: http.name, buildId }, 'the engine has the files of the agent')
+      if (linkedBuild !== null && linkedBuild !== buildId) replaced = [linkedBuild, linkedNode]
     })
     this.#filled = created
+    if (replaced !== null)
+      await removeOldBuilds(this.#engine, this.name, [buildId, nodeDir, ...replaced]).catch((err: unknown) =>
+        log.warn({ err }, 'failed to remove old builds of the agent; the next upgrade tries again'),
+      )
   }
 
-  /** undefined: there is no such file. */
-  async #readStat(container: string, path: string): Promise<{ linkTarget: string } | undefined> {
+  async #hasFile(container: string, path: string): Promise<boolean> {
     const response = await this.#engine.http
       .stream({ method: 'HEAD', path: `/containers/${container}/archive`, query: { path } })
       .catch(ignoreStatus(404))
-    if (response === undefined) return undefined
-    response.body.resume()
-    const stat = Buffer.from(String(response.headers['x-docker-container-path-stat']), 'base64').toString()
-    return JSON.parse(stat) as { linkTarget: string }
+    response?.body.resume()
+    return response !== undefined
   }
 }

@@ -1,4 +1,4 @@
-// A container that is never started: the engine reads and writes the files of its volumes. A link in a volume leads at most to
+// A container that is never started, with one exception: the engine reads and writes the files of its volumes. A link in a volume leads at most to
 // another of its volumes, which are of one box.
 import { randomBytes } from 'node:crypto'
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
@@ -22,6 +22,9 @@ export async function removeRemainingHelpers(engine: Engine): Promise<void> {
 }
 
 export type HelperMounts = readonly { volume: string; path: string }[]
+export type HelperProgram = { command: readonly string[]; env: readonly string[] }
+
+const NO_PROGRAM: HelperProgram = { command: ['/none'], env: [] }
 
 /** Creates the container for the duration of a call, which gets its name. */
 export async function withHelper<T>(
@@ -33,18 +36,36 @@ export async function withHelper<T>(
   return await withHelperOf(engine, EMPTY_IMAGE, mounts, work)
 }
 
+/** Runs a program of a volume in a container without network. Rejects when it fails. */
+export async function runInHelper(
+  engine: Engine,
+  mounts: HelperMounts,
+  program: HelperProgram,
+): Promise<void> {
+  await ensureEmptyImage(engine)
+  const { http } = engine
+  const run = async (name: string) => {
+    await http.json({ method: 'POST', path: `/containers/${name}/start` })
+    const path = `/containers/${name}/wait`
+    const { StatusCode: status } = await http.json<{ StatusCode: number }>({ method: 'POST', path })
+    if (status !== 0) throw new Error(`The program ${program.command[0]} has exited with status ${status}.`)
+  }
+  await withHelperOf(engine, EMPTY_IMAGE, mounts, run, program)
+}
+
 /** The container has the files of an image too. */
 export async function withHelperOf<T>(
   engine: Engine,
   image: string,
   mounts: HelperMounts,
   work: (name: string) => Promise<T>,
+  program = NO_PROGRAM,
 ): Promise<T> {
   await removeRemainingHelpers(engine)
   const name = `boxwood-helper-${randomBytes(8).toString('hex')}`
   inUse.add(name)
   try {
-    await createHelper(engine, name, image, mounts)
+    await createHelper(engine, name, image, mounts, program)
     return await work(name)
   } finally {
     inUse.delete(name)
@@ -60,6 +81,7 @@ async function createHelper(
   name: string,
   image: string,
   mounts: HelperMounts,
+  { command, env }: HelperProgram,
 ): Promise<void> {
   await http.json({
     method: 'POST',
@@ -67,10 +89,12 @@ async function createHelper(
     query: { name },
     json: {
       Image: image,
-      Cmd: ['/none'],
+      Cmd: command,
+      Env: env,
       Labels: createLabels(deploymentId, 'helper'),
       HostConfig: {
         NetworkMode: 'none',
+        SecurityOpt: ['no-new-privileges'],
         Mounts: mounts.map(({ volume, path }) => ({
           Type: 'volume',
           Source: volume,

@@ -1,11 +1,10 @@
 // The volumes of the machine of a box: its home and the state of its agent.
 import { randomBytes } from 'node:crypto'
-import { buffer } from 'node:stream/consumers'
-import { TarReader } from '../container/tar-entries.ts'
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Engine } from './engine.ts'
 import { removeRemainingHelpers, removeUnusedHelpers, withHelper } from './helper-container.ts'
 import { createLabels, getHomeVolume, getStateVolume, LABELS } from './names.ts'
+import { readSmallFile } from './read-small-file.ts'
 
 /** In the state volume of a machine that has been started: the id of its creation. An archive has that of another machine. */
 export const CREATION_FILE = 'creation'
@@ -60,29 +59,10 @@ export async function findStartedCreation(engine: Engine, boxId: string): Promis
   const creationId = await findCreation(engine, boxId)
   if (creationId === undefined || (await findVolume(engine, getHomeVolume(boxId))) === null) return null
   const mounts = [{ volume: getStateVolume(boxId), path: '/state' }]
-  const written = await withHelper(engine, mounts, (helper) => readCreation(engine, helper))
+  const written = await withHelper(engine, mounts, (helper) =>
+    readSmallFile(engine, helper, `/state/${CREATION_FILE}`, MAX_CREATION_BYTES),
+  )
   return written === creationId ? creationId : null
-}
-
-async function readCreation({ http }: Engine, helper: string): Promise<string | null> {
-  const response = await http
-    .stream({
-      method: 'GET',
-      path: `/containers/${helper}/archive`,
-      query: { path: `/state/${CREATION_FILE}` },
-    })
-    .catch(ignoreStatus(404))
-  if (response === undefined) return null
-  const { body } = response
-  try {
-    const reader = new TarReader(body)
-    const entry = await reader.next()
-    // The box controls the file.
-    if (entry?.type !== 'file' || entry.size > MAX_CREATION_BYTES) return null
-    return (await buffer(reader.readContent())).toString('utf8')
-  } finally {
-    body.on('error', () => {}).destroy()
-  }
 }
 
 /** Returns null for a volume that does not belong to this coordinator. */

@@ -40,6 +40,10 @@ const LONG: readonly Choice[] = [
     reason: 'starts boxes on Docker, and kills it',
   },
   {
+    glob: 'test/coordinator/providers/docker/agent-volume.test.ts',
+    reason: 'copies the agent into an engine of its own',
+  },
+  {
     glob: 'test/coordinator/providers/docker/kills.test.ts',
     reason: 'kills the coordinator after each call',
   },
@@ -128,7 +132,10 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
   { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
-  { glob: 'test/coordinator/providers/docker/{kills,machines,*/docker}.test.ts', reason: 'Docker' },
+  {
+    glob: 'test/coordinator/providers/docker/{agent-volume,kills,machines,*/docker}.test.ts',
+    reason: 'Docker',
+  },
   { glob: 'test/coordinator/providers/docker/*/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/coordinator/providers/incus/cluster.test.ts', reason: 'Incus' },
   { glob: 'test/e2e/secrets/tools.test.ts', reason: 'git, gh, curl' },
