@@ -195,6 +195,14 @@ export class PermanentProviderError extends ExpectedError {
   override name = 'PermanentProviderError'
 }
 
+/**
+ * The provider cannot be reached, or the connection to it broke during the call. Jobs wait until it can be reached again: the
+ * failure does not count as an attempt. The call is repeated.
+ */
+export class ProviderUnavailableError extends ExpectedError {
+  override name = 'ProviderUnavailableError'
+}
+
 /** An image cannot be used. A failure that a retry may fix, such as a lost connection to the registry, is another error. */
 export class ImageError extends PermanentProviderError {
   override name = 'ImageError'

@@ -9,6 +9,7 @@ import type { Db } from '../../db/open.ts'
 import type { BoxRow, JobRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
+import { countFailedAttempts, type FailureKind, isFinalFailure } from '../../jobs/failures.ts'
 import { type Lease, UNTIL_CONNECTED } from '../../jobs/leases.ts'
 import { completeOperation, startOperation } from '../../jobs/operations/service.ts'
 import { type BoxSource, findBoxSource, isWaitingForSnapshot } from '../sources/sources.ts'
@@ -239,18 +240,18 @@ async function startNextJob(trx: Trx, box: BoxRow, actor: string, now: number): 
 
 export type Failure = {
   message: string
-  permanent: boolean
+  kind: FailureKind
   /** For clients; null: the failure has no code. */
   code?: ErrorCode | null
-  /** Returns when to retry after `failedAttempts` failures, in milliseconds since the epoch. */
-  retryAt(failedAttempts: number): number
+  /** When to retry, in milliseconds since the epoch. */
+  retryAt: number
 }
 
 /** Whether the job fails when this attempt fails. */
-export const isFinalAttempt = ({ op, step, attempt }: Claim, permanent: boolean): boolean => {
+export const isFinalAttempt = ({ op, step, attempt }: Claim, kind: FailureKind): boolean => {
   const { maxAttempts, failsIn = step, retriedStep } = OP_DEFINITIONS[op]
-  if (step === retriedStep) return false
-  return maxAttempts !== undefined && failsIn === step && (permanent || attempt + 1 >= maxAttempts)
+  if (step === retriedStep || maxAttempts === undefined || failsIn !== step) return false
+  return isFinalFailure(kind, attempt, maxAttempts)
 }
 
 /** Records that the step failed: schedules a retry, or ends the job in its failure state after the last attempt. */
@@ -271,15 +272,15 @@ export function failStep(
     if (!leased) return
     const { box, job } = leased
     if (job.op !== op || job.step !== step) return
-    if (isFinalAttempt(claim, failure.permanent)) {
+    if (isFinalAttempt(claim, failure.kind)) {
       const fail = op === 'move' ? failMove : op === 'sleep' ? failSleep : failCreate
       return startNextJob(trx, await fail(trx, box, job, failure, now), job.actor, now)
     }
     await updateJob(trx, boxId, {
       step: findStage(op, step).retryFrom ?? step,
-      attempt: attempt + 1,
+      attempt: countFailedAttempts(failure.kind, attempt),
       last_error: failure.message,
-      next_retry_at: failure.retryAt(attempt + 1),
+      next_retry_at: failure.retryAt,
       lease_owner: null,
       lease_until: null,
     })

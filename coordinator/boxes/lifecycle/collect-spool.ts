@@ -14,7 +14,7 @@ import {
 } from '../../agents/tunnel/parse-reports.ts'
 import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { BoxRow } from '../../db/schema.ts'
-import type { Provider } from '../../providers/provider.ts'
+import { type Provider, ProviderUnavailableError } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 
 export type CollectSpoolOptions = {
@@ -30,7 +30,10 @@ export type CollectSpoolOptions = {
 type SpooledBox = Pick<BoxRow, 'id' | 'region' | 'desired_region' | 'report_epoch'>
 type SpoolProvider = Provider & Required<Pick<Provider, 'readSpool'>>
 
-/** Attempts of the job after which the reports are discarded: a box must be deleted without its reports too. */
+/**
+ * Attempts of the job after which the reports are discarded: a box must be deleted without its reports too. A provider that cannot
+ * be reached is waited for, because the deletion needs it anyway.
+ */
 const MAX_ATTEMPTS = 3
 /** More than the agent writes: most reports are longer than 300 bytes. */
 const MAX_LINES = 250_000
@@ -52,7 +55,7 @@ export async function collectSpool(
     await spoolLimit(() => storeSpool(box, provider, options))
   } catch (err) {
     signal.throwIfAborted()
-    if (attempt + 1 < MAX_ATTEMPTS) throw err
+    if (attempt + 1 < MAX_ATTEMPTS || err instanceof ProviderUnavailableError) throw err
     log.warn({ err, boxId: box.id }, 'failed to store the reports in the spool of a box')
   }
 }

@@ -8,10 +8,11 @@ import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxNames } from '../../base/log/logger.ts'
 import type { Db } from '../../db/open.ts'
-import { getStepRetryDelay } from '../../jobs/backoff.ts'
+import { RetryDelays } from '../../jobs/failures.ts'
 import { createJobRunner, INTERRUPTED } from '../../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../../jobs/leases.ts'
-import { ImageError, PermanentProviderError } from '../../providers/provider.ts'
+import { classifyFailure } from '../../providers/classify-failure.ts'
+import { ImageError } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listLiveBoxNames, listUnreconciledBoxIds } from '../store/box-lists.ts'
 import { resetConnectSteps } from '../store/jobs.ts'
@@ -47,8 +48,8 @@ export type ReconcilerOptions = {
    * is more than their longest delay.
    */
   agentReconnectMs?: number
-  /** Milliseconds to wait after `failedAttempts` failures (1 or more) of a step. Default: getStepRetryDelay. */
-  backoff?: (failedAttempts: number) => number
+  /** See RetryDelays. */
+  backoff?: (failures: number) => number
   /** Whether a suspend freezes the processes of a box, where that is possible. Default: true. */
   freezesBoxes?: boolean
   observer?: StepObserver | undefined
@@ -73,10 +74,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
   const { coordinatorUrl, machineLimits, prepareBox = async () => undefined } = options
   const { restartAgent = async () => false } = options
-  const { leaseMs = 30_000, connectTimeoutMs = 60_000, backoff = getStepRetryDelay } = options
+  const { leaseMs = 30_000, connectTimeoutMs = 60_000 } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
   const owner = newUuid()
+  const retryDelays = new RetryDelays(options.backoff)
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
   const archiveLimits = createMachineLimits(MAX_CONCURRENT_ARCHIVES)
   const spoolLimit = pLimit(MAX_CONCURRENT_SPOOLS)
@@ -157,6 +159,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const result = await runWithLease(leases, { clock, log, id: box.id, owner, leaseMs, controller }, () =>
         observer ? observer.observe(claim, run) : run(),
       )
+      retryDelays.reset(box.id)
       return await completeStep(db, claim, result, { owner, now: clock.now() })
     } catch (error) {
       if (controller.signal.aborted && isInterruption(step, error)) return false
@@ -167,9 +170,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 
   async function handleStepFailure(claim: Claim, err: unknown): Promise<void> {
     const { box, op, step, attempt } = claim
-    const permanent = err instanceof PermanentProviderError
+    const kind = classifyFailure(err)
     const message = (err instanceof Error ? err.message : String(err)).slice(0, MAX_ERROR_LENGTH)
-    const isFinal = isFinalAttempt(claim, permanent)
+    const isFinal = isFinalAttempt(claim, kind)
     observer?.onFailure(claim, isFinal)
     log.warn(
       { err, boxId: box.id, op, step, attempt: attempt + 1 },
@@ -183,9 +186,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       })
     }
     const now = clock.now()
-    const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
+    const retryAt = now + retryDelays.next(box.id, kind, attempt)
     const code = err instanceof ImageError ? err.code : null
-    await failStep(db, claim, { message, permanent, code, retryAt }, { owner, now })
+    await failStep(db, claim, { message, kind, code, retryAt }, { owner, now })
   }
 
   async function start(): Promise<void> {

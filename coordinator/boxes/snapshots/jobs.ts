@@ -4,6 +4,7 @@ import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { countFailedAttempts, type FailureKind, isFinalFailure } from '../../jobs/failures.ts'
 import type { Lease } from '../../jobs/leases.ts'
 import { completeOperation, startOperation } from '../../jobs/operations/service.ts'
 import type { ArchiveInfo } from '../../providers/provider.ts'
@@ -156,27 +157,27 @@ export function completeRemoval(
 
 export type SnapshotFailure = {
   message: string
-  permanent: boolean
-  retryAt(failedAttempts: number): number
+  kind: FailureKind
+  /** When to retry, in milliseconds since the epoch. */
+  retryAt: number
 }
 
-export const isFinalAttempt = ({ job }: SnapshotClaim, permanent: boolean): boolean =>
-  job.op === 'create' && (permanent || job.attempt + 1 >= MAX_ATTEMPTS)
+export const isFinalAttempt = ({ job }: SnapshotClaim, kind: FailureKind): boolean =>
+  job.op === 'create' && isFinalFailure(kind, job.attempt, MAX_ATTEMPTS)
 
 /** Schedules a retry; after the last attempt of a create, the snapshot has failed. */
 export function failSnapshotJob(
   db: Db,
   claim: SnapshotClaim,
-  { message, permanent, retryAt }: SnapshotFailure,
+  { message, kind, retryAt }: SnapshotFailure,
   { owner, now }: Pick<Lease, 'owner' | 'now'>,
 ): Promise<void> {
   return recordResult(db, claim, owner, async (trx, row, job) => {
-    if (isFinalAttempt(claim, permanent)) return failSnapshot(trx, row, job, message, now)
-    const attempt = job.attempt + 1
+    if (isFinalAttempt(claim, kind)) return failSnapshot(trx, row, job, message, now)
     await updateSnapshotJob(trx, row.id, {
-      attempt,
+      attempt: countFailedAttempts(kind, job.attempt),
       last_error: message,
-      next_retry_at: retryAt(attempt),
+      next_retry_at: retryAt,
       lease_owner: null,
       lease_until: null,
     })

@@ -5,10 +5,11 @@ import type { Clock } from '../../../shared/clock.ts'
 import { newUuid } from '../../../shared/ids.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
-import { getStepRetryDelay } from '../../jobs/backoff.ts'
+import { RetryDelays } from '../../jobs/failures.ts'
 import { createJobRunner } from '../../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../../jobs/leases.ts'
-import { type ArchiveKey, PermanentProviderError, type Provider } from '../../providers/provider.ts'
+import { classifyFailure } from '../../providers/classify-failure.ts'
+import type { ArchiveKey, Provider } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listWaitingBoxIds } from '../store/box-lists.ts'
 import {
@@ -30,8 +31,8 @@ export type SnapshotReconcilerOptions = {
   scheduleBox(boxId: string): void
   /** How long a lease is valid after its last renewal. Default: 30 s. */
   leaseMs?: number
-  /** See ReconcilerOptions. */
-  backoff?: (failedAttempts: number) => number
+  /** See RetryDelays. */
+  backoff?: (failures: number) => number
 }
 
 export type SnapshotReconciler = {
@@ -50,8 +51,9 @@ const MAX_CONCURRENT_CAPTURES = 4
 
 export function createSnapshotReconciler(options: SnapshotReconcilerOptions): SnapshotReconciler {
   const { db, clock, log, providers, scheduleBox } = options
-  const { leaseMs = 30_000, backoff = getStepRetryDelay } = options
+  const { leaseMs = 30_000 } = options
   const owner = newUuid()
+  const retryDelays = new RetryDelays(options.backoff)
   const captureLimit = pLimit(MAX_CONCURRENT_CAPTURES)
   const leases = createLeases(db, 'snapshot_jobs')
   const runner = createJobRunner({
@@ -84,10 +86,12 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     try {
       if (job.op === 'create') {
         const info = await runWithLease(leases, lease, () => captureLimit(() => capture(claim, signal)))
+        retryDelays.reset(snapshot.id)
         await completeCapture(db, claim, info, { owner, now: clock.now() })
         log.info({ snapshotId: snapshot.id, boxId: snapshot.box_id, ...info }, 'snapshot created')
       } else {
         await runWithLease(leases, lease, () => removeArchive(snapshot))
+        retryDelays.reset(snapshot.id)
         await completeRemoval(db, claim, { owner, now: clock.now() })
         log.info({ snapshotId: snapshot.id }, 'snapshot removed')
       }
@@ -128,16 +132,16 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
 
   async function handleFailure(claim: SnapshotClaim, err: unknown): Promise<void> {
     const { snapshot, job } = claim
-    const permanent = err instanceof PermanentProviderError
+    const kind = classifyFailure(err)
     const message = (err instanceof Error ? err.message : String(err)).slice(0, MAX_ERROR_LENGTH)
-    const isFinal = isFinalAttempt(claim, permanent)
+    const isFinal = isFinalAttempt(claim, kind)
     log.warn(
       { err, snapshotId: snapshot.id, boxId: snapshot.box_id, op: job.op, attempt: job.attempt + 1 },
       isFinal ? 'snapshot failed; will not retry' : 'job of a snapshot failed; will retry',
     )
     const now = clock.now()
-    const retryAt = (failedAttempts: number) => now + backoff(failedAttempts)
-    await failSnapshotJob(db, claim, { message, permanent, retryAt }, { owner, now })
+    const retryAt = now + retryDelays.next(snapshot.id, kind, job.attempt)
+    await failSnapshotJob(db, claim, { message, kind, retryAt }, { owner, now })
   }
 
   async function start(): Promise<void> {

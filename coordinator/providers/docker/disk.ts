@@ -1,7 +1,7 @@
 // The disk that the boxes of an engine share: its space, and how much of it a box uses.
 import { statSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { EngineUnavailableError, hasStatus } from '../engine-http/errors.ts'
+import { EngineTimeoutError, EngineUnavailableError, hasStatus } from '../engine-http/errors.ts'
 import { measureTree, readSpace } from '../local/disk-usage.ts'
 import type { DiskUsage, SharedDisk } from '../provider.ts'
 import type { Engine } from './engine.ts'
@@ -32,7 +32,8 @@ export function createEngineDisk(engine: Engine, getRootDir: () => string | null
         return await measureMachine(engine, boxId, signal)
       } catch (error) {
         // The disk monitor measures the other boxes.
-        if (error instanceof EngineUnavailableError || hasStatus(error, 404)) return NOTHING
+        const isSilent = error instanceof EngineUnavailableError || error instanceof EngineTimeoutError
+        if (isSilent || hasStatus(error, 404)) return NOTHING
         throw error
       }
     },

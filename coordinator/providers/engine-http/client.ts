@@ -1,12 +1,12 @@
 // The HTTP client of an engine: JSON calls with a time limit, and streams of bytes and JSON lines.
 import { X509Certificate } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { json as readJson, text as readText } from 'node:stream/consumers'
 import type { PeerCertificate } from 'node:tls'
 import { type Dispatcher, Pool } from 'undici'
 import { describeAddress, type EngineAddress } from './address.ts'
-import { EngineStatusError, EngineUnavailableError } from './errors.ts'
+import { EngineStatusError, EngineTimeoutError, EngineUnavailableError } from './errors.ts'
 
 export type EngineRequest = {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -47,7 +47,7 @@ export class EngineHttp {
     this.#pool = createPool(address)
   }
 
-  /** Returns the JSON of the response; undefined: it has no content. Throws EngineUnavailableError and EngineStatusError. */
+  /** Returns the JSON of the response; undefined: it has no content. Throws EngineUnavailableError, EngineTimeoutError and EngineStatusError. */
   async json<T = unknown>(request: EngineRequest): Promise<T> {
     return await this.#limit(request, async (signal) => {
       const { status, headers, body } = await this.#send(request, signal)
@@ -138,14 +138,20 @@ export class EngineHttp {
     return { status, headers: response.headers, body: response.body }
   }
 
-  /** An aborted call fails with the reason of its signal. */
-  #describe(error: unknown, { signal, method, path, timeoutMs }: EngineRequest, isLate: boolean): unknown {
+  /** An aborted call fails with the reason of its signal, and one whose content fails with the error of the content. */
+  #describe(
+    error: unknown,
+    { signal, method, path, content, timeoutMs }: EngineRequest,
+    isLate: boolean,
+  ): unknown {
     if (error instanceof EngineStatusError || error instanceof EngineUnavailableError) return error
     if (signal?.aborted) return signal.reason
+    // undici destroys the content with the error of the connection.
+    if (content instanceof Readable && content.errored === error && !isConnectionError(error)) return error
     const where = `${this.name} at ${describeAddress(this.address)}`
     if (isLate) {
       const seconds = (timeoutMs ?? DEFAULT_TIMEOUT_MS) / 1000
-      return new EngineUnavailableError(`${where} did not answer ${method} ${path} within ${seconds} s.`, {
+      return new EngineTimeoutError(`${where} did not answer ${method} ${path} within ${seconds} s.`, {
         cause: error,
       })
     }
@@ -201,6 +207,13 @@ async function readReason({ body }: Dispatcher.ResponseData): Promise<string> {
   return (
     (typeof reason === 'string' ? reason : content).trim().slice(0, MAX_ERROR_LENGTH) || 'no reason given'
   )
+}
+
+const CONNECTION_ERRORS: readonly (string | undefined)[] = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT']
+
+function isConnectionError(error: unknown): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return syscall === 'connect' || code?.startsWith('UND_ERR_') === true || CONNECTION_ERRORS.includes(code)
 }
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {

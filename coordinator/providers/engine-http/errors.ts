@@ -1,9 +1,18 @@
 // The errors of calls to an engine. A caller that knows more than the engine throws an error of provider.ts instead.
 import { ExpectedError } from '../../base/expected-error.ts'
+import { ProviderUnavailableError } from '../provider.ts'
 
-/** The engine does not answer, or the connection broke. A retry may succeed. */
-export class EngineUnavailableError extends ExpectedError {
+/** The engine cannot be reached, or the connection broke. The outcome of the call is unknown. */
+export class EngineUnavailableError extends ProviderUnavailableError {
   override name = 'EngineUnavailableError'
+}
+
+/**
+ * The engine did not answer within the time limit. The outcome of the call is unknown. The engine may work for other boxes, and a
+ * box can cause this: jobs count it as a failed attempt.
+ */
+export class EngineTimeoutError extends ExpectedError {
+  override name = 'EngineTimeoutError'
 }
 
 /** The engine has answered with an error. */

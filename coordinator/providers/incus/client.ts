@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { ExpectedError } from '../../base/expected-error.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
 import { EngineHttp, type EngineRequest, type EngineResponse } from '../engine-http/client.ts'
-import { EngineUnavailableError, hasStatus, ignoreStatus } from '../engine-http/errors.ts'
+import { EngineTimeoutError, EngineUnavailableError, hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import type { Operation } from './api.ts'
 import { IncusEvents } from './events.ts'
 import { getInstance, IncusOperations, type OperationListener } from './operations.ts'
@@ -105,7 +105,8 @@ export class IncusClient {
 
   /**
    * Resolves when the change has been made, with the metadata of its operation if there is one. Throws EngineStatusError when the
-   * server refuses, IncusOperationError when the operation fails, and EngineUnavailableError when the outcome is unknown.
+   * server refuses, IncusOperationError when the operation fails, and EngineUnavailableError or EngineTimeoutError when the
+   * outcome is unknown.
    */
   async call(
     method: EngineRequest['method'],
@@ -123,9 +124,7 @@ export class IncusClient {
       .wait(answer.metadata, signals, onProgress)
       .catch((error: unknown) => {
         if (!limit.aborted || signal?.aborted) throw error
-        throw new EngineUnavailableError(
-          `Incus did not finish ${method} ${path} within ${timeoutMs / 1000} s.`,
-        )
+        throw new EngineTimeoutError(`Incus did not finish ${method} ${path} within ${timeoutMs / 1000} s.`)
       })
     if (operation.status_code !== 200) throw new IncusOperationError(`${method} ${path}`, operation.err)
     return operation.metadata ?? {}

@@ -52,7 +52,7 @@ onEachDatabase(t, async (t, newDb) => {
     if (typeof result === 'string' || !('claim' in result)) return t.fail('no step was claimed')
     await boxes.remove(owner, id)
     await completeStep(db, result.claim, {}, lease)
-    const failure = { message: 'simulated failure', permanent: false, retryAt: () => 9e12 }
+    const failure = { message: 'simulated failure', kind: 'attempt', retryAt: 9e12 } as const
     await failStep(db, result.claim, failure, lease)
     t.match(await boxes.get(owner, id), {
       box: { observedState: 'suspending' },

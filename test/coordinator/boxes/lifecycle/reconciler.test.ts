@@ -1,7 +1,10 @@
 // The lifecycle of a box, run by the reconciler: transitions, failures, retries and concurrent requests.
 import t from 'tap'
 import { createOperationService } from '../../../../coordinator/jobs/operations/service.ts'
-import { PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
+import {
+  PermanentProviderError,
+  ProviderUnavailableError,
+} from '../../../../coordinator/providers/provider.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
@@ -82,6 +85,52 @@ onEachDatabase(t, async (t, newDb) => {
     const { id } = await boxes.create(owner, {})
     t.match(await waitForState(id, 'provision_failed'), { events: [{ reason: 'no such kernel' }] })
     t.equal(infra.countCalls('create'), 1)
+  })
+
+  t.test('waits for a provider that cannot be reached, which counts as no attempt', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitForState, waitFor, getDetail } = lifecycle
+    let isDown = true
+    const failures: number[] = []
+    const fault = () => {
+      if (isDown) throw new ProviderUnavailableError('the engine is down')
+    }
+    for (const call of ['create', 'inspect', 'stop', 'destroy'] as const) infra.before[call] = fault
+    const backoff = (count: number) => {
+      failures.push(count)
+      return 1
+    }
+    await startLifecycle({ backoff })
+    const created = await boxes.create(owner, { name: 'created' })
+    await waitFor('more failures than attempts', () => infra.countCalls('create', created.id) > 6)
+    t.match(await getDetail(created.id), {
+      box: { observedState: 'provisioning' },
+      job: { op: 'create', attempt: 0, lastError: 'the engine is down' },
+    })
+    t.same(failures.slice(0, 6), [1, 2, 3, 4, 5, 6], 'the delays increase')
+    const deleted = await boxes.create(owner, { name: 'deleted' })
+    await waitFor('a failure', () => infra.countCalls('create', deleted.id) > 0)
+    await boxes.remove(owner, deleted.id)
+    await waitFor(
+      'more attempts to delete than a spool has',
+      () => infra.countCalls('inspect', deleted.id) > 4,
+    )
+    t.match(await getDetail(deleted.id), { box: { observedState: 'terminating' }, job: { attempt: 0 } })
+    isDown = false
+    await waitForState(created.id, 'running')
+    await waitForState(deleted.id, 'terminated')
+    t.equal(infra.machines.size, 1)
+  })
+
+  t.test('waits at most 30 s before it tries to reach a provider again', async (t) => {
+    const lifecycle = await createRestartableLifecycle(t, await newDb(t))
+    const { infra, owner, boxes, startLifecycle, waitFor, getDetail } = lifecycle
+    infra.before.create = createFailingFault(1, new ProviderUnavailableError('the engine is down'))
+    await startLifecycle({ backoff: () => 60_000 })
+    const { id } = await boxes.create(owner, {})
+    await waitFor('a failure', async () => !!(await getDetail(id)).job?.nextRetryAt)
+    const { job } = await getDetail(id)
+    t.ok(Date.parse(job?.nextRetryAt ?? '') <= Date.now() + 30_000)
   })
 
   t.test('prepares a box after each start and before it is running, and retries a failure', async (t) => {

@@ -4,6 +4,7 @@ import t from 'tap'
 import { enqueueSleep } from '../../../../coordinator/boxes/lifecycle/enqueue-jobs.ts'
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
+import { ProviderUnavailableError } from '../../../../coordinator/providers/provider.ts'
 import { sqliteForTest } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
 import {
@@ -171,6 +172,17 @@ t.test('deletes a box whose final snapshot fails', async (t) => {
   await waitForJobs()
   t.equal(infra.archives.size, 0)
   t.ok(operation)
+})
+
+t.test('a snapshot waits for a provider that cannot be reached', async (t) => {
+  const { infra, owner, start, createRunningBox, getSnapshots, waitForStatus } =
+    await createRestartableSnapshots(t, await sqliteForTest(t))
+  await start()
+  const boxId = await createRunningBox()
+  infra.before.capture = createFailingFault(7, new ProviderUnavailableError('the engine is down'))
+  const { id } = await getSnapshots().service.create(owner, { boxId, name: 'a' })
+  await waitForStatus(id, 'available')
+  t.equal(infra.countCalls('capture'), 8)
 })
 
 t.test('deleting a final snapshot in progress lets the box be deleted', async (t) => {

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { EngineHttp } from '../../../../coordinator/providers/engine-http/client.ts'
 import {
   EngineStatusError,
+  EngineTimeoutError,
   EngineUnavailableError,
 } from '../../../../coordinator/providers/engine-http/errors.ts'
 
@@ -54,13 +55,13 @@ t.test('errors of the engine have its status and reason', async (t) => {
   }
 })
 
-t.test('an engine that is down or silent is unavailable', async (t) => {
+t.test('an engine that is down is unavailable, and a silent one is late', async (t) => {
   const { http, path, server } = await startEngine(t, () => undefined)
   await t.rejects(http.json({ method: 'GET', path: '/a', timeoutMs: 50 }), {
-    name: 'EngineUnavailableError',
+    name: 'EngineTimeoutError',
     message: `Docker at unix://${path} did not answer GET /a within 0.05 s.`,
   })
-  await t.rejects(http.stream({ method: 'GET', path: '/a', timeoutMs: 50 }), EngineUnavailableError)
+  await t.rejects(http.stream({ method: 'GET', path: '/a', timeoutMs: 50 }), EngineTimeoutError)
   server.closeAllConnections()
   server.close()
   await once(server, 'close')
@@ -68,6 +69,23 @@ t.test('an engine that is down or silent is unavailable', async (t) => {
     name: 'EngineUnavailableError',
     message: `Docker at unix://${path} is not available: the socket does not exist; start the engine.`,
   })
+})
+
+t.test('a call whose content fails has the error of the content', async (t) => {
+  const { http, server } = await startEngine(t, (request) => request.resume())
+  const damaged = Readable.from(
+    (async function* () {
+      yield Buffer.from('one')
+      throw new Error('the archive is damaged')
+    })(),
+  )
+  await t.rejects(http.json({ method: 'PUT', path: '/a', content: damaged }), {
+    message: 'the archive is damaged',
+  })
+  server.on('request', (request) => request.socket.destroy())
+  const content = new Readable({ read: () => undefined })
+  content.push('one')
+  await t.rejects(http.json({ method: 'PUT', path: '/a', content }), EngineUnavailableError)
 })
 
 t.test('streams bodies in both directions', async (t) => {
