@@ -19,7 +19,7 @@ export type Container = {
 type Inspected = {
   Id: string
   Image: string
-  State: { Running?: boolean; Paused?: boolean; Status?: string }
+  State: { Running?: boolean; Paused?: boolean; Status?: string; Pid?: number }
   Config: { Labels?: Record<string, string> | null }
   HostConfig: Partial<Limits>
 }
@@ -47,7 +47,7 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
     id: inspected.Id,
     creationId: inspected.Config.Labels[LABELS.creation],
     imageId: inspected.Image,
-    state: isPaused ? 'frozen' : isRunning || isStopping(inspected) ? 'running' : 'stopped',
+    state: isPaused ? 'frozen' : isRunning || isInterrupted(inspected) ? 'running' : 'stopped',
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
 }
@@ -55,8 +55,9 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
 const inspect = ({ http }: Engine, boxId: string): Promise<Inspected | undefined> =>
   http.json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') }).catch(ignoreStatus(404))
 
-/** Of Podman. It remains after a kill of the engine, while the processes run. */
-const isStopping = ({ State: state }: Inspected): boolean => state.Status === 'stopping'
+/** Podman that was killed during a start or a stop does not know that the processes run. */
+const isInterrupted = ({ State: { Status: status, Pid: pid = 0 } }: Inspected): boolean =>
+  status === 'stopping' || (status === 'created' && pid > 0)
 
 /** A replacement was interrupted when the old container had been removed. */
 async function takeNextContainer(engine: Engine, boxId: string): Promise<Inspected | undefined> {
@@ -102,6 +103,10 @@ export async function removeMachineImage({ http, deploymentId }: Engine, boxId: 
 export const isStaleTask = (error: unknown): boolean =>
   hasStatus(error, 500) && /\btask\b.*already exists/.test(error.reason)
 
+/** Podman that was killed during a start has left a part of it, which the failed start has removed. */
+export const isInterruptedStart = (error: unknown): boolean =>
+  hasStatus(error, 500) && /\bcontainer\b.*already exists|duplicate allocation/.test(error.reason)
+
 /** `docker network prune` removes the networks of stopped containers, which refer to them by their ids. */
 export const isMissingNetwork = (error: unknown): boolean =>
   hasStatus(error, 404) && /\bnetwork\b.*not found/i.test(error.reason)
@@ -135,10 +140,10 @@ export async function stopContainer(engine: Engine, boxId: string): Promise<void
     .catch(ignoreStatus(404))
 }
 
-/** Stops the container when a killed engine has not ended its stop: it can be neither used nor started. */
-export async function finishStop(engine: Engine, boxId: string): Promise<void> {
+/** Stops the container when a killed engine has not ended its start or its stop: it can be neither used nor started. */
+export async function stopInterrupted(engine: Engine, boxId: string): Promise<void> {
   const inspected = await inspect(engine, boxId)
-  if (inspected !== undefined && isStopping(inspected)) await stopContainer(engine, boxId)
+  if (inspected !== undefined && isInterrupted(inspected)) await stopContainer(engine, boxId)
 }
 
 /** Returns false, with no effect, where the engine cannot pause the container. */

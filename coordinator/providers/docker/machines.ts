@@ -9,7 +9,7 @@ import { createContainerConfig } from './container-config.ts'
 import {
   type Container,
   findContainer,
-  finishStop,
+  isInterruptedStart,
   isMissingNetwork,
   isStaleTask,
   pauseContainer,
@@ -18,6 +18,7 @@ import {
   replaceContainer,
   startContainer,
   stopContainer,
+  stopInterrupted,
   unpauseContainer,
   updateContainer,
 } from './containers.ts'
@@ -92,7 +93,7 @@ export class EngineMachines {
   async start(spec: MachineSpec & { agentToken: string }): Promise<MachineInfo> {
     const { engine, agentVolume, networks, readInfo } = this.#options
     const { boxId, agentToken } = spec
-    if (engine.kind === 'podman') await finishStop(engine, boxId)
+    if (engine.kind === 'podman') await stopInterrupted(engine, boxId)
     const info = await readInfo()
     const existing = await findContainer(engine, boxId)
     const container = existing ?? (await this.#createAgain(spec, info))
@@ -120,7 +121,7 @@ export class EngineMachines {
             'the engine cannot start a container, which is created again',
           )
           await this.#replaceContainer(spec, { creationId, info })
-        } else throw error
+        } else if (!isInterruptedStart(error)) throw error
         await startContainer(engine, boxId)
       })
       if (isResized && engine.kind === 'podman') await updateContainer(engine, boxId, limits)

@@ -2,17 +2,19 @@
 import t from 'tap'
 import {
   findContainer,
-  finishStop,
+  isInterruptedStart,
   stopContainer,
+  stopInterrupted,
 } from '../../../../coordinator/providers/docker/containers.ts'
 import type { Engine } from '../../../../coordinator/providers/docker/engine.ts'
 import { createLabels, getContainerName } from '../../../../coordinator/providers/docker/names.ts'
 import type { EngineRequest } from '../../../../coordinator/providers/engine-http/client.ts'
+import { EngineStatusError } from '../../../../coordinator/providers/engine-http/errors.ts'
 
 const BOX = '00000000-0000-4000-8000-000000000001'
 const DEPLOYMENT = '0123456789abcdef'
 
-function createEngine(status: string) {
+function createEngine(status: string, pid = 0) {
   const calls: string[] = []
   const json = async ({ method, path }: EngineRequest) => {
     if (method !== 'GET') {
@@ -22,8 +24,8 @@ function createEngine(status: string) {
     return {
       Id: 'id',
       Image: 'image',
-      // As Podman describes a container whose stop has not ended.
-      State: { Status: status, Running: status === 'running', Paused: status === 'paused' },
+      // As Podman describes a container whose start or stop has not ended.
+      State: { Status: status, Running: status === 'running', Paused: status === 'paused', Pid: pid },
       Config: { Labels: createLabels(DEPLOYMENT, 'machine', { boxId: BOX }) },
       HostConfig: {},
     }
@@ -33,19 +35,32 @@ function createEngine(status: string) {
 
 const STOP = `POST /containers/${getContainerName(BOX)}/stop`
 
-t.test('a container whose stop was interrupted runs until it is stopped again', async (t) => {
-  const { engine, calls } = createEngine('stopping')
-  t.equal((await findContainer(engine, BOX))?.state, 'running')
-  await stopContainer(engine, BOX)
-  t.strictSame(calls, [STOP])
-  await finishStop(engine, BOX)
-  t.strictSame(calls, [STOP, STOP])
+t.test('a container whose start or stop was interrupted runs until it is stopped', async (t) => {
+  for (const status of ['stopping', 'created']) {
+    const { engine, calls } = createEngine(status, 123)
+    t.equal((await findContainer(engine, BOX))?.state, 'running', status)
+    await stopContainer(engine, BOX)
+    t.strictSame(calls, [STOP])
+    await stopInterrupted(engine, BOX)
+    t.strictSame(calls, [STOP, STOP])
+  }
 })
 
 t.test('no other container is stopped before its start', async (t) => {
   for (const status of ['running', 'paused', 'exited', 'created']) {
     const { engine, calls } = createEngine(status)
-    await finishStop(engine, BOX)
+    await stopInterrupted(engine, BOX)
     t.strictSame(calls, [], status)
   }
+})
+
+t.test('a start that has removed the remains of another one is repeated', async (t) => {
+  const refuse = (reason: string) => new EngineStatusError('Podman', 'POST /start', 500, reason)
+  for (const reason of [
+    'runc: runc create failed: container with given ID already exists: OCI runtime error',
+    'crun: container `0123` already exists: OCI runtime error',
+    'failed to allocate for range 0: 10.0.0.3 has been allocated to 0123, duplicate allocation is not allowed',
+  ])
+    t.equal(isInterruptedStart(refuse(reason)), true, reason)
+  t.equal(isInterruptedStart(refuse('`/usr/bin/runc start 0123` failed: exit status 1')), false)
 })
