@@ -3,8 +3,9 @@ import { homedir } from 'node:os'
 import type { Config } from '../../base/config.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
 import { EngineHttp } from '../engine-http/client.ts'
-import { ENGINE_NAMES, type EngineKind } from './engine.ts'
+import { ENGINE_NAMES, type Engine, type EngineKind } from './engine.ts'
 import { type EngineEndpoint, findEngine } from './find-engine.ts'
+import { PodmanHttp } from './podman-http.ts'
 
 export type EngineConnection = {
   http: EngineHttp
@@ -16,6 +17,7 @@ export type EngineConnection = {
 export function connectToEngine(
   kind: EngineKind,
   config: Pick<Config, 'dockerHost' | 'podmanHost'>,
+  log: Engine['log'],
   env: NodeJS.ProcessEnv = process.env,
 ): EngineConnection {
   const { endpoint } = findEngine(kind, {
@@ -24,7 +26,10 @@ export function connectToEngine(
     home: env.HOME ?? homedir(),
     uid: process.getuid?.() ?? 0,
   })
-  return { http: new EngineHttp(ENGINE_NAMES[kind], toAddress(endpoint)), isLocal: 'socketPath' in endpoint }
+  const address = toAddress(endpoint)
+  const http =
+    kind === 'podman' ? new PodmanHttp(address, { log }) : new EngineHttp(ENGINE_NAMES[kind], address)
+  return { http, isLocal: 'socketPath' in endpoint }
 }
 
 function toAddress(endpoint: EngineEndpoint): EngineAddress {

@@ -51,6 +51,6 @@ export const createLabels = (
   ...(more.creationId !== undefined && { [LABELS.creation]: more.creationId }),
 })
 
-/** The `filters` parameter of the lists of an engine: objects with all of the labels, to which the other filters apply too. */
-export const filterByLabels = (labels: Labels, others: Record<string, string[]> = {}): string =>
-  JSON.stringify({ label: Object.entries(labels).map(([name, value]) => `${name}=${value}`), ...others })
+/** The `filters` parameter of the lists of an engine: objects with all of the labels. */
+export const filterByLabels = (labels: Labels): string =>
+  JSON.stringify({ label: Object.entries(labels).map(([name, value]) => `${name}=${value}`) })

@@ -6,9 +6,20 @@ import { hasStatus, ignoreStatus } from '../../engine-http/errors.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, EngineImages } from '../images/images.ts'
 import { loadImage } from '../images/load-image.ts'
-import { createLabels, filterByLabels, getArchiveRepository, getContainerName } from '../names.ts'
+import {
+  createLabels,
+  filterByLabels,
+  getArchiveRepository,
+  getContainerName,
+  LABELS,
+  type ObjectRole,
+} from '../names.ts'
 import { flattenImage, importContainer } from './flatten-image.ts'
 import { addImageRoot, readImage } from './image-files.ts'
+
+type Listed = { Id: string; RepoTags?: string[] | null; Labels?: Record<string, string> | null }
+
+const ARCHIVE_ROLE: ObjectRole = 'archive'
 
 /** Engines refuse images with more than about 125 layers. */
 const MAX_LAYERS = 100
@@ -131,13 +142,16 @@ export class ArchiveImages {
 
   /** Removes the images without a name: their commit or their import was repeated. Those of existing boxes remain. */
   async removeUnnamed(): Promise<void> {
-    const labels = createLabels(this.#engine.deploymentId, 'archive')
-    const images = await this.#engine.http.json<{ Id: string }[]>({
+    const images = await this.#engine.http.json<Listed[]>({
       method: 'GET',
       path: '/images/json',
-      query: { filters: filterByLabels(labels, { dangling: ['true'] }) },
+      // With two labels, Podman 4.3 finds no image.
+      query: { filters: filterByLabels({ [LABELS.coordinator]: this.#engine.deploymentId }) },
     })
-    for (const { Id } of images) await this.#removeById(Id)
+    for (const { Id, RepoTags: tags, Labels: labels } of images) {
+      const isUnnamed = (tags ?? []).every((tag) => tag.includes('<none>'))
+      if (isUnnamed && labels?.[LABELS.role] === ARCHIVE_ROLE) await this.#removeById(Id)
+    }
   }
 
   async #removeById(id: string): Promise<boolean> {

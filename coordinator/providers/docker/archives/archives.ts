@@ -33,6 +33,8 @@ export class EngineArchives {
   readonly #runExclusive: BoxQueueRunner
   /** The archives that are created, whose images are not left over. */
   readonly #incomplete = new Map<string, number>()
+  /** A failed call, or a killed coordinator, may have left images. */
+  #hasLeftovers = true
 
   constructor({ engine, store, images, pauses, runExclusive }: EngineArchivesOptions) {
     this.#engine = engine
@@ -119,6 +121,7 @@ export class EngineArchives {
   async remove(archive: ArchiveKey): Promise<void> {
     await this.#store.remove(archive)
     await this.#images.remove(archive.archiveId)
+    if (this.#hasLeftovers) await this.removeUnusedImages()
   }
 
   async removeAll(workspaceId: string): Promise<void> {
@@ -138,16 +141,25 @@ export class EngineArchives {
     for (const archiveId of archiveIds)
       if (!this.#incomplete.has(archiveId) && !(await this.#store.has(archiveId))) unused.push(archiveId)
     for (const archiveId of unused) await this.#images.remove(archiveId)
+    if (this.#hasLeftovers) await this.removeUnusedImages()
   }
 
   /** Removes the images of archives that do not exist, except those of existing boxes. */
   async removeUnusedImages(): Promise<void> {
-    if (this.#incomplete.size === 0) await this.#images.removeUnnamed()
-    const archiveIds = await this.#images.list()
-    if (archiveIds.length === 0) return
-    const existing = new Set(await this.#store.list())
-    for (const archiveId of archiveIds)
-      if (!existing.has(archiveId) && !this.#incomplete.has(archiveId)) await this.#images.remove(archiveId)
+    // New images have no name at first: a later call removes those that remain without one.
+    const isIdle = this.#incomplete.size === 0
+    this.#hasLeftovers = !isIdle
+    try {
+      if (isIdle) await this.#images.removeUnnamed()
+      const archiveIds = await this.#images.list()
+      if (archiveIds.length === 0) return
+      const existing = new Set(await this.#store.list())
+      for (const archiveId of archiveIds)
+        if (!existing.has(archiveId) && !this.#incomplete.has(archiveId)) await this.#images.remove(archiveId)
+    } catch (error) {
+      this.#hasLeftovers = true
+      throw error
+    }
   }
 
   async #restoreVolumes(
@@ -199,10 +211,7 @@ export class EngineArchives {
     try {
       if (!(await this.#store.has(archive.archiveId))) await this.#images.remove(archive.archiveId)
     } catch (err) {
-      this.#engine.log.warn(
-        { err, ...archive },
-        'the image of an incomplete archive is removed at the next start',
-      )
+      this.#engine.log.warn({ err, ...archive }, 'the image of an incomplete archive is removed later')
     }
   }
 
@@ -211,6 +220,9 @@ export class EngineArchives {
     this.#incomplete.set(archiveId, (this.#incomplete.get(archiveId) ?? 0) + 1)
     try {
       return await work()
+    } catch (error) {
+      this.#hasLeftovers = true
+      throw error
     } finally {
       const count = (this.#incomplete.get(archiveId) ?? 1) - 1
       if (count === 0) this.#incomplete.delete(archiveId)

@@ -16,6 +16,7 @@ import {
   getHomeVolume,
   getStateVolume,
 } from '../../../../../coordinator/providers/docker/names.ts'
+import { PodmanHttp } from '../../../../../coordinator/providers/docker/podman-http.ts'
 import { EngineHttp } from '../../../../../coordinator/providers/engine-http/client.ts'
 import { createArchives } from '../../../../../coordinator/providers/local/archives/archives.ts'
 import { BoxQueue } from '../../../../../coordinator/providers/local/box-queue.ts'
@@ -26,7 +27,9 @@ const log = { debug() {}, info() {}, warn() {} }
 export type EngineTest = Awaited<ReturnType<typeof openEngineTest>>
 
 export async function openEngineTest(kind: EngineKind, { socket, dir, command }: ImageEngine) {
-  const http = new EngineHttp(kind, { kind: 'unix', path: socket })
+  const address = { kind: 'unix', path: socket } as const
+  const http =
+    kind === 'podman' ? new PodmanHttp(address, { log, graceMs: 0 }) : new EngineHttp(kind, address)
   const engine: Engine = { kind, http, deploymentId: '0123456789abcdef', log }
   const images = createEngineImages(engine, {
     defaultImage: 'debian:12',
