@@ -84,9 +84,13 @@ export function createEngineImages(
     try {
       const path = `/images/${normalized}/json`
       const image = await http.json<Inspected>({ method: 'GET', path, signal })
+      const { digest: wanted } = parseReference(normalized)
+      const digests = listDigests(image.RepoDigests, parseRepository(normalized))
+      // Podman finds an image by its digest alone. With another name, it comes from a registry that policies may not allow.
+      if (wanted !== null && !digests.includes(wanted)) return null
       return {
         id: toId(image.Id),
-        digest: findDigest(image.RepoDigests, parseRepository(normalized)),
+        digest: wanted ?? digests[0] ?? null,
         sizeBytes: image.Size ?? 0,
         createdAt: toTime(image.Created),
         layerCount: image.RootFS?.Layers?.length ?? 0,
@@ -136,7 +140,7 @@ export function createEngineImages(
     return images.flatMap((image) =>
       listReferences(image).map((normalized) => ({
         reference: shortenReference(normalized),
-        digest: findDigest(image.RepoDigests, parseRepository(normalized)),
+        digest: listDigests(image.RepoDigests, parseRepository(normalized))[0] ?? null,
         sizeBytes: image.Size ?? 0,
         createdAt: image.Created === undefined ? null : image.Created * 1000,
       })),
@@ -188,7 +192,10 @@ export function createEngineImages(
         await http.json({ method: 'DELETE', path: `/images/${normalized}` })
         return true
       } catch (error) {
-        if (hasStatus(error, 404)) return false
+        // Podman knows the digest of an image that was downloaded by its tag, but not as a name.
+        const isMissing =
+          hasStatus(error, 404) || (hasStatus(error, 500) && /tag not known/.test(error.reason))
+        if (isMissing) return false
         if (!hasStatus(error, 409)) throw error
         throw new ImageError(
           'image_in_use',
@@ -216,13 +223,13 @@ const parseRepository = (normalized: string): string => {
   return `${domain}/${path}`
 }
 
-function findDigest(digests: readonly string[] | null | undefined, repository: string): string | null {
-  for (const name of digests ?? []) {
-    if (findReferenceProblem(name) !== null) continue
+/** The digests that the image has in the repository. */
+function listDigests(names: readonly string[] | null | undefined, repository: string): string[] {
+  return (names ?? []).flatMap((name) => {
+    if (findReferenceProblem(name) !== null) return []
     const { domain, path, digest } = parseReference(name)
-    if (`${domain}/${path}` === repository) return digest
-  }
-  return null
+    return `${domain}/${path}` === repository && digest !== null ? [digest] : []
+  })
 }
 
 const toId = (id: string): string => (id.startsWith('sha256:') ? id : `sha256:${id}`)

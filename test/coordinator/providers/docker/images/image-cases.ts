@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { EngineKind } from '../../../../../coordinator/providers/docker/engine.ts'
 import { createEngineImages } from '../../../../../coordinator/providers/docker/images/images.ts'
+import { normalizeReference } from '../../../../../coordinator/providers/docker/images/reference.ts'
 import { EngineHttp } from '../../../../../coordinator/providers/engine-http/client.ts'
 import { ImageError } from '../../../../../coordinator/providers/provider.ts'
 import type { PullProgress } from '../../../../../shared/api/images.ts'
@@ -96,6 +97,17 @@ export async function testImages(t: Test, kind: EngineKind, { socket, command, r
       t.equal(await images.remove('busybox'), true)
     },
   )
+
+  await t.test('an image is not found by its digest with the name of another one', async (t) => {
+    const { digest, id } = await images.ensure('busybox')
+    t.equal((await images.ensure(`busybox@${digest}`)).id, id)
+    const other = `${FAULTY_REGISTRY}/missing@${digest}`
+    t.equal(await images.find(normalizeReference(other)), null)
+    t.equal(await images.remove(other), false)
+    await t.rejects(images.ensure(other), /missing/)
+    t.ok(await images.find(normalizeReference('busybox')))
+    command(['rmi', '--force', 'busybox'])
+  })
 
   await t.test('the credentials of the docker command are used', async (t) => {
     await rejects(t, faulty('private/busybox'), 'image_pull_failed')
