@@ -72,6 +72,10 @@ export const LIMITS = {
   /** Not in the spec: unused, unexpired tokens of a workspace. */
   openEnrollments: 200,
   boxEvents: 50,
+  /** Not in the spec: open feeds. Each tab of a dashboard has one. */
+  feeds: { perCredential: 50, total: 500 },
+  /** Not in the spec: a message of a feed. An item may be longer than these characters. */
+  feedMessage: { items: 200, chars: 256 * KiB },
   /** Not in the spec, which has no pages of boxes. */
   boxPage: { min: 1, max: 200 },
   /** Not in the spec, apart from the default. */

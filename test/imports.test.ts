@@ -79,6 +79,16 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     'export const f = (db, table) => db.selectFrom(table)\n',
     /names a table by a variable/,
   ],
+  'a write that does not notify feeds': [
+    'coordinator/boxes/store/jobs.ts',
+    "export function f(trx) {\n  recordRowChange(trx)\n}\nexport const g = (trx) => trx.updateTable('jobs')\n",
+    /^coordinator\/boxes\/store\/jobs\.ts:4: g writes jobs without recordRowChange\(\) \(feeds would miss/,
+  ],
+  'a statement in SQL text that does not notify feeds': [
+    'coordinator/boxes/store/boxes.ts',
+    'export const f = sql`update boxes set tier = 1`\n',
+    /f writes boxes without recordRowChange/,
+  ],
   'a query outside a store': [
     'coordinator/audit/service.ts',
     "export const f = (db) => db.selectFrom('audit_log')\n",

@@ -7,11 +7,12 @@ import {
   parseServerMessage,
   type ServerMessage,
 } from '../../shared/api/attach.ts'
+import { CLOSE_CODES, getCloseCode } from '../../shared/close-codes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { freeBuffer } from '../../shared/free-buffer.ts'
 import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { closeWebSocket } from '../http/websocket.ts'
 import { isAgentErrorCode } from './agent-response.ts'
-import { CLOSE_CODES, getCloseCode } from './close-codes.ts'
 
 export type RelayOptions = {
   log: Pick<Logger, 'debug'>
@@ -32,8 +33,6 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 const MISSED_PINGS = 3
 /** Pings that a peer may send per interval of pings. */
 const MAX_PEER_PINGS = 100
-/** How long a peer may take to complete the closing handshake. */
-const CLOSE_TIMEOUT_MS = 2_000
 
 /**
  * Returns when both connections are closing. When the agent disconnects before it has completed the exchange, or violates
@@ -112,13 +111,6 @@ const toErrorMessage = ({ code, message }: ApiError): ServerMessage => ({
   code,
   message: message.slice(0, 4096),
 })
-
-function closeWebSocket(ws: WebSocket, code: number, reason: string): void {
-  // Reads the close frame of the peer.
-  ws.resume()
-  ws.close(code, reason)
-  setTimeout(() => ws.terminate(), CLOSE_TIMEOUT_MS).unref()
-}
 
 /**
  * Forwards each message of `source`, as `convert` returns it, to `target`. Stops reading from `source` while `target` does

@@ -1,6 +1,7 @@
 // Relays the bytes of one connection between the WebSocket of a client and the agent.
 import type { Duplex } from 'node:stream'
 import { systemClock } from '../../shared/clock.ts'
+import { CLOSE_CODES, getCloseCode } from '../../shared/close-codes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { joinConnections } from '../../shared/join-connections.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
@@ -8,7 +9,6 @@ import { createTokenBuckets } from '../base/token-buckets.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import { acceptWebSocket } from '../http/websocket.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { CLOSE_CODES, getCloseCode } from './close-codes.ts'
 import { CONNECTION_MESSAGES } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 

@@ -9,6 +9,7 @@ import {
 } from 'zod-openapi'
 import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
+import { feedMessageSchema } from '../../shared/api/feed.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { API_VERSION } from '../base/version.ts'
 import type { Host } from './errors.ts'
@@ -24,11 +25,11 @@ Fields and routes are added without notice: ignore unknown fields of responses. 
 
 HEAD is supported wherever GET is, except for WebSockets, and has the same response without the body. Another method on a path of this document gets 405 \`method_not_allowed\` with the header \`Allow\`. A request whose headers are not valid HTTP gets 400 or 431, before its path is known.
 
-A WebSocket carries two kinds of messages. A binary message is one channel byte and 1 to 65536 raw bytes: 0 is stdin, sent by the client; 1 is stdout and 2 is stderr, sent by the server. A text message is a JSON object: \`AttachServerMessage\` or \`AttachClientMessage\`. The server sends at most 4 MiB of output beyond the last \`ack\` of the client. The client sends at most 1 MiB of stdin beyond the last \`stdin\` message of the server.
+A WebSocket of a box carries two kinds of messages. A binary message is one channel byte and 1 to 65536 raw bytes: 0 is stdin, sent by the client; 1 is stdout and 2 is stderr, sent by the server. A text message is a JSON object: \`AttachServerMessage\` or \`AttachClientMessage\`. The server sends at most 4 MiB of output beyond the last \`ack\` of the client. The client sends at most 1 MiB of stdin beyond the last \`stdin\` message of the server.
 
-The server closes a WebSocket with 1000 when the exchange is complete, 1008 for an invalid message, 1011 for a failure of the server or the box, 1012 when the coordinator is stopping, 3000 when the credential is no longer valid (revoked or expired), and 3003 when it may no longer use the box. With 3000 and 3003, the reason of the close frame is the error code. The server selects the subprotocol \`boxwood\` when the client offers it. A client that cannot set headers offers its ticket as \`boxwood.ticket.dct_…\` beside it.
+The server closes a WebSocket with 1000 when the exchange is complete, 1008 for an invalid message, 1011 for a failure of the server or the box, 1012 when the coordinator is stopping, 1013 when the client reads too slowly, 3000 when the credential is no longer valid (revoked or expired), and 3003 when it may no longer use the connection. With 3000 and 3003, the reason of the close frame is the error code. The server selects the subprotocol \`boxwood\` when the client offers it. A client that cannot set headers offers its ticket as \`boxwood.ticket.dct_…\` beside it.
 
-A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
+A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets of a box with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
 
 Not there yet:
 - Cloud roles. Their routes respond with 404.
@@ -53,6 +54,7 @@ const GROUPS = [
   'Images',
   'Environments',
   'Operations',
+  'Feed',
   'Members',
   'Team',
   'Workspace',
@@ -216,7 +218,11 @@ export function createOpenApiDocument({
       servers: [{ url: publicUrl }],
       security: [API_KEY],
       components: {
-        schemas: { AttachServerMessage: serverMessageSchema, AttachClientMessage: clientMessageSchema },
+        schemas: {
+          AttachServerMessage: serverMessageSchema,
+          AttachClientMessage: clientMessageSchema,
+          FeedMessage: feedMessageSchema,
+        },
         securitySchemes: {
           apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
           session: {

@@ -127,7 +127,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     else if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) serveTransfer(request, response)
     else serveWithApp(request, response)
   })
-  const acceptsUpgrade = createUpgradeFilter(edge)
+  const acceptsUpgrade = createUpgradeFilter(options)
   const filterUpgrade = (request: IncomingMessage) =>
     findHostHandler(request)?.acceptsUpgrade(request) ?? acceptsUpgrade(request)
   listening.setContinueFilter((request) => findHostHandler(request) === undefined)
@@ -161,13 +161,19 @@ async function registerAllRoutes(app: FastifyInstance, options: HttpServerOption
   registerRoutes(app, { prefix: EDGE_PREFIX, base: EDGE_BASE, host: 'edge', routes: edge, context })
 }
 
-/** Accepts the WebSockets of agents and of the edge. Other upgrade requests are served without the upgrade. */
-function createUpgradeFilter(edge: readonly Route[]): (request: IncomingMessage) => boolean {
-  const webSocketMethods = createMethodLookup(
-    edge
+/** Accepts the WebSockets of agents and of the API. Other upgrade requests are served without the upgrade. */
+function createUpgradeFilter({
+  control,
+  edge,
+}: Pick<HttpServerOptions, 'control' | 'edge'>): (request: IncomingMessage) => boolean {
+  const listPaths = (routes: readonly Route[], prefix: string) =>
+    routes
       .filter(({ isWebSocket }) => isWebSocket)
-      .map(({ method, path }) => ({ method, path: EDGE_PREFIX + EDGE_BASE + path })),
-  )
+      .map(({ method, path }) => ({ method, path: prefix + path }))
+  const webSocketMethods = createMethodLookup([
+    ...listPaths(control, CONTROL_PREFIX),
+    ...listPaths(edge, EDGE_PREFIX + EDGE_BASE),
+  ])
   return (request) => {
     const path = getRequestPath(request)
     if (isAgentWebSocketPath(path)) return true

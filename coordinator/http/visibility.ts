@@ -19,8 +19,9 @@ export const getVisibility = ({ workspaceId, boxIds, role, userId }: Actor): Vis
   ownerUserId: role === 'contractor' ? (userId ?? '') : null,
 })
 
-export function canSee(actor: Actor, { workspaceId, boxId, ownerUserId }: Resource): boolean {
-  const visible = getVisibility(actor)
+export const canSee = (actor: Actor, resource: Resource): boolean => isVisible(getVisibility(actor), resource)
+
+export function isVisible(visible: Visibility, { workspaceId, boxId, ownerUserId }: Resource): boolean {
   if (workspaceId !== visible.workspaceId) return false
   if (visible.boxIds !== null && (boxId === null || !visible.boxIds.includes(boxId))) return false
   return visible.ownerUserId === null || ownerUserId === visible.ownerUserId

@@ -77,6 +77,16 @@ export function assertWebSocketHandshake({ raw }: FastifyRequest): void {
   })
 }
 
+/** How long a client may take to complete the closing handshake. */
+const CLOSE_TIMEOUT_MS = 2_000
+
+export function closeWebSocket(ws: WebSocket, code: number, reason: string): void {
+  // Reads the close frame of the peer.
+  ws.resume()
+  ws.close(code, reason)
+  setTimeout(() => ws.terminate(), CLOSE_TIMEOUT_MS).unref()
+}
+
 /** Completes the handshake. The WebSocket is paused: the caller resumes it after it has added its listeners. */
 export function acceptWebSocket({ raw }: FastifyRequest, reply: FastifyReply): Promise<WebSocket> {
   const upgrade = upgrades.get(raw)

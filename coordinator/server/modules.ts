@@ -17,6 +17,7 @@ import { machinesModule } from '../boxes/enrollment/module.ts'
 import { boxEnvironmentModule } from '../boxes/environment-module.ts'
 import { environmentDeliveryModule } from '../boxes/environments/delivery/module.ts'
 import { environmentsModule } from '../boxes/environments/module.ts'
+import { feedModule } from '../boxes/feed/module.ts'
 import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
 import { imagesModule } from '../boxes/images/module.ts'
@@ -179,6 +180,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(shareViewersModule)
     .add(boxesModule)
     .add(snapshotsModule)
+    .add(feedModule)
     .add(imagesModule)
     .add(accountModule)
     .add(machinesModule)

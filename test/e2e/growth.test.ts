@@ -54,7 +54,8 @@ function listRequests({ paths }: Document, target: Target): GetRequest[] {
     if (get === undefined) return []
     const host = fullPath.startsWith('/v1/box/') ? ('edge' as const) : ('control' as const)
     const route = `GET ${fullPath.replace(/^(\/api\/v1|\/v1\/box\/\{box\})/, '')}`
-    if (host === 'edge' && WEBSOCKETS.includes(route)) return []
+    // The work of a feed, which sends every box, is that of the lists, page by page.
+    if (WEBSOCKETS.includes(route)) return []
     const { path } = createRequest({ route, host }, target)
     const bySession = !get.security.some((scheme) => 'apiKey' in scheme)
     // An agent evaluates the filters of the edge.

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
 import { findRoomProblem, findTwoWayImports, isInRoom, ROOMS } from './rooms.ts'
+import { findSilentWrites } from './row-notifications.ts'
 import { findTableProblems, isStore } from './table-access.ts'
 
 type Rule = {
@@ -133,8 +134,8 @@ export function findViolations(projectDir: string): string[] {
     ...findImportCycles(componentSources),
     ...coordinatorSources.flatMap(checkRoom),
     ...checkTwoWayImports(coordinatorSources),
-    ...findTableProblems(coordinatorSources).map(({ file, text, offset, problem, reason }) =>
-      formatViolation(file, text, offset, problem, reason),
+    ...[...findTableProblems(coordinatorSources), ...findSilentWrites(coordinatorSources)].map(
+      ({ file, text, offset, problem, reason }) => formatViolation(file, text, offset, problem, reason),
     ),
   ]
 }

@@ -101,6 +101,21 @@ export const WRITERS: readonly TableAccess[] = [
   },
 ]
 
+/** The tables of the objects that feeds send (coordinator/boxes/feed/). Functions that write them call recordRowChange(). */
+export const NOTIFYING_TABLES: readonly (keyof Tables)[] = ['boxes', 'jobs', 'snapshots', 'operations']
+
+/** The functions that write these tables and notify no feed. */
+export const SILENT_WRITES: Readonly<Record<string, string>> = {
+  'boxes/store/boxes.ts executeReportUpdate': 'the position in the reports of an agent is in no object',
+  'boxes/store/boxes.ts storeFailure': 'a failed upgrade is in GET /agents only',
+  'boxes/store/boxes.ts dismissFailures': 'a failed upgrade is in GET /agents only',
+  'boxes/store/heartbeats.ts updateVitals': 'the lists of boxes have no vitals, which change all the time',
+  'boxes/store/heartbeats.ts updatePorts': 'the lists of boxes have no ports',
+  'boxes/store/jobs.ts resetConnectSteps': 'runs before the coordinator accepts requests',
+  'boxes/store/snapshots.ts deleteSnapshotsDeletedBefore': 'deleted snapshots are in no list',
+  'jobs/operations/store.ts deleteFinishedBefore': 'feeds have no operations that have finished',
+}
+
 /** Files in which the name of a table is a variable. */
 export const GENERIC_STORES: Readonly<Record<string, string>> = {
   'jobs/lease-store.ts': 'the leases of jobs are the same columns of two tables',

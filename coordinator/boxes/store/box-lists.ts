@@ -75,6 +75,22 @@ export function listBoxes(db: Db, filter: BoxFilter): Promise<ListedBoxRow[]> {
     .execute()
 }
 
+export type ChangedBoxRow = ListedBoxRow & Pick<BoxRow, 'workspace_id' | 'terminated_at'>
+
+/** The boxes of all workspaces with these ids. */
+export const listBoxesById = (db: Db, ids: readonly string[]): Promise<ChangedBoxRow[]> =>
+  db
+    .selectFrom('boxes')
+    .select([...LISTED_COLUMNS, 'workspace_id', 'terminated_at'])
+    .where('id', 'in', ids)
+    .execute()
+
+export const listBoxOwners = (
+  db: Db,
+  ids: readonly string[],
+): Promise<Pick<BoxRow, 'id' | 'owner_user_id'>[]> =>
+  db.selectFrom('boxes').select(['id', 'owner_user_id']).where('id', 'in', ids).execute()
+
 export type TeamBoxRow = Pick<
   BoxRow,
   | 'id'

@@ -2,6 +2,7 @@
 import type { Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
 import { prepareQuery, prepareWrite } from '../../db/prepared-queries.ts'
+import { recordRowChange } from '../../db/row-changes.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import type { Resource } from '../../http/visibility.ts'
@@ -11,6 +12,7 @@ export const findBox = (db: Db | Trx, boxId: string): Promise<BoxRow | undefined
   db.selectFrom('boxes').selectAll().where('id', '=', boxId).executeTakeFirst()
 
 export async function updateBox(trx: Trx, boxId: string, changes: Updateable<BoxRow>): Promise<BoxRow> {
+  recordRowChange(trx, { table: 'boxes', id: boxId })
   return trx
     .updateTable('boxes')
     .set(changes)
@@ -20,16 +22,27 @@ export async function updateBox(trx: Trx, boxId: string, changes: Updateable<Box
 }
 
 /** The inserted row, or undefined when a live box of the workspace has the same name. */
-export const insertBox = (trx: Trx, row: BoxRow): Promise<BoxRow | undefined> =>
-  trx
+export function insertBox(trx: Trx, row: BoxRow): Promise<BoxRow | undefined> {
+  recordRowChange(trx, { table: 'boxes', id: row.id })
+  return trx
     .insertInto('boxes')
     .values(row)
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
+}
 
 /** Deletes the row of a box. All rows that refer to the box must have been deleted (delete-rows.ts). */
-export const deleteBox = (trx: Trx, id: string) => trx.deleteFrom('boxes').where('id', '=', id).execute()
+export async function deleteBox(trx: Trx, id: string): Promise<void> {
+  const row = await trx
+    .deleteFrom('boxes')
+    .where('id', '=', id)
+    .returning(['workspace_id', 'owner_user_id'])
+    .executeTakeFirst()
+  if (row === undefined) return
+  const deleted = { workspaceId: row.workspace_id, boxId: id, ownerUserId: row.owner_user_id }
+  recordRowChange(trx, { table: 'boxes', id, deleted })
+}
 
 /** undefined: the box does not exist. */
 export const findVariableColumns = (db: Db, id: string): Promise<VariableColumns | undefined> =>

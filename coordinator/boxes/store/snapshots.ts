@@ -3,6 +3,7 @@
 import type { Updateable } from 'kysely'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
+import { recordRowChange } from '../../db/row-changes.ts'
 import type { SnapshotJobRow, SnapshotRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import { type Visibility, whereVisible } from '../../db/where-visible.ts'
@@ -24,6 +25,9 @@ export function listSnapshots(db: Db | Trx, filter: SnapshotFilter): Promise<Sna
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
+export const listSnapshotsById = (db: Db, ids: readonly string[]): Promise<SnapshotRow[]> =>
+  db.selectFrom('snapshots').selectAll().where('id', 'in', ids).execute()
+
 export const findSnapshot = (db: Db | Trx, id: string): Promise<SnapshotRow | undefined> =>
   db.selectFrom('snapshots').selectAll().where('id', '=', id).executeTakeFirst()
 
@@ -41,18 +45,31 @@ export const lockTemplate = (trx: Trx, workspaceId: string, name: string): Promi
       .where('template_name', '=', name),
   ).executeTakeFirst()
 
-export const insertSnapshot = (trx: Trx, row: SnapshotRow) =>
-  trx.insertInto('snapshots').values(row).execute()
+export async function insertSnapshot(trx: Trx, row: SnapshotRow): Promise<void> {
+  recordRowChange(trx, { table: 'snapshots', id: row.id })
+  await trx.insertInto('snapshots').values(row).execute()
+}
 
-export const updateSnapshot = (
-  trx: Trx,
-  id: string,
-  changes: Updateable<SnapshotRow>,
-): Promise<SnapshotRow> =>
-  trx.updateTable('snapshots').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+export function updateSnapshot(trx: Trx, id: string, changes: Updateable<SnapshotRow>): Promise<SnapshotRow> {
+  recordRowChange(trx, { table: 'snapshots', id })
+  return trx
+    .updateTable('snapshots')
+    .set(changes)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
 
-export const deleteSnapshot = (trx: Trx, id: string) =>
-  trx.deleteFrom('snapshots').where('id', '=', id).execute()
+export async function deleteSnapshot(trx: Trx, id: string): Promise<void> {
+  const row = await trx
+    .deleteFrom('snapshots')
+    .where('id', '=', id)
+    .returning(['workspace_id', 'box_id', 'owner_user_id'])
+    .executeTakeFirst()
+  if (row === undefined) return
+  const deleted = { workspaceId: row.workspace_id, boxId: row.box_id, ownerUserId: row.owner_user_id }
+  recordRowChange(trx, { table: 'snapshots', id, deleted })
+}
 
 /** The snapshots that count towards the limit. Locks the workspace, so that concurrent requests do not exceed the limit. */
 export async function countLimitedSnapshots(trx: Trx, workspaceId: string): Promise<number> {
@@ -76,6 +93,13 @@ export async function findSnapshotResource(
   const row = await findSnapshot(db, id)
   return { boxId: row?.box_id ?? null, ownerUserId: row?.owner_user_id ?? null }
 }
+
+/** The fields of findSnapshotResource() of the snapshots that have a row. */
+export const listSnapshotResources = (
+  db: Db,
+  ids: readonly string[],
+): Promise<Pick<SnapshotRow, 'id' | 'box_id' | 'owner_user_id'>[]> =>
+  db.selectFrom('snapshots').select(['id', 'box_id', 'owner_user_id']).where('id', 'in', ids).execute()
 
 /** The snapshots of a box of one kind, newest first. */
 export const listSnapshotsOfBox = (
@@ -187,5 +211,11 @@ export async function findLastAutoSnapshotTime(trx: Trx, boxId: string): Promise
 
 /** The name that the snapshots of a box show, after the box got a new one. */
 export async function renameSourceBox(trx: Trx, boxId: string, hostname: string): Promise<void> {
-  await trx.updateTable('snapshots').set({ source_hostname: hostname }).where('box_id', '=', boxId).execute()
+  const renamed = await trx
+    .updateTable('snapshots')
+    .set({ source_hostname: hostname })
+    .where('box_id', '=', boxId)
+    .returning('id')
+    .execute()
+  for (const { id } of renamed) recordRowChange(trx, { table: 'snapshots', id })
 }

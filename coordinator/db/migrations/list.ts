@@ -17,6 +17,7 @@ import { portShares } from './0014-port-shares.ts'
 import { shareViewers } from './0015-share-viewers.ts'
 import { environmentsAndSecrets } from './0016-environments-and-secrets.ts'
 import { images } from './0017-images.ts'
+import { operationsInProgress } from './0018-operations-in-progress.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -36,4 +37,5 @@ export const migrations: Record<string, Migration> = {
   '0015-share-viewers': shareViewers,
   '0016-environments-and-secrets': environmentsAndSecrets,
   '0017-images': images,
+  '0018-operations-in-progress': operationsInProgress,
 }

@@ -12,6 +12,8 @@ import {
   deleteFinishedBefore,
   findOperationById,
   insertOperation,
+  listOperationsById,
+  listOperationsInProgress,
   selectLatestOperation,
   updateOperation,
 } from './store.ts'
@@ -56,6 +58,9 @@ export async function createOperation(
   await insertOperation(trx, row)
   return row
 }
+
+/** The feed, which lists operations, checks who sees them (boxes/feed/). */
+export { listOperationsById, listOperationsInProgress }
 
 /** The newest operation of this kind on the target. */
 export const findLatestOperation = selectLatestOperation

@@ -1,10 +1,13 @@
 // Queries on operations.
 import type { Db } from '../../db/open.ts'
+import { recordRowChange } from '../../db/row-changes.ts'
 import type { OperationRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
-export const insertOperation = (trx: Trx, row: OperationRow) =>
-  trx.insertInto('operations').values(row).execute()
+export async function insertOperation(trx: Trx, row: OperationRow): Promise<void> {
+  recordRowChange(trx, { table: 'operations', id: row.id })
+  await trx.insertInto('operations').values(row).execute()
+}
 
 export const findOperationById = (db: Db | Trx, id: string): Promise<OperationRow | undefined> =>
   db.selectFrom('operations').selectAll().where('id', '=', id).executeTakeFirst()
@@ -23,11 +26,28 @@ export const selectLatestOperation = (
     .limit(1)
     .executeTakeFirst()
 
-export const updateOperation = (
+export async function updateOperation(
   trx: Trx,
   id: string,
   changes: Pick<OperationRow, 'status'> & Partial<Pick<OperationRow, 'completed_at' | 'error'>>,
-) => trx.updateTable('operations').set(changes).where('id', '=', id).execute()
+): Promise<void> {
+  recordRowChange(trx, { table: 'operations', id })
+  await trx.updateTable('operations').set(changes).where('id', '=', id).execute()
+}
+
+export const listOperationsById = (db: Db, ids: readonly string[]): Promise<OperationRow[]> =>
+  db.selectFrom('operations').selectAll().where('id', 'in', ids).execute()
+
+/** The operations of the workspace that have not finished, oldest first. */
+export const listOperationsInProgress = (db: Db, workspaceId: string): Promise<OperationRow[]> =>
+  db
+    .selectFrom('operations')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('completed_at', 'is', null)
+    .orderBy('requested_at')
+    .orderBy('id')
+    .execute()
 
 export async function deleteFinishedBefore(db: Db | Trx, instant: number): Promise<number> {
   const { numDeletedRows } = await db

@@ -33,6 +33,7 @@ export const newSecretName = () => `S_${crypto.randomUUID().replaceAll('-', '').
 const controlRequests: Record<string, Request> = {
   'GET /me': () => ['/me'],
   'GET /boxes': () => ['/boxes'],
+  'GET /feed': () => ['/feed'],
   'POST /boxes': () => ['/boxes', {}],
   'GET /boxes/{id}': ({ box }) => [`/boxes/${box}`],
   'PATCH /boxes/{id}': ({ box }) => [`/boxes/${box}`, { autoPauseMin: 30 }],
@@ -189,6 +190,7 @@ const edgeRequests: Record<string, Request> = {
 
 /** The routes that are WebSockets. */
 export const WEBSOCKETS = [
+  'GET /feed',
   'GET /terminal',
   'GET /exec/{processId}/attach',
   'GET /ports/{port}',
