@@ -160,7 +160,7 @@ t.test('has what the credential may see', async (t) => {
   }
   const create = async (secret: string) => {
     const box = (await api('POST', '/boxes', {}, { key: secret })).json.box.id
-    await waitForState(box, 'running').catch(() => undefined)
+    await waitForState(box, 'running')
     return box
   }
   const [hidden, ofContractor] = [await create(key), await create(contractorKey)]

@@ -7,6 +7,7 @@ await runOnPostgres(t, async () => {
   await import('./control-plane-boxes.test.ts')
   await import('./box-route-access.test.ts')
   await import('./idempotency-routes.test.ts')
+  await import('./feed.test.ts')
   await import('./snapshots.test.ts')
   await import('./machines.test.ts')
   await import('./schedules.test.ts')
