@@ -137,6 +137,11 @@ export const ERRORS = {
     409,
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
   ],
+  path_exists: [409, 'The path exists already. Choose another path, or remove it first.'],
+  directory_not_empty: [
+    409,
+    'The directory is not empty. The query recursive=1 removes it with its content.',
+  ],
   desktop_not_installed: [409, 'The box lacks programs of the desktop. `GET /desktop` names them.'],
   payload_too_large: [413, 'The body is too large.'],
   range_not_satisfiable: [416, 'The range is outside the file. Content-Range has the size of the file.'],

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
 import { getSystemErrorCode, toFileError } from './errors.ts'
-import { nullIfMissing } from './paths.ts'
+import { joinPath, nullIfMissing } from './paths.ts'
 import { CHUNK_BYTES, readAt } from './read.ts'
 import { isTempFileName } from './temp-file.ts'
 
@@ -157,9 +157,6 @@ async function listChildren({ path, name }: ArchiveEntry, stateDir: string): Pro
     .map((child) => ({ path: joinPath(path, child), name: joinPath(name, child) }))
     .filter((child) => !child.path.equals(omitted))
 }
-
-const joinPath = (dir: Buffer, child: Buffer): Buffer =>
-  Buffer.concat([dir, Buffer.from(dir.toString() === '/' ? '' : '/'), child])
 
 const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
 

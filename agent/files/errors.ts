@@ -15,6 +15,8 @@ const API_CODES_BY_SYSTEM_CODE: Readonly<Record<string, ErrorCode>> = {
   // open() of a socket, or of a device file that has no device.
   ENXIO: 'invalid_path',
   ENODEV: 'invalid_path',
+  EEXIST: 'path_exists',
+  ENOTEMPTY: 'directory_not_empty',
 }
 
 /** Returns the `code` of a system error, such as ENOENT, and null for any other error. */

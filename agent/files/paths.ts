@@ -5,7 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { getSystemErrorCode } from './errors.ts'
 
 /** Error codes of the fields of file requests (spec §7.2); fields that are not listed: invalid_request. */
-export const PATH_ERROR_CODES = { path: 'invalid_path' } as const
+export const PATH_ERROR_CODES = { path: 'invalid_path', from: 'invalid_path', to: 'invalid_path' } as const
 
 /** Linux follows 40 symbolic links before it returns ELOOP. */
 const MAX_LINKS = 40
@@ -48,6 +48,18 @@ export async function resolveWriteTarget(path: string): Promise<string> {
   throw new ApiError('invalid_path', `${path}: too many symbolic links. Choose another path.`)
 }
 
+/**
+ * The path of a directory entry: the real path of its directory, and its name. A symbolic link is the entry itself, not
+ * its target. Throws `invalid_path` for a path without a name, such as one that ends in `..`, and `not_found` when the
+ * directory is missing.
+ */
+export async function resolveEntry(path: string): Promise<string> {
+  const trimmed = path.replace(/\/+$/, '')
+  if (/(^|\/)\.{0,2}$/.test(trimmed))
+    throw new ApiError('invalid_path', `${path} does not end with the name of an entry. Add the name.`)
+  return join(await resolveParent(dirname(trimmed)), basename(trimmed))
+}
+
 async function resolveParent(dir: string): Promise<string> {
   const real = await nullIfMissing(realpath(dir))
   if (real === null)
@@ -72,3 +84,7 @@ export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
 export function encodePathHeader(path: string): string {
   return path.replace(/[^ -~]|%| $/gu, (character) => encodeURIComponent(character))
 }
+
+/** Joins paths whose names are bytes. */
+export const joinPath = (dir: Buffer, child: Buffer): Buffer =>
+  Buffer.concat([dir, Buffer.from(dir.toString() === '/' ? '' : '/'), child])

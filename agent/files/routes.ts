@@ -1,11 +1,15 @@
-// The agent's file routes (spec §4.15): small files as JSON, large files and directories as streams.
+// The agent's file routes (spec §4.15): small files as JSON, large files and directories as streams; and directories, which
+// the spec does not have.
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from '../../shared/clock.ts'
 import { addJsonRoute } from '../requests/json-routes.ts'
+import { makeDirectory, moveEntry, removeEntry } from './change.ts'
 import type { FileDeps } from './deps.ts'
 import { download } from './download.ts'
+import { createOwnerNames } from './entry.ts'
 import { toFileError } from './errors.ts'
 import { readInlineFile, writeInlineFile } from './inline.ts'
+import { listDirectory, statEntry } from './list.ts'
 import { createTempFileSweeper } from './temp-file.ts'
 import { upload } from './upload.ts'
 
@@ -23,6 +27,16 @@ export async function fileRoutes(app: FastifyInstance, deps: FileDeps): Promise<
   addJsonRoute(app, 'PUT', '/files', ({ body }) => serve(body, () => writeInlineFile(body, writeDeps)), {
     bodyLimit: WRITE_BODY_BYTES,
   })
+  const listDeps = { ...deps, readOwnerNames: createOwnerNames() }
+  addJsonRoute(app, 'GET', '/files/list', ({ query, signal }) =>
+    serve(query, () => listDirectory(query, listDeps, signal)),
+  )
+  addJsonRoute(app, 'GET', '/files/stat', ({ query }) => serve(query, () => statEntry(query, listDeps)))
+  addJsonRoute(app, 'POST', '/files/mkdir', ({ body }) => serve(body, () => makeDirectory(body, deps)))
+  addJsonRoute(app, 'POST', '/files/move', ({ body }) => serve(body, () => moveEntry(body, deps)))
+  addJsonRoute(app, 'DELETE', '/files', ({ query, signal }) =>
+    serve(query, () => removeEntry(query, deps, signal)),
+  )
   app.route({
     method: ['GET', 'HEAD'],
     url: '/download',
@@ -41,7 +55,10 @@ async function withRequestPath<T>(input: unknown, work: () => Promise<T>): Promi
   try {
     return await work()
   } catch (error) {
-    const path = typeof input === 'object' && input !== null && 'path' in input ? String(input.path) : ''
-    throw toFileError(error, path)
+    const { path, from } = (typeof input === 'object' && input !== null ? input : {}) as Record<
+      string,
+      unknown
+    >
+    throw toFileError(error, String(path ?? from ?? ''))
   }
 }

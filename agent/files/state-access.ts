@@ -21,4 +21,19 @@ export function checkWritable(path: string, stateDir: string): void {
   throw new ApiError('permission_denied', `${path} belongs to the agent. Choose another path.`)
 }
 
+/**
+ * Throws `permission_denied` for an entry that must not be moved or removed: the agent's state, the home directory, and
+ * the directories that contain one of them, such as `/`. All paths are real paths.
+ */
+export function checkMovable(path: string, { stateDir, home }: { stateDir: string; home: string }): void {
+  checkWritable(path, stateDir)
+  if (isInside(stateDir, path))
+    throw new ApiError('permission_denied', `${path} contains the files of the agent. Choose another path.`)
+  if (path === '/' || isInside(home, path))
+    throw new ApiError(
+      'permission_denied',
+      `${path} contains the home directory of the box user. Choose another path.`,
+    )
+}
+
 const isInside = (path: string, dir: string): boolean => path === dir || path.startsWith(dir + sep)

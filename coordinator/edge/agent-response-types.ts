@@ -5,7 +5,16 @@ import {
   desktopStoppedSchema,
 } from '../../shared/api/desktop.ts'
 import { execResultSchema } from '../../shared/api/exec.ts'
-import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
+import {
+  directoryCreatedSchema,
+  fileListSchema,
+  fileMovedSchema,
+  fileReadSchema,
+  fileRemovedSchema,
+  fileStatSchema,
+  fileUploadedSchema,
+  fileWrittenSchema,
+} from '../../shared/api/files.ts'
 import {
   LIVE_COMMAND_CHARS,
   liveProcessesSchema,
@@ -74,6 +83,16 @@ export const AGENT_RESPONSES = {
   },
   'file.written': { schema: fileWrittenSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   'file.uploaded': { schema: fileUploadedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'file.list': {
+    schema: fileListSchema,
+    // A name of 255 bytes, a target of 4 KiB and the other fields of each entry.
+    maxBytes: LIMITS.filePage.max * (ESCAPED * (4 * KiB + 255) + KiB) + FIELDS_BYTES,
+    maxTokens: LIMITS.filePage.max * 32 + FIELDS_TOKENS,
+  },
+  'file.stat': { schema: fileStatSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'directory.created': { schema: directoryCreatedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'file.moved': { schema: fileMovedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
+  'file.removed': { schema: fileRemovedSchema, maxBytes: FIELDS_BYTES, maxTokens: FIELDS_TOKENS },
   ...PROMPT_RESPONSES,
 } as const satisfies Record<string, Bounds>
 

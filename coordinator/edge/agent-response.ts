@@ -18,6 +18,8 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'payload_too_large',
   'range_not_satisfiable',
   'exec_failed',
+  'path_exists',
+  'directory_not_empty',
   'desktop_not_installed',
   'invalid_provider',
   'prompt_required',

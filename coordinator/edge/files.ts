@@ -14,6 +14,7 @@ import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { download } from './download.ts'
+import { encodeQuery } from './encode-query.ts'
 import { forwardRequest } from './request-agent.ts'
 import { upload } from './upload.ts'
 
@@ -33,11 +34,6 @@ const WRITE_BODY_BYTES = 8 * LIMITS.inlineFileBytes
 
 /** The time limit for a file of 1 MiB. */
 const RESPONSE_TIMEOUT_MS = 60_000
-
-const encodeQuery = (values: Record<string, string | undefined>) =>
-  new URLSearchParams(
-    Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 
 const downloadRequestHeaders = z.object({
   Range: z.string().optional().meta({ description: 'one range of bytes, such as bytes=0-1023' }),

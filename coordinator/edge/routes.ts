@@ -4,6 +4,7 @@ import { attachRoutes, createAttachmentRelay } from './attach.ts'
 import type { ConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 import { desktopRoutes } from './desktop.ts'
+import { directoryRoutes } from './directories.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { liveProcessRoutes } from './live-processes.ts'
@@ -29,7 +30,7 @@ export function edgeRoutes(context: EdgeContext, connectToPort: ConnectToPort): 
     ...withTag('Terminals', terminalRoutes(context, relay)),
     ...withTag('Ports', portRoutes(context, connectToPort, connectionRelay)),
     ...withTag('Desktop', desktopRoutes(context, connectionRelay)),
-    ...withTag('Files', fileRoutes(context)),
+    ...withTag('Files', [...fileRoutes(context), ...directoryRoutes(context)]),
     ...withTag('Prompts', [...promptRoutes(context), ...promptStreamRoutes(context)]),
   ]
 }

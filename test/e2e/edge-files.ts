@@ -156,6 +156,59 @@ t.test('writes and reads files of a box', async (t) => {
     t.equal(statSync(join(dir, 'tree/run')).mode & 0o777, 0o755)
   })
 
+  await t.test('lists, creates, moves and removes directories', async (t) => {
+    const path = `${home}/dirs`
+    t.match(await boxRequest('POST', '/files/mkdir', { path: 'dirs/a/b', parents: true }), {
+      status: 200,
+      json: { ok: true, type: 'directory.created', path: `${path}/a/b`, created: true },
+    })
+    // The entries have more than 64 KiB as JSON, which is not sent as a message.
+    await exec(
+      String.raw`cd dirs && seq -f 'file%04.0f' 1 1200 | xargs touch && touch "$(printf '\377')" && ln -s a link`,
+    )
+    const first = await boxRequest('GET', '/files/list?path=dirs')
+    t.match(first, { status: 200, json: { type: 'file.list', path, entries: { length: 1000 } } })
+    t.match(first.json.entries[0], { name: 'a', type: 'directory' })
+    const { nextCursor } = first.json
+    const second = await boxRequest('GET', `/files/list?path=dirs&cursor=${nextCursor}`)
+    t.equal(second.json.nextCursor, null)
+    t.equal(second.json.entries.length, 203)
+    t.match(second.json.entries.slice(-2), [
+      { name: 'link', type: 'symlink', target: 'a', targetType: 'directory' },
+      { name: '\ufffd', nameBase64: '/w==' },
+    ])
+    t.match(await boxRequest('GET', '/files/stat?path=dirs/link'), {
+      status: 200,
+      json: { type: 'file.stat', path: `${path}/link`, entry: { name: 'link', type: 'symlink' } },
+    })
+    t.match(await boxRequest('POST', '/files/move', { from: 'dirs/file0001', to: 'dirs/a/moved' }), {
+      status: 200,
+      json: { type: 'file.moved', from: `${path}/file0001`, path: `${path}/a/moved` },
+    })
+    for (const [method, route, body, status, code] of [
+      ['GET', '/files/list?path=dirs/file0002', undefined, 400, 'invalid_path'],
+      ['GET', '/files/list?path=dirs&limit=1001', undefined, 400, 'invalid_request'],
+      ['GET', '/files/stat?path=dirs/none', undefined, 404, 'not_found'],
+      ['POST', '/files/mkdir', { path: 'dirs/a' }, 409, 'path_exists'],
+      ['POST', '/files/mkdir', {}, 400, 'invalid_path'],
+      ['POST', '/files/move', { from: 'dirs/link', to: 'dirs/a' }, 409, 'path_exists'],
+      ['DELETE', '/files?path=dirs', undefined, 409, 'directory_not_empty'],
+      ['DELETE', '/files?path=/&recursive=1', undefined, 403, 'permission_denied'],
+      ['DELETE', '/files?path=~&recursive=1', undefined, 403, 'permission_denied'],
+      ['DELETE', '/files', undefined, 400, 'invalid_path'],
+    ] as const)
+      t.match(
+        await boxRequest(method, route, body),
+        { status, json: { ok: false, error: { code } } },
+        `${method} ${route}`,
+      )
+    t.match(await boxRequest('DELETE', '/files?path=dirs&recursive=1'), {
+      status: 200,
+      json: { ok: true, type: 'file.removed', path },
+    })
+    t.match(await exec('ls -d dirs'), { exitCode: 2 })
+  })
+
   await t.test(
     'a large upload that is rejected receives the response, and the next request too',
     async (t) => {
@@ -225,6 +278,6 @@ t.test('writes and reads files of a box', async (t) => {
     await expectError('PUT', '/upload?path=no/such/parent', 'x', 404, 'not_found')
     const wrongMethod = await boxRequest('POST', '/files')
     t.match(wrongMethod, { status: 405, json: { error: { code: 'method_not_allowed' } } })
-    t.equal(wrongMethod.headers.get('allow'), 'GET, HEAD, PUT')
+    t.equal(wrongMethod.headers.get('allow'), 'DELETE, GET, HEAD, PUT')
   })
 })

@@ -17,6 +17,8 @@ t.test('each request for a file is activity', async (t) => {
     ['GET /files as a message', () => sendMessage('GET', `/files${path}`)],
     ['GET /files over HTTP', () => fetch(`${url}/files${path}`)],
     ['GET /download', () => fetch(`${url}/download${path}`)],
+    ['GET /files/list', () => fetch(`${url}/files/list${query('~')}`)],
+    ['DELETE /files', () => fetch(`${url}/files${path}`, { method: 'DELETE' })],
     ['PUT /upload', () => fetch(`${url}/upload${path}`, { method: 'PUT', body: 'text' })],
   ]
   for (const [name, request] of requests) {

@@ -47,6 +47,16 @@ t.teardown(async () => {
 
 const upload = (path: string) => fetch(`${url}/upload${query(path)}`, { method: 'PUT', body: 'new' })
 const get = (route: string) => (path: string) => fetch(`${url}/${route}${query(path)}`)
+const remove = (path: string) => fetch(`${url}/files${query(path)}&recursive=1`, { method: 'DELETE' })
+const post = (route: string, body: object) =>
+  fetch(`${url}/files/${route}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+const makeDirectory = (path: string) => post('mkdir', { path })
+const moveHere = (path: string) => post('move', { from: path, to: 'moved' })
+const moveThere = (path: string) => post('move', { from: 'writable/read-only', to: path })
 
 for (const [action, request, path] of [
   ['reading an unreadable file', get('files'), 'writable/unreadable'],
@@ -58,11 +68,24 @@ for (const [action, request, path] of [
   ['overwriting a read-only file in a writable directory', upload, 'writable/read-only'],
   ['creating a file in a read-only directory', upload, 'read-only-dir/new'],
   ['uploading to a directory without permissions', upload, 'no-access/file'],
+  ['listing a directory without permissions', get('files/list'), 'no-access'],
+  ['inspecting a file in a directory without permissions', get('files/stat'), 'no-access/file'],
+  ['removing a file in a read-only directory', remove, 'read-only-dir/file'],
+  ['removing a read-only directory with a file', remove, 'read-only-dir'],
+  ['removing a directory without permissions', remove, 'no-access'],
+  ['creating a directory in a read-only directory', makeDirectory, 'read-only-dir/new'],
+  ['moving a file from a read-only directory', moveHere, 'read-only-dir/file'],
+  ['moving a file to a read-only directory', moveThere, 'read-only-dir/new'],
+  ['moving a file to a directory without permissions', moveThere, 'no-access/new'],
 ] as const) {
   t.test(`denies ${action}`, async (t) => {
     t.match(await readError(await request(path)), { status: 403, code: 'permission_denied' })
   })
 }
+
+t.test('names the entry that cannot be removed', async (t) => {
+  t.match((await readError(await remove('read-only-dir'))).message, /read-only-dir\/file: permission denied/)
+})
 
 t.test('names the unreadable file when a directory download is denied', async (t) => {
   t.match((await readError(await get('download')('writable'))).message, /writable\/unreadable/)
