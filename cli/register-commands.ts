@@ -106,6 +106,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('attach', async () => (await import('./commands/attach.ts')).addAttachCommand),
     remote('sessions', async () => (await import('./commands/sessions.ts')).addSessionsCommand),
     remote('desktop', async () => (await import('./commands/desktop.ts')).addDesktopCommand),
+    remote(['files', 'file'], async () => (await import('./commands/files.ts')).addFilesCommand),
     remote('cp', async () => (await import('./commands/cp.ts')).addCpCommand),
     remote('ssh-config', async () => (await import('./commands/ssh-config.ts')).addSshConfigCommand),
     remote('ssh-proxy', async () => (await import('./commands/ssh-proxy.ts')).addSshProxyCommand),

@@ -61,7 +61,14 @@ const COMMAND_HINTS = new Map([
   ...forWords('rmi rm-snapshot delete-snapshot', DELETE_SNAPSHOT),
   ...forWords('clone duplicate branch', FORK),
   ...forWords('rollback revert import', '`box restore SNAPSHOT [NEWNAME]` creates a box from a snapshot.'),
-  ...forWords('mv', '`box rename NAME NEWNAME` renames a box, `box cp` copies files.'),
+  ...forWords(
+    'mv',
+    '`box rename NAME NEWNAME` renames a box, `box files mv NAME SOURCE DESTINATION` a file.',
+  ),
+  ...forWords(
+    'mkdir stat dir',
+    '`box files` lists, moves and removes files of a box, and creates directories.',
+  ),
   ...forWords('scale', '`box resize NAME TIER` changes the tier of a box.'),
   ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(

@@ -86,6 +86,8 @@ const SOURCES: Record<string, Source> = {
   source: listPaths,
   destination: listPaths,
   path: listPaths,
+  // Paths on a box.
+  ...Object.fromEntries(['ls', 'stat', 'mkdir', 'mv'].map((command) => [`${command} path`, none])),
   tier: choices(TIER_NAMES),
   image: async (words) => ({ candidates: await listImages(words), includesFiles: false }),
   'pull image': none,

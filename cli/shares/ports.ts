@@ -7,11 +7,8 @@ import { sanitize } from '../output/print.ts'
 /** @throws CliError */
 export const parsePort = createIntegerParser('The port', { min: 1, max: 65_535 })
 
-/**
- * Returns the only listening port. @param command as typed before the name of the box, such as `share`
- * @throws CliError when there are no ports or several
- */
-export function selectPort(boxName: string, listening: Listening | null, command: string): number {
+/** Returns the only listening port. @throws CliError when there are no ports or several */
+export function selectPort(boxName: string, listening: Listening | null): number {
   const ports = new Map((listening?.ports ?? []).map(({ port, process }) => [port, process]))
   const [first] = ports.keys()
   if (first !== undefined && ports.size === 1) return first
@@ -19,12 +16,12 @@ export function selectPort(boxName: string, listening: Listening | null, command
     throw new CliError(
       EXIT.usage,
       listening === null
-        ? `The listening ports of ${boxName} are not known. Type the port: \`box ${command} ${boxName} 3000\`.`
-        : `Nothing listens on ${boxName}. Start a server in it, or type the port: \`box ${command} ${boxName} 3000\`.`,
+        ? `The listening ports of ${boxName} are not known. Type the port: \`box share ${boxName} 3000\`.`
+        : `Nothing listens on ${boxName}. Start a server in it, or type the port: \`box share ${boxName} 3000\`.`,
     )
   const lines = [...ports].map(
     ([port, process]) =>
-      `\n  \`box ${command} ${boxName} ${port}\`${process === null ? '' : `  ${sanitize(process)}`}`,
+      `\n  \`box share ${boxName} ${port}\`${process === null ? '' : `  ${sanitize(process)}`}`,
   )
   throw new CliError(EXIT.usage, `${ports.size} ports listen on ${boxName}. Type one of:${lines.join('')}`)
 }

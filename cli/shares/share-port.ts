@@ -44,7 +44,7 @@ export async function sharePort(
   typedPort: number | undefined,
   options: ShareOptions,
 ): Promise<undefined> {
-  const result = await share(client, boxName, typedPort, options, options.open ? 'open' : 'share')
+  const result = await share(client, boxName, typedPort, options)
   const { share: link, replaced } = result
   const { json, quiet, open } = options
   if (json) printJson({ share: link, ...(replaced !== undefined && { replaced }) })
@@ -60,11 +60,11 @@ export async function sharePort(
 export async function openPort(
   session: Session,
   boxName: string,
-  typedPort: number | undefined,
+  port: number,
   { json }: JsonOption,
 ): Promise<undefined> {
-  if (!json) return sharePort(session, boxName, typedPort, { open: true })
-  const { share: link } = await share(session.client, boxName, typedPort, {}, 'open')
+  if (!json) return sharePort(session, boxName, port, { open: true })
+  const { share: link } = await share(session.client, boxName, port, {})
   printJson({ url: await getOpenUrl(session.client, link) })
 }
 
@@ -73,11 +73,10 @@ async function share(
   boxName: string,
   typedPort: number | undefined,
   { access, expires, rewriteHost, new: isNew = false }: ShareOptions,
-  command: string,
 ): Promise<Result> {
   const box = await client.findBox(boxName)
   const before = await loadBoxShares(client, box.id)
-  const port = typedPort ?? selectPort(box.hostname, before.listening, command)
+  const port = typedPort ?? selectPort(box.hostname, before.listening)
   const existing = before.shares.find((candidate) => candidate.port === port)
   const kept = isNew ? existing : undefined
   const audience = access ?? kept?.access

@@ -172,7 +172,7 @@ t.test('words of other tools get the command to use', async (t) => {
     [['checkpoint', 'fig'], /box snapshot NAME/],
     [['rollback', 'fig'], /box restore SNAPSHOT/],
     [['rmi', 'fig'], /box snapshots rm SNAPSHOT/],
-    [['mv', 'fig', 'plum'], /box rename NAME NEWNAME.*box cp/],
+    [['mv', 'fig', 'plum'], /box rename NAME NEWNAME.*box files mv/],
     [['create', '--template', 'web'], /Use --from/],
     [['up', 'fig'], /starts the coordinator\. To start a box: `\S*box start NAME`/],
     [['down', 'fig'], /To stop a box: `\S*box stop NAME`/],

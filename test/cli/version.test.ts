@@ -64,6 +64,16 @@ t.test('open prints the URL, and opens it where there is a display', async (t) =
     stdout: `${fake.url}/\n`,
     stderr: '',
   })
+  const page = `${fake.url}/boxes/fig`
+  const { id } = await fake.addBox('fig')
+  for (const name of ['fig', id, id.slice(0, 8)])
+    t.same(await runBox(fake.url, ['open', name], { env: noDisplay }), {
+      code: 0,
+      stdout: `${page}\n`,
+      stderr: '',
+    })
+  t.same(JSON.parse((await runBox(fake.url, ['open', 'fig', '--json'])).stdout), { url: page })
+  t.match(await runBox(fake.url, ['open', 'plum']), { code: 5, stdout: '', stderr: /plum/ })
   const dir = createTempDir(t, 'open')
   const opened = join(dir, 'opened')
   writeFileSync(join(dir, 'xdg-open'), `#!/bin/sh\necho "$1" >${opened}\n`, { mode: 0o755 })
