@@ -1,6 +1,7 @@
 // The feed of boxes, snapshots and operations, which the dashboard follows.
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import { createFeedMetric } from './feed-metric.ts'
 import { Feeds, type FeedsOptions } from './feeds.ts'
 import { feedRoutes } from './routes.ts'
 
@@ -10,14 +11,7 @@ export function feedModule({ db, clock, log, boxes }: FeedModuleContext): Module
   const feeds = new Feeds({ db, clock, log, boxes })
   return {
     routes: withTag('Feed', feedRoutes({ feeds })),
-    metrics: [
-      {
-        type: 'gauge',
-        name: 'boxwood_feeds_open',
-        help: 'Open feeds, which follow boxes, snapshots and operations.',
-        collect: () => new Map([['', feeds.count]]),
-      },
-    ],
+    metrics: [createFeedMetric(feeds)],
     beginStop: () => feeds.close(),
   }
 }

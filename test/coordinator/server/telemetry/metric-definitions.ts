@@ -1,6 +1,7 @@
 // The definitions of all metrics of a coordinator.
 import { Server } from 'node:http'
 import { createTunnelMetrics } from '../../../../coordinator/agents/tunnel/metrics.ts'
+import { createFeedMetric } from '../../../../coordinator/boxes/feed/feed-metric.ts'
 import { createBoxCounts } from '../../../../coordinator/boxes/lifecycle/box-counts.ts'
 import { createDiskMetric } from '../../../../coordinator/boxes/lifecycle/disk-metric.ts'
 import { BrokerMetrics } from '../../../../coordinator/edge/secret-broker/metrics.ts'
@@ -18,6 +19,7 @@ export async function listMetricDefinitions(): Promise<MetricDefinition[]> {
   addServer(new Server())
   addMetrics([
     ...createTunnelMetrics({ on: () => undefined }),
+    createFeedMetric({ count: 0 }),
     createSlotMetric({ acquiredCount: () => 0 }),
     ...createShareMetrics({ size: 0 }, { size: { ports: 0, connections: 0 } }),
     ...new BrokerMetrics().list(() => 0),
