@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { extract, type Header, pack } from 'tar-stream'
 import type { AgentFiles } from '../container/agent-files.ts'
 import { hasStatus } from '../engine-http/errors.ts'
+import { PermanentProviderError } from '../provider.ts'
 import type { Volume } from './api.ts'
 import { type IncusClient, readReason } from './client.ts'
 import { getAgentVolume, LABELS } from './names.ts'
@@ -50,10 +51,11 @@ export class AgentVolumes {
   async removeUnused(server: Server): Promise<void> {
     const path = `/storage-pools/${encodeURIComponent(server.pool.name)}/volumes/custom`
     const prefix = `boxwood-agent-${this.#deploymentId}-`
-    for (const { name, used_by: users, location } of await this.#client.get<Volume[]>(path, {
+    for (const { name, config, used_by: users, location } of await this.#client.get<Volume[]>(path, {
       recursion: 1,
     })) {
-      if (!name.startsWith(prefix) || name === this.name || (users?.length ?? 0) > 0) continue
+      const isOwn = config[LABELS.coordinator] === this.#deploymentId
+      if (!isOwn || !name.startsWith(prefix) || name === this.name || (users?.length ?? 0) > 0) continue
       const query = server.isClustered ? { target: location } : {}
       // An instance may have been moved to the member meanwhile.
       await this.#client.call('DELETE', `${path}/${name}`, { query }).catch(() => undefined)
@@ -66,7 +68,14 @@ export class AgentVolumes {
     const query = server.isClustered ? { target: location } : {}
     const existing = await this.#client.find<Volume>(`${path}/${name}`, query)
     if (existing?.config[LABELS.complete] === name) return name
-    if (existing !== null) await this.#client.call('DELETE', `${path}/${name}`, { query })
+    if (existing !== null) {
+      if (existing.config[LABELS.coordinator] !== this.#deploymentId)
+        throw new PermanentProviderError(
+          `The volume ${name} in Incus does not belong to this coordinator. Rename or remove it.`,
+        )
+      await this.#client.call('DELETE', `${path}/${name}`, { query })
+    }
+    const labels = { [LABELS.coordinator]: this.#deploymentId, [LABELS.role]: 'agent' }
     await this.#client
       .call('POST', path, {
         query,
@@ -74,6 +83,7 @@ export class AgentVolumes {
           this.#files.pack({ hasBuild: false, hasNode: false, linkedBuild: null, isNew: true }),
           name,
           server.pool,
+          labels,
         ),
         headers: { 'content-type': 'application/octet-stream', 'x-incus-name': name },
         timeoutMs: CREATE_TIMEOUT_MS,
@@ -85,8 +95,7 @@ export class AgentVolumes {
       query,
       json: {
         config: {
-          [LABELS.coordinator]: this.#deploymentId,
-          [LABELS.role]: 'agent',
+          ...labels,
           [LABELS.complete]: name,
           // Boxes have different user ids.
           'security.shifted': 'true',
@@ -97,8 +106,13 @@ export class AgentVolumes {
   }
 }
 
-/** Turns a tar stream of files into the backup of a volume that contains them. */
-function packBackup(files: Readable, name: string, pool: Server['pool']): Readable {
+/** Turns a tar stream of files into the backup of a volume that contains them, and has the labels from its creation on. */
+function packBackup(
+  files: Readable,
+  name: string,
+  pool: Server['pool'],
+  labels: Readonly<Record<string, string>>,
+): Readable {
   const backup = pack()
   const index = `name: ${name}
 backend: ${pool.driver}
@@ -111,12 +125,14 @@ config:
     name: ${name}
     type: custom
     content_type: filesystem
-    config: {}
+    config: ${JSON.stringify(labels)}
 `
   backup.entry({ name: 'backup/index.yaml', mode: 0o644 }, index)
   backup.entry({ name: 'backup/volume', type: 'directory', mode: 0o755 })
   const reader = extract()
   reader.on('entry', (header: Header, content, next) => {
+    // The upload has failed.
+    if (backup.destroying) return void reader.destroy()
     const entry = backup.entry({ ...header, name: `backup/volume/${header.name}`, uid: 0, gid: 0 }, next)
     content.pipe(entry)
   })

@@ -1,7 +1,7 @@
 // Creates, finds, copies and removes instances of this deployment. An instance whose creation was interrupted does not exist.
 
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
-import { ArchiveError } from '../provider.ts'
+import { ArchiveError, PermanentProviderError } from '../provider.ts'
 import type { Instance, InstanceSettings } from './api.ts'
 import { type IncusClient, IncusOperationError, readReason } from './client.ts'
 import { filterByLabels, LABELS } from './names.ts'
@@ -227,9 +227,11 @@ export class Instances {
   }
 
   async #removeNow(instance: Instance): Promise<void> {
-    const { name, status, config } = instance
-    if (config[LABELS.coordinator] !== undefined && !this.#isOwn(instance))
-      throw new Error(`The instance ${name} belongs to another coordinator.`)
+    const { name, status } = instance
+    if (!this.#isOwn(instance))
+      throw new PermanentProviderError(
+        `The instance ${name} in Incus does not belong to this coordinator. Rename or remove it.`,
+      )
     if (status !== 'Stopped')
       await this.client
         .call('PUT', `/instances/${name}/state`, { json: { action: 'stop', force: true, timeout: -1 } })

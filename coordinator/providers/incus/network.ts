@@ -1,5 +1,6 @@
 // The bridge of the boxes: they reach the internet through it, and not each other.
 import { EngineStatusError } from '../engine-http/errors.ts'
+import { PermanentProviderError } from '../provider.ts'
 import type { IncusClient } from './client.ts'
 import { getNetworkName, LABELS } from './names.ts'
 import type { Server } from './server.ts'
@@ -27,6 +28,10 @@ export async function ensureNetwork(
     await createNetwork(client, server, name, deploymentId)
     network = await client.get<Network>(`/networks/${name}`)
   }
+  if (network.config[LABELS.coordinator] !== deploymentId)
+    throw new PermanentProviderError(
+      `The network ${name} in Incus does not belong to this coordinator. Rename or remove it.`,
+    )
   if (network.config['security.acls'] === undefined) {
     try {
       await addRules(client, name, network, deploymentId)
@@ -61,7 +66,10 @@ async function createNetwork(client: IncusClient, server: Server, name: string, 
 async function addRules(client: IncusClient, name: string, { config }: Network, deploymentId: string) {
   const address = config['ipv4.address']
   if (address === undefined || address === 'none') return
-  if ((await client.find(`/network-acls/${name}`)) === null) {
+  const existing = await client.find<Network>(`/network-acls/${name}`)
+  if (existing !== null && existing.config[LABELS.coordinator] !== deploymentId)
+    throw new Error(`The network ACL ${name} in Incus does not belong to this coordinator.`)
+  if (existing === null) {
     const description = 'Boxes do not reach each other'
     const json = {
       name,

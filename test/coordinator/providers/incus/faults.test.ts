@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { pack } from 'tar-stream'
 import { EngineUnavailableError } from '../../../../coordinator/providers/engine-http/errors.ts'
-import { getInstanceName } from '../../../../coordinator/providers/incus/names.ts'
+import { getInstanceName, getNetworkName } from '../../../../coordinator/providers/incus/names.ts'
 import { ImageError, PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
 import { buildBusyboxTree, packIncusImage } from '../../../support/engines/busybox-tree.ts'
 import { findIncusProblem } from '../../../support/engines/incus.ts'
@@ -97,6 +97,36 @@ test('what was interrupted is removed, and nothing else', async (t) => {
   t.equal(await provider.inspect(spec.boxId), 'stopped')
   await host.waitUntilUpdated()
   t.same(server.listInstances(), ['boxwood-other', getInstanceName(spec.boxId), 'mine'].sort())
+})
+
+test('what does not belong to the coordinator is not changed', async (t) => {
+  const server = await startServer(t)
+  const host = server.openHost()
+  const provider = server.open(host)
+  const spec = createSpec()
+  const name = getInstanceName(spec.boxId)
+  server.incus(['init', 'busybox', name, '--quiet'])
+  await t.rejects(provider.create(spec), {
+    name: 'PermanentProviderError',
+    message: `The instance ${name} in Incus does not belong to this coordinator. Rename or remove it.`,
+  })
+  await provider.destroy(spec.boxId)
+  t.same(server.listInstances(), [name], 'an instance with the name of a box')
+
+  const { name: volume } = host.agentVolumes
+  server.incus(['storage', 'volume', 'create', 'default', volume])
+  await t.rejects(provider.create(createSpec()), {
+    message: `The volume ${volume} in Incus does not belong to this coordinator. Rename or remove it.`,
+  })
+  t.ok(server.incus(['storage', 'volume', 'list', 'default', '--format=csv']).includes(volume), 'a volume')
+
+  const deploymentId = 'fedcba9876543210'
+  const network = getNetworkName(deploymentId)
+  server.incus(['network', 'create', network, 'ipv6.address=none'])
+  await t.rejects(server.open(server.openHost({ deploymentId })).create(createSpec()), {
+    message: `The network ${network} in Incus does not belong to this coordinator. Rename or remove it.`,
+  })
+  t.notOk(server.incus(['network', 'show', network]).includes('security.acls'), 'a network')
 })
 
 test('changes behind the back of the coordinator', async (t) => {
