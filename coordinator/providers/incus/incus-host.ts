@@ -8,6 +8,7 @@ import { IncusClient } from './client.ts'
 import { Instances } from './instances.ts'
 import { Moves } from './moves.ts'
 import { ensureNetwork } from './network.ts'
+import { Protections } from './protections.ts'
 import { readServer, type Server } from './server.ts'
 
 export type IncusHostOptions = {
@@ -32,6 +33,7 @@ export type ConnectionListener = (server: Server) => Promise<void>
 export class IncusHost {
   readonly options: IncusHostOptions
   readonly client: IncusClient
+  readonly protections: Protections
   readonly instances: Instances
   readonly moves: Moves
   readonly agentVolumes: AgentVolumes
@@ -51,7 +53,10 @@ export class IncusHost {
         for (const listener of this.#rebootListeners) listener(instance)
       },
     })
-    this.instances = new Instances(this.client, options.deploymentId)
+    this.protections = new Protections(options.log)
+    this.instances = new Instances(this.client, options.deploymentId, (error) =>
+      this.protections.reportSharedUserIds(error),
+    )
     this.moves = new Moves(this.instances, options.log)
     this.access = createAgentAccess(options)
     this.agentVolumes = new AgentVolumes(this.client, options.deploymentId, options.agentFiles)
@@ -100,6 +105,7 @@ export class IncusHost {
     this.#server = null
     this.#network = null
     this.agentVolumes.forget()
+    this.protections.retryFilters()
     this.#update = this.#bringUpToDate().catch((err: unknown) =>
       this.options.log.warn({ err }, 'failed to bring the boxes in Incus up to date'),
     )

@@ -3,8 +3,9 @@
 import { hasStatus, ignoreStatus } from '../engine-http/errors.ts'
 import { ArchiveError, PermanentProviderError } from '../provider.ts'
 import type { Instance, InstanceSettings } from './api.ts'
-import { type IncusClient, IncusOperationError, readReason } from './client.ts'
+import { type IncusClient, IncusOperationError } from './client.ts'
 import { filterByLabels, LABELS } from './names.ts'
+import { isUserIdFailure } from './protections.ts'
 
 const STOP_TIMEOUT_SECONDS = 10
 /** A copy between members takes as long as the network needs. */
@@ -22,15 +23,22 @@ export type CreateOptions = InstanceSettings & {
 export class Instances {
   readonly client: IncusClient
   readonly #deploymentId: string
+  readonly #onSharedUserIds: (error: unknown) => void
   /** The instances that this process is creating. */
   readonly #creating = new Set<string>()
   readonly #removals = new Map<string, Promise<void>>()
   /** The instances that a move of this process uses. */
   readonly #moving = new Set<string>()
 
-  constructor(client: IncusClient, deploymentId: string) {
+  /** @param onSharedUserIds called when the server has no user ids for an instance that no other instance has */
+  constructor(
+    client: IncusClient,
+    deploymentId: string,
+    onSharedUserIds: (error: unknown) => void = () => undefined,
+  ) {
     this.client = client
     this.#deploymentId = deploymentId
+    this.#onSharedUserIds = onSharedUserIds
   }
 
   /** Returns the instance, complete or not, also of another deployment. */
@@ -203,8 +211,8 @@ export class Instances {
     try {
       await post(json)
     } catch (error) {
-      // The range of user ids of the machine is too small for ids that no other box has.
-      if (!/idmap|not enough uid|uid\/gid/i.test(readReason(error))) throw error
+      if (!isUserIdFailure(error)) throw error
+      this.#onSharedUserIds(error)
       await post({ ...json, config: { ...json.config, 'security.idmap.isolated': 'false' } })
     }
   }

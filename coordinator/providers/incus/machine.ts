@@ -72,13 +72,22 @@ export const createAgentDevices = ({ server, agentVolume, socket }: AgentDeviceO
   ...(socket !== null && { [DEVICE.socket]: socket }),
 })
 
-export const createDevices = (options: AgentDeviceOptions & { tier: Tier; network: string }): Devices => ({
+/**
+ * A box cannot use the MAC or IPv4 address of another one. The network of the boxes has no IPv6, for which the filter would need
+ * the kernel module br_netfilter on the server.
+ */
+const FILTERS = { 'security.mac_filtering': 'true', 'security.ipv4_filtering': 'true' } as const
+
+export const createDevices = (
+  options: AgentDeviceOptions & { tier: Tier; network: string; hasFilters: boolean },
+): Devices => ({
   ...createRootDevice(options.tier, options.server),
   [DEVICE.network]: {
     type: 'nic',
     name: 'eth0',
     network: options.network,
     'security.port_isolation': 'true',
+    ...(options.hasFilters && FILTERS),
   },
   ...createAgentDevices(options),
 })

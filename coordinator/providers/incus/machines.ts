@@ -24,6 +24,7 @@ import {
 } from './machine.ts'
 import { getInstanceName, LABELS } from './names.ts'
 import type { Placement } from './placement.ts'
+import { isFilterFailure } from './protections.ts'
 import { isAgentRunning, startAgent } from './run-agent.ts'
 import type { Server } from './server.ts'
 
@@ -102,9 +103,13 @@ export class IncusMachines {
       return await instances.changeState(name, 'unfreeze')
     }
     if (status !== 'Running') {
-      const devices = await this.#createDevices(spec, await this.#host.getServer(), instance)
-      await this.#change(instance, { ...SECURITY_CONFIG, ...createLimits(spec.tier) }, devices)
-      await instances.changeState(name, 'start')
+      await this.#bringUpToDate(spec, instance)
+      await instances.changeState(name, 'start').catch(async (error: unknown) => {
+        if (!isFilterFailure(error)) throw error
+        this.#host.protections.reportMissingFilters(instance.location, error)
+        await this.#bringUpToDate(spec, await this.require(spec.boxId))
+        await instances.changeState(name, 'start')
+      })
     }
     await this.#startAgent(name, spec, { token: spec.agentToken })
   }
@@ -195,6 +200,12 @@ export class IncusMachines {
     return (await moves.finish(name)) ? await instances.find(name) : null
   }
 
+  /** Changes the stopped instance so that it starts with the current configuration and devices. */
+  async #bringUpToDate(spec: MachineSpec, instance: Instance): Promise<void> {
+    const devices = await this.#createDevices(spec, await this.#host.getServer(), instance)
+    await this.#change(instance, { ...SECURITY_CONFIG, ...createLimits(spec.tier) }, devices)
+  }
+
   async #startAgent(
     name: string,
     spec: MachineSpec,
@@ -221,13 +232,14 @@ export class IncusMachines {
   }
 
   async #createDevices(spec: MachineSpec, server: Server, { location }: Instance): Promise<Devices> {
-    const { agentVolumes, access } = this.#host
+    const { agentVolumes, access, protections } = this.#host
     const [network, agentVolume] = await Promise.all([
       this.#host.getNetwork(),
       agentVolumes.ensure(server, location),
     ])
     const socket = access.createDevice(server, location)
-    return createDevices({ tier: spec.tier, server, network, agentVolume, socket })
+    const hasFilters = protections.hasFilters(location)
+    return createDevices({ tier: spec.tier, server, network, agentVolume, socket, hasFilters })
   }
 
   /** Sends only what differs: a change of the configuration takes a tenth of a start. */

@@ -52,7 +52,7 @@ export function createIncusProvider(host: IncusHost, region: Region, target: str
     agentVersion: formatAgentVersion(options.agentFiles.buildId),
     sharedDisk: createSharedDisk(host, machines, placement),
     describe: () =>
-      `Boxes of Incus at ${describeAddress(options.address)} are unprivileged containers, each with a root file system and user ids of its own. They cannot connect to each other.`,
+      `Boxes of Incus at ${describeAddress(options.address)} are unprivileged containers, ${host.protections.describe()}`,
 
     create: (spec, signal) =>
       run(spec.boxId, async () => {

@@ -23,6 +23,7 @@ export async function updateBoxes({ host, region, server, run }: UpdateOptions):
   const { log } = options
   for (const { name, config } of await instances.list({ [LABELS.role]: 'box', [LABELS.region]: region })) {
     const boxId = config[LABELS.box] ?? ''
+    if (config['security.idmap.isolated'] === 'false') host.protections.reportSharedUserIds()
     await run(boxId, async () => {
       const instance = await instances.load(name)
       // The start of a stopped box brings it up to date.

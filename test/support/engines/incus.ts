@@ -38,6 +38,8 @@ export type Incusd = {
 export type IncusdOptions = {
   /** Shell commands that run in the namespaces before the server starts. */
   setup?: string
+  /** A directory whose programs the server uses instead of those of the machine. */
+  programs?: string
   /** Of the btrfs pool `default`. */
   poolMiB?: number
   /** Imports an image with this alias that contains busybox. null: none. */
@@ -82,6 +84,7 @@ profiles:
 /** Starts a server with the btrfs pool `default`. Throws when it does not start. */
 export async function startIncusd({
   setup = '',
+  programs,
   poolMiB = 4096,
   image = 'busybox',
 }: IncusdOptions = {}): Promise<Incusd> {
@@ -91,7 +94,10 @@ export async function startIncusd({
   // The users of the instances enter these directories.
   chmodSync(root, 0o711)
   for (const path of [dir, incusDir]) mkdirSync(path, { mode: 0o711 })
-  const env = { ...process.env, INCUS_DIR: incusDir, PATH: `${process.env.PATH}:/usr/sbin:/sbin` }
+  const path = [...(programs === undefined ? [] : [programs]), process.env.PATH, '/usr/sbin', '/sbin'].join(
+    ':',
+  )
+  const env = { ...process.env, INCUS_DIR: incusDir, PATH: path }
   const holder = await startHolder(root, setup, env)
   const logFile = join(root, 'incusd.log')
   let server: ChildProcess | undefined

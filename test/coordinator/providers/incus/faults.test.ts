@@ -1,5 +1,5 @@
 // Faults of a real Incus server, and changes of boxes by other programs.
-import { rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -9,6 +9,7 @@ import { getInstanceName, getNetworkName } from '../../../../coordinator/provide
 import { ImageError, PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
 import { buildBusyboxTree, packIncusImage } from '../../../support/engines/busybox-tree.ts'
 import { findIncusProblem } from '../../../support/engines/incus.ts'
+import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { countAgents, createSpec, DEPLOYMENT, startServer, waitForToken } from './support.ts'
 
@@ -127,6 +128,30 @@ test('what does not belong to the coordinator is not changed', async (t) => {
     message: `The network ${network} in Incus does not belong to this coordinator. Rename or remove it.`,
   })
   t.notOk(server.incus(['network', 'show', network]).includes('security.acls'), 'a network')
+})
+
+test('protections that the server does not have', async (t) => {
+  const programs = createTempDir(t, 'programs')
+  for (const name of ['ebtables', 'nft']) {
+    writeFileSync(join(programs, name), '#!/bin/sh\necho "not supported" >&2\nexit 1\n')
+    chmodSync(join(programs, name), 0o755)
+  }
+  const setup =
+    'echo root:1000000:65536 >"$1/ids"; mount --bind "$1/ids" /etc/subuid; mount --bind "$1/ids" /etc/subgid'
+  const server = await startServer(t, { setup, programs })
+  const provider = server.open()
+  t.match(provider.describe(), /with a root file system and user ids of its own. They cannot/)
+  for (const spec of [createSpec(), createSpec()]) {
+    await provider.create(spec)
+    await provider.start(spec)
+    t.equal(await provider.inspect(spec.boxId), 'running')
+  }
+  t.match(server.warnings.filter((warning) => warning.startsWith('boxes ')).sort(), [
+    /^boxes can use the network addresses of each other: the firewall/,
+    /^boxes have the same user ids: /,
+  ])
+  const [line] = provider.describe().split('\n')
+  t.match(line, /Some have the same user ids, .* A box can use the network addresses of another one, because/)
 })
 
 test('changes behind the back of the coordinator', async (t) => {
