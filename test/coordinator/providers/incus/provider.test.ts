@@ -1,4 +1,5 @@
 // Boxes of a real Incus server, from their creation to their removal.
+import { execFileSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { getInstanceName } from '../../../../coordinator/providers/incus/names.ts'
 import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
@@ -165,12 +166,19 @@ test('boxes do not reach each other', async (t) => {
   t.equal(ping(otherAddress), 'no\n', 'a box does not reach another one')
   server.run(one.boxId, `ip route add ${otherAddress} via ${gateway}`)
   t.equal(ping(otherAddress), 'no\n', 'nor through the router')
+  const forgetNeighbors = () =>
+    execFileSync('nsenter', [`--target=${server.namespacesPid}`, '--net', 'ip', 'neigh', 'flush', 'all'])
   server.run(one.boxId, 'ip link set eth0 address 10:66:6a:00:00:01')
-  t.equal(ping(gateway), 'no\n', 'a box has no MAC address but its own')
+  forgetNeighbors()
+  t.equal(ping('198.51.100.1'), 'no\n', 'a box has no MAC address but its own')
   const mac = /hwaddr: (\S+)/.exec(server.incus(['config', 'show', getInstanceName(one.boxId)]))?.[1]
   server.run(one.boxId, `ip link set eth0 address ${mac}`)
   server.run(other.boxId, 'ip addr flush dev eth0')
-  server.run(one.boxId, `ip addr flush dev eth0; ip addr add ${otherAddress}/24 dev eth0`)
-  t.equal(ping(gateway), 'no\n', 'and does not get the IPv4 address of another one')
+  server.run(
+    one.boxId,
+    `ip addr flush dev eth0; ip addr add ${otherAddress}/24 dev eth0; ip route add default via ${gateway}`,
+  )
+  forgetNeighbors()
+  t.equal(ping('198.51.100.1'), 'no\n', 'and does not get the IPv4 address of another one')
   t.throws(() => server.run(one.boxId, 'ls /dev/incus'), /No such file/, 'a box has no socket of the server')
 })
