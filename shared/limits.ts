@@ -40,6 +40,8 @@ export const LIMITS = {
   streamReconnectMs: 10 * 60_000,
   inlineFileBytes: MiB,
   transferBytes: GiB,
+  /** Not in the spec: the lifetime of a download link. */
+  downloadLinkSeconds: 60,
   /** Not in the spec: entries of a page of a directory. */
   filePage: { min: 1, max: 1000, default: 1000 },
   /** Not in the spec: the lifetime of a terminal ticket. */

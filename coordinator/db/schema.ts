@@ -486,6 +486,18 @@ export type PortShareRow = {
   last_opened_at: number | null
 }
 
+/** A link that downloads a file of a box once. */
+export type DownloadLinkRow = {
+  /** SHA-256 (hex) of the token. */
+  hash: string
+  workspace_id: string
+  box_id: string
+  /** The key or session that has created the link. */
+  credential_id: string
+  path: string
+  expires_at: number
+}
+
 /** A person, or a program with a browser, at a share for members: a code, then a session. */
 export type ShareViewerRow = {
   id: string
@@ -637,6 +649,7 @@ export interface Tables {
   last_prompts: LastPromptRow
   port_shares: PortShareRow
   share_viewers: ShareViewerRow
+  download_links: DownloadLinkRow
   environments: EnvironmentRow
   environment_versions: EnvironmentVersionRow
   environment_files: EnvironmentFileRow

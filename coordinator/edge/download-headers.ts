@@ -39,9 +39,12 @@ type Download = {
 /** Validates the headers that an agent may set on a download, and drops the others. */
 export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Download {
   const isDirectory = from[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY
+  const path = checkPath(from)
   const headers: Record<string, string> = {
+    ...INERT_CONTENT_HEADERS,
     'content-type': isDirectory ? 'application/x-tar' : 'application/octet-stream',
-    [DOWNLOAD_PATH_HEADER]: checkPath(from),
+    'content-disposition': describeAttachment(path, isDirectory),
+    [DOWNLOAD_PATH_HEADER]: path,
     ...selectValid(from, METADATA_PATTERNS),
   }
   if (isDirectory) {
@@ -67,6 +70,32 @@ export function checkHeaders(from: Headers, { range }: ConditionalHeaders): Down
   if (range === undefined || !isRangeOfLength(contentRange, length))
     throw createAgentProtocolError('The agent sent no valid range.')
   return { status: 206, length, headers: { ...headers, 'content-range': String(contentRange) } }
+}
+
+/** No file of a box is shown or run on the origin of the coordinator. */
+const INERT_CONTENT_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': 'sandbox',
+}
+
+/** @param encodedPath the real path, percent-encoded where it is not printable ASCII */
+function describeAttachment(encodedPath: string, isDirectory: boolean): string {
+  const name = `${decodePath(encodedPath).replace(/^.*\//s, '') || 'root'}${isDirectory ? '.tar' : ''}`
+  const fallback = name.replace(/[^ -~]|["\\%]/gu, '_')
+  const encoded = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  )
+  return `attachment; filename="${fallback}"; filename*=UTF-8''${encoded}`
+}
+
+function decodePath(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    // An agent may send any text.
+    return 'download'
+  }
 }
 
 const METADATA_PATTERNS = {

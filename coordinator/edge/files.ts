@@ -66,6 +66,7 @@ const downloadResponseHeaders = z.object({
   'Content-Length': z.string().optional().meta({ description: 'on a file' }),
   'Content-Range': z.string().optional().meta({ description: 'on a range of a file' }),
   ETag: z.string().optional().meta({ description: 'on a file' }),
+  'Content-Disposition': z.string().optional().meta({ description: 'attachment, with the name' }),
 })
 
 export function fileRoutes(context: EdgeContext): Route[] {

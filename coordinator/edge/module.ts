@@ -7,14 +7,17 @@ import {
   createDesktopRecorder,
   createForwardRecorder,
 } from '../audit/record-connect.ts'
+import type { DownloadLinks } from '../boxes/download-links/service.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
+import { withTag } from '../http/route.ts'
 import { createAttachmentCounts } from './attachment-counts.ts'
 import { createConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
+import { downloadLinkRoutes } from './download-links.ts'
 import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'
 import { edgeRoutes } from './routes.ts'
@@ -51,6 +54,7 @@ export type EdgeModuleContext = ModuleBase &
     team: { recordPrompt: EdgeContext['recordPrompt'] }
     commands: { tracker: CommandTracker }
     boxes: BoxService
+    downloadLinks: DownloadLinks
     lifecycle: Pick<Lifecycle, 'waitUntilRunning'>
     tunnels: Tunnels
     agentConnections: Pick<AgentConnections, 'transfers' | 'streams' | 'sockets'>
@@ -59,7 +63,7 @@ export type EdgeModuleContext = ModuleBase &
 
 export function edgeModule(context: EdgeModuleContext) {
   const { db, clock, limiter, pauseGate, attachments, team, commands, boxes, lifecycle, tunnels } = context
-  const { agentConnections, overrides } = context
+  const { agentConnections, downloadLinks, overrides } = context
   const { transfers, sockets, streams } = agentConnections
   const closing = new AbortController()
   const responseParser = createResponseParser()
@@ -86,6 +90,7 @@ export function edgeModule(context: EdgeModuleContext) {
   const connectToPort = createConnectToPort(edge)
   return {
     services: { edge, connectToPort },
+    routes: withTag('Boxes', downloadLinkRoutes(edge, downloadLinks)),
     edgeRoutes: edgeRoutes(edge, connectToPort),
     beginStop: () => closing.abort(),
     close: { name: 'close the response parser', run: responseParser.close },

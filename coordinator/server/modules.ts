@@ -12,6 +12,7 @@ import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
 import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
+import { downloadLinksModule } from '../boxes/download-links/module.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
 import { boxEnvironmentModule } from '../boxes/environment-module.ts'
@@ -188,6 +189,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(teamModule)
     .add(boxSchedulesModule)
     .add(upgradesModule)
+    .add(downloadLinksModule)
     .add(edgeModule)
     .add(secretBrokerModule)
     .add(viewersModule)

@@ -110,8 +110,9 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     let bytes = 0
     const work = await countWork(async () => {
       const response = await send('GET', path, undefined, bySession ? session : {})
-      // The agents of the fake machines reject requests, and there are no snapshots of processes.
-      const expected = path.startsWith('/v1') ? 502 : request.route.endsWith('/procs-at') ? 404 : 200
+      // The agents of the fake machines reject requests, and there are no snapshots of processes and no download links.
+      const isMissing = /\/(procs-at|downloads\/\{token\})$/.test(request.route)
+      const expected = path.startsWith('/v1') ? 502 : isMissing ? 404 : 200
       if (response.status !== expected)
         throw new Error(`GET ${path} responded with ${response.status}: ${response.text}`)
       bytes = Buffer.byteLength(response.text)

@@ -419,6 +419,7 @@ t.test('what has expired is deleted every hour, also across restarts', async (t)
         'boxes',
         'commands',
         'deleted_machines',
+        'download_links',
         'enrollments',
         'environments',
         'idempotency_keys',

@@ -36,6 +36,7 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   last_prompts: 'boxes/team',
   port_shares: 'boxes/port-shares',
   share_viewers: 'boxes/port-shares/viewers',
+  download_links: 'boxes/download-links',
   environments: 'boxes/environments/store',
   environment_versions: 'boxes/environments/store',
   environment_files: 'boxes/environments/store',

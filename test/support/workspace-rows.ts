@@ -139,6 +139,12 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{ code_hash: id('code'), token_hash: id('token') },
       },
     ],
+    download_links: [
+      {
+        ...{ hash: id('dll'), ...ofWorkspace, box_id: box.id, credential_id: id('ses') },
+        ...{ path: 'notes', expires_at: now },
+      },
+    ],
     enrollments: [
       {
         ...{ id: id('enr'), hash: id('enr'), ...ofWorkspace, user_id: userId, credential_id: id('key0') },

@@ -18,6 +18,7 @@ import { shareViewers } from './0015-share-viewers.ts'
 import { environmentsAndSecrets } from './0016-environments-and-secrets.ts'
 import { images } from './0017-images.ts'
 import { operationsInProgress } from './0018-operations-in-progress.ts'
+import { downloadLinks } from './0019-download-links.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -38,4 +39,5 @@ export const migrations: Record<string, Migration> = {
   '0016-environments-and-secrets': environmentsAndSecrets,
   '0017-images': images,
   '0018-operations-in-progress': operationsInProgress,
+  '0019-download-links': downloadLinks,
 }

@@ -119,6 +119,8 @@ function describeAnswer({ status, code, json, text }: Answer): string {
   if (status === 403 && code === 'key_access_denied') return scope === 'boxes' ? 'scope' : `area ${area}`
   // The route has passed the check of the box: no process snapshot is stored.
   if (status === 404 && /process snapshot/.test(text)) return '✓'
+  // The route has checked the token: only its creator can use a link.
+  if (status === 404 && /download link/.test(text)) return '✓'
   for (const [cell, [refusedStatus, refusedCode]] of Object.entries(REFUSALS))
     if (status === refusedStatus && code === refusedCode) return cell
   const isUnexpected = status === 401 || status === 403 || status === 404 || status === 500

@@ -53,6 +53,9 @@ const controlRequests: Record<string, Request> = {
   'DELETE /port-shares/{id}': ({ share }) => [`/port-shares/${share}`],
   'POST /port-shares/{id}/open': ({ share }) => [`/port-shares/${share}/open`],
   'POST /boxes/{id}/tickets': ({ box }) => [`/boxes/${box}/tickets`, {}],
+  'POST /boxes/{id}/download-links': ({ box }) => [`/boxes/${box}/download-links`, { path: 'notes' }],
+  // An unknown token: a link works once, and for its creator.
+  'GET /downloads/{token}': () => ['/downloads/unknown'],
   'GET /machines': () => ['/machines'],
   'POST /machines': () => ['/machines', {}],
   'DELETE /machines/{id}': ({ enrollment }) => [`/machines/${enrollment}`],
