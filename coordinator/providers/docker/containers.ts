@@ -10,6 +10,8 @@ import { getContainerName, getMachineRepository, getNextContainerName, LABELS } 
 export type Container = {
   id: string
   state: Exclude<MachineState, 'absent'>
+  /** Podman was killed during a stop. The processes may have exited. */
+  isStopping: boolean
   /** See LABELS. */
   creationId: string | undefined
   imageId: string
@@ -47,6 +49,7 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
     id: inspected.Id,
     creationId: inspected.Config.Labels[LABELS.creation],
     imageId: inspected.Image,
+    isStopping: isStopping(inspected),
     state: isPaused ? 'frozen' : isRunning || isInterrupted(inspected) ? 'running' : 'stopped',
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
@@ -56,8 +59,12 @@ const inspect = ({ http }: Engine, boxId: string): Promise<Inspected | undefined
   http.json<Inspected>({ method: 'GET', path: pathOf(boxId, '/json') }).catch(ignoreStatus(404))
 
 /** Podman that was killed during a start or a stop does not know that the processes run. */
-const isInterrupted = ({ State: { Status: status, Pid: pid = 0 } }: Inspected): boolean =>
-  status === 'stopping' || (status === 'created' && pid > 0)
+const isInterrupted = (inspected: Inspected): boolean => {
+  const { Status: status, Pid: pid = 0 } = inspected.State
+  return isStopping(inspected) || (status === 'created' && pid > 0)
+}
+
+const isStopping = ({ State: state }: Inspected): boolean => state.Status === 'stopping'
 
 /** A replacement was interrupted when the old container had been removed. */
 async function takeNextContainer(engine: Engine, boxId: string): Promise<Inspected | undefined> {

@@ -160,7 +160,12 @@ export class EngineMachines {
 
   async inspect(boxId: string): Promise<MachineState> {
     const { engine } = this.#options
-    const container = await findContainer(engine, boxId)
+    let container = await findContainer(engine, boxId)
+    if (container?.isStopping) {
+      // The agent has got the signal to exit: nothing must wait for it.
+      await stopContainer(engine, boxId)
+      container = await findContainer(engine, boxId)
+    }
     if (container !== null) return container.state
     // The next start creates the container again.
     return (await findStartedCreation(engine, boxId)) === null ? 'absent' : 'stopped'

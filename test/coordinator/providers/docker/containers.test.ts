@@ -10,6 +10,7 @@ import type { Engine } from '../../../../coordinator/providers/docker/engine.ts'
 import { createLabels, getContainerName } from '../../../../coordinator/providers/docker/names.ts'
 import type { EngineRequest } from '../../../../coordinator/providers/engine-http/client.ts'
 import { EngineStatusError } from '../../../../coordinator/providers/engine-http/errors.ts'
+import { createMachines } from './support.ts'
 
 const BOX = '00000000-0000-4000-8000-000000000001'
 const DEPLOYMENT = '0123456789abcdef'
@@ -19,6 +20,7 @@ function createEngine(status: string, pid = 0) {
   const json = async ({ method, path }: EngineRequest) => {
     if (method !== 'GET') {
       calls.push(`${method} ${path}`)
+      if (path.endsWith('/stop')) [status, pid] = ['exited', 0]
       return undefined
     }
     return {
@@ -41,9 +43,17 @@ t.test('a container whose start or stop was interrupted runs until it is stopped
     t.equal((await findContainer(engine, BOX))?.state, 'running', status)
     await stopContainer(engine, BOX)
     t.strictSame(calls, [STOP])
-    await stopInterrupted(engine, BOX)
-    t.strictSame(calls, [STOP, STOP])
+    const next = createEngine(status, 123)
+    await stopInterrupted(next.engine, BOX)
+    t.strictSame(next.calls, [STOP])
   }
+})
+
+t.test('the inspection of a machine ends its interrupted stop', async (t) => {
+  const { engine, calls } = createEngine('stopping', 123)
+  const { machines } = createMachines(engine)
+  t.equal(await machines.inspect(BOX), 'stopped')
+  t.strictSame(calls, [STOP])
 })
 
 t.test('no other container is stopped before its start', async (t) => {
