@@ -1,6 +1,6 @@
 // Namespaces and cgroups in which a test runs an engine: it sees no network, mount or process of the machine, and all that it
 // has started ends with the test.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -98,7 +98,11 @@ export async function startSandbox(): Promise<Sandbox> {
         async kill(signal) {
           if (child.exitCode !== null || child.signalCode !== null) return
           // nsenter waits for its child, which it has started in the pid namespace.
-          for (const pid of listChildren(child)) process.kill(pid, signal)
+          for (const pid of listChildren(child)) {
+            // Podman of an ordinary user runs itself again in a user namespace, as its child.
+            const copies = listChildren({ pid }).filter((copy) => readCommand(copy) === readCommand(pid))
+            for (const target of [pid, ...copies]) process.kill(target, signal)
+          }
           await ended
         },
       }
@@ -117,9 +121,21 @@ const getEnv = (): NodeJS.ProcessEnv => ({
   PATH: `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`,
 })
 
-const listChildren = ({ pid }: ChildProcess): number[] => {
+const readCommand = (pid: number): string => {
   try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** The children of all threads. */
+const listChildren = ({ pid }: { pid?: number | undefined }): number[] => {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' '))
+      .filter(Boolean)
+      .map(Number)
   } catch {
     return []
   }
