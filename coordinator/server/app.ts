@@ -20,6 +20,7 @@ import { openConfiguredDatabase } from '../db/open-configured.ts'
 import { ping } from '../db/ping.ts'
 import type { Actor } from '../http/actor.ts'
 import { listenOnAgentSocket } from '../http/agent-socket.ts'
+import { createDashboard, type Dashboard } from '../http/dashboard/files.ts'
 import type { Health } from '../http/health.ts'
 import type { Listening } from '../http/listen.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
@@ -135,8 +136,7 @@ async function start(
   telemetry.addMetrics(modules.collect(({ metrics }) => metrics))
   modules.addTo(cleanup)
   await modules.prepare()
-  const { http, health } = await startHttpServer(context, listening, telemetry)
-  cleanup.add('close the HTTP server', () => http.close())
+  const { http, health, dashboard } = await startHttpServer(context, { listening, telemetry, cleanup })
   const tlsPort = await openTlsListener(config, { server: listening.server, log, cleanup })
   await modules.start()
   // The first start creates a box. The lifecycle has started before, because its start releases all leases.
@@ -149,6 +149,7 @@ async function start(
   await writePrivateFile(dataDirectory.coordinatorFile, `${JSON.stringify(createRecord(listening.url))}\n`)
   cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
   health.phase = 'ready'
+  dashboard?.prepare()
 
   async function chooseProviders(): Promise<Providers> {
     if (overrides.providers) return overrides.providers
@@ -246,15 +247,25 @@ async function openTlsListener(
   return listener.port
 }
 
+type HttpParts = {
+  http: HttpServer
+  health: { phase: 'starting' | 'ready' | 'draining' }
+  /** null: it is turned off. */
+  dashboard: Dashboard | null
+}
+
 async function startHttpServer(
   context: Context,
-  listening: Listening,
-  telemetry: Telemetry,
-): Promise<{ http: HttpServer; health: { phase: 'starting' | 'ready' | 'draining' } }> {
-  const { db, log, urls, modules, agentConnections } = context
-  const health: { phase: 'starting' | 'ready' | 'draining' } = { phase: 'starting' }
+  { listening, telemetry, cleanup }: { listening: Listening; telemetry: Telemetry; cleanup: CleanupStack },
+): Promise<HttpParts> {
+  const { config, db, log, urls, modules, agentConnections } = context
+  const health: HttpParts['health'] = { phase: 'starting' }
+  const { dataDir } = config
+  const dashboard = config.dashboard ? createDashboard({ projectRoot: PROJECT_DIR, dataDir, log }) : null
+  cleanup.add('finish the build of the dashboard', async () => dashboard?.close())
   const http = await createHttpServer({
     listening,
+    dashboard,
     log,
     context,
     control: modules.collect(({ routes }) => routes),
@@ -263,12 +274,13 @@ async function startHttpServer(
     agentRoutes: modules.collect(({ agentRoutes }) => agentRoutes),
     health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
     publicUrl: urls.public,
-    trustedProxies: context.config.trustedProxies,
+    trustedProxies: config.trustedProxies,
     hostHandlers: modules.collect(({ hostHandler }) => (hostHandler ? [hostHandler] : [])),
     publicRoutes: [...telemetry.publicRoutes, ...modules.collect(({ publicRoutes }) => publicRoutes)],
     observer: telemetry.observers.requests,
   })
-  return { http, health }
+  cleanup.add('close the HTTP server', () => http.close())
+  return { http, health, dashboard }
 }
 
 async function checkDatabase(db: Context['db']): ReturnType<Health['getUnreadyReason']> {

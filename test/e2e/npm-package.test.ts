@@ -1,6 +1,6 @@
 // The npm package: contains everything that a coordinator and its boxes need, as JavaScript, and is installed from its file.
 import { type ExecFileOptions, execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -68,6 +68,17 @@ t.test('box and boxwood work as npm installs them', async (t) => {
   t.match(started, `${bin}/box down`, 'the hint is a command that works')
   t.match(readFileSync(join(dataDir, 'coordinator.log'), 'utf8'), 'put the bin directory of `npm prefix -g`')
   const name = (await box('ls', '-q')).trim()
+
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'coordinator.json'), 'utf8'))
+  const page = await fetch(`${url}/boxes/${name}`, { headers: { accept: 'text/html' } })
+  t.equal(page.status, 200, 'the dashboard')
+  const [, script] = / src="(dashboard\/app-\w+\.js)"/.exec(await page.text()) ?? []
+  t.equal((await fetch(`${url}/${script}`)).status, 200)
+  const installed = join(bin, '../lib/node_modules/boxwood-server')
+  t.notOk(existsSync(join(dataDir, 'dashboard-bundle')), 'the dashboard was not built')
+  t.notOk(existsSync(join(installed, 'node_modules/.cache/boxwood/dashboard')), 'the dashboard was not built')
+  t.notOk(existsSync(join(installed, 'dashboard/app.tsx')))
+
   t.equal(await box('exec', name, '--', 'echo', 'hello'), 'hello\n')
   t.match(await box('version'), /^coordinator +\d/m)
   t.match(await box('docs'), /docs cli/)

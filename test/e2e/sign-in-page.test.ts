@@ -38,7 +38,8 @@ t.test('the page continues only at a path of its own origin', async (t) => {
 })
 
 t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
-  const coordinator = await startSignInCoordinator(t)
+  // The page that lists the boxes without the dashboard, which has test/e2e/dashboard.test.ts.
+  const coordinator = await startSignInCoordinator(t, { env: { BOXWOOD_DASHBOARD: 'off' } })
   const { url, addMember, readPrintedCode, finishTasks, printed, send, dataDir } = coordinator
   await addMember('ann@example.com')
   await addMember('bob@example.com')
@@ -94,60 +95,63 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     t.same(problems, [])
   })
 
-  await t.test('the first page lists the boxes of a signed-in user, and the commands', async (t) => {
-    const { db } = coordinator.instance.context
-    const page = await newPage('/')
-    t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), true)
-    t.equal(await page.locator('#session').count(), 0)
-    await page.getByRole('link', { name: 'Sign in' }).click()
-    await signIn(page)
-    await page.waitForURL(`${url}/`)
-    const { json } = await coordinator.api('GET', '/boxes?live=1')
-    const expected = json.boxes.map(({ hostname, observedState, tier }: Record<string, string>) => [
-      hostname,
-      observedState,
-      tier,
-      `box ssh ${hostname}`,
-      'open',
-    ])
-    t.ok(expected.length > 0)
-    const readRows = async () => {
-      await page.locator('#boxes').waitFor()
-      return page
-        .locator('#boxes tbody tr')
-        .evaluateAll((rows) =>
-          rows.map((row) => [...row.querySelectorAll('td')].map(({ textContent }) => textContent)),
-        )
-    }
-    t.same(await readRows(), expected)
-    t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), false)
+  await t.test(
+    'without the dashboard, the first page lists the boxes of a signed-in user, and the commands',
+    async (t) => {
+      const { db } = coordinator.instance.context
+      const page = await newPage('/')
+      t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), true)
+      t.equal(await page.locator('#session').count(), 0)
+      await page.getByRole('link', { name: 'Sign in' }).click()
+      await signIn(page)
+      await page.waitForURL(`${url}/`)
+      const { json } = await coordinator.api('GET', '/boxes?live=1')
+      const expected = json.boxes.map(({ hostname, observedState, tier }: Record<string, string>) => [
+        hostname,
+        observedState,
+        tier,
+        `box ssh ${hostname}`,
+        'open',
+      ])
+      t.ok(expected.length > 0)
+      const readRows = async () => {
+        await page.locator('#boxes').waitFor()
+        return page
+          .locator('#boxes tbody tr')
+          .evaluateAll((rows) =>
+            rows.map((row) => [...row.querySelectorAll('td')].map(({ textContent }) => textContent)),
+          )
+      }
+      t.same(await readRows(), expected)
+      t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), false)
 
-    await page.getByRole('link', { name: 'The box command' }).click()
-    await page.getByText('# The box command').waitFor()
-    await page.goBack()
+      await page.getByRole('link', { name: 'The box command' }).click()
+      await page.getByText('# The box command').waitFor()
+      await page.goBack()
 
-    // Names are text, not HTML, and the states are those of the moment.
-    await db.updateTable('workspaces').set({ name: '<b id="injected">x</b>' }).execute()
-    await db.updateTable('boxes').set({ observed_state: 'provision_failed' }).execute()
-    await page.reload()
-    await page.getByText('in the workspace <b id="injected">x</b>.').waitFor()
-    t.equal(await page.locator('#injected').count(), 0)
-    t.match(await readRows(), [[String, 'provision failed', String, `box rm ${expected[0][0]}`, '']])
-    await db.updateTable('workspaces').set({ name: 'Boxwood' }).execute()
-    await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
+      // Names are text, not HTML, and the states are those of the moment.
+      await db.updateTable('workspaces').set({ name: '<b id="injected">x</b>' }).execute()
+      await db.updateTable('boxes').set({ observed_state: 'provision_failed' }).execute()
+      await page.reload()
+      await page.getByText('in the workspace <b id="injected">x</b>.').waitFor()
+      t.equal(await page.locator('#injected').count(), 0)
+      t.match(await readRows(), [[String, 'provision failed', String, `box rm ${expected[0][0]}`, '']])
+      await db.updateTable('workspaces').set({ name: 'Boxwood' }).execute()
+      await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
 
-    await addMember('carl@example.com', { role: 'contractor' })
-    const ofContractor = await newPage('/sign-in')
-    await signIn(ofContractor, 'carl@example.com')
-    await ofContractor.getByText('No boxes. This command creates one').waitFor()
-    t.equal(await ofContractor.locator('#boxes tbody tr').count(), 0)
+      await addMember('carl@example.com', { role: 'contractor' })
+      const ofContractor = await newPage('/sign-in')
+      await signIn(ofContractor, 'carl@example.com')
+      await ofContractor.getByText('No boxes. This command creates one').waitFor()
+      t.equal(await ofContractor.locator('#boxes tbody tr').count(), 0)
 
-    // An ended session is none.
-    await db.deleteFrom('sessions').execute()
-    await page.reload()
-    await page.getByRole('link', { name: 'Sign in' }).waitFor()
-    t.equal(await page.locator('#session').isVisible(), false)
-  })
+      // An ended session is none.
+      await db.deleteFrom('sessions').execute()
+      await page.reload()
+      await page.getByRole('link', { name: 'Sign in' }).waitFor()
+      t.equal(await page.locator('#session').isVisible(), false)
+    },
+  )
 
   await t.test('continues at the path in `next`, and shows it in an open session', async (t) => {
     const page = await newPage('/sign-in?next=/docs%3Fa=b')

@@ -14,12 +14,12 @@ type Rule = {
   allows(target: string, file: string, isType: boolean): boolean
 }
 
-const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli']
+const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli', 'dashboard']
 const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
 
 const isInside = (target: string, ...dirs: string[]): boolean =>
   dirs.some((dir) => target.startsWith(`${dir}/`))
-const isPackage = (target: string): boolean => !target.endsWith('.ts') && !target.endsWith('.json')
+const isPackage = (target: string): boolean => !/\.(tsx?|json)$/.test(target)
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
 
@@ -71,6 +71,24 @@ const RULES: Rule[] = [
     allows: (target: string) => isPackage(target) || isInside(target, 'shared', component),
   })),
   {
+    files: ['dashboard/**'],
+    reason:
+      'the dashboard runs in browsers: it may import itself, Preact with its signals, and the types of shared, whose code it does not contain',
+    allows: (target, _, isType) =>
+      isPackage(target)
+        ? ['preact', '@preact/signals'].includes(packageName(target))
+        : isInside(target, 'dashboard') || (isType && isInside(target, 'shared')),
+  },
+  {
+    files: ['dashboard/{api,data}/**'],
+    reason:
+      'dashboard/api is the access to the API and becomes the client package, dashboard/data what the server has sent: they have no views, and the API no data',
+    allows: (target, file) =>
+      !isInside(target, 'dashboard') ||
+      isInside(target, 'dashboard/api') ||
+      (isInside(file, 'dashboard/data') && isInside(target, 'dashboard/data')),
+  },
+  {
     files: ['coordinator/edge/**'],
     reason:
       'the edge uses no SQL, so that it also works on a replica that forwards everything to another one',
@@ -102,7 +120,7 @@ const RULES: Rule[] = [
     allows: (target) => !['node:sqlite', 'pg', 'better-sqlite3'].includes(packageName(target)),
   },
   {
-    files: ['agent/**', 'cli/**', 'shared/**'],
+    files: ['agent/**', 'cli/**', 'dashboard/**', 'shared/**'],
     reason: 'only the coordinator has a database',
     allows: (target) => packageName(target) !== 'kysely',
   },

@@ -1,15 +1,10 @@
-// Bundles the agent with esbuild. A bundle is cached: it is used again while all files that it was built from are unchanged.
+// Bundles the agent with esbuild.
 import { readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
-import { basename, dirname, extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import type { BuildOptions, Plugin } from 'esbuild'
-import {
-  type BundleFile,
-  hashInputs,
-  haveChangedSince,
-  readBundleCache,
-  writeBundleCache,
-} from './bundle-cache.ts'
+import type { BundleFile } from '../../base/bundle-cache.ts'
+import { getCachedBundle, runEsbuild } from '../../base/cached-bundle.ts'
 import { createCompileCache } from './compile-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 
@@ -74,16 +69,6 @@ const BUILDER = [
   ),
 ].join('\0')
 
-/** Files that change when npm installs other versions of esbuild or of the bundled packages. */
-const INSTALLED_VERSIONS = [
-  'package-lock.json',
-  'npm-shrinkwrap.json',
-  'node_modules/.package-lock.json',
-  'node_modules/esbuild/package.json',
-  // When this project is an npm package, npm may install the bundled packages beside it.
-  '../.package-lock.json',
-]
-
 /**
  * Returns the bundled files of this project's agent.
  * @param cacheFiles where a bundle may be cached, in order of preference; the first that can be written is used
@@ -92,36 +77,15 @@ export async function getAgentBundle(
   projectRoot: string,
   cacheFiles: readonly string[],
 ): Promise<BundleFile[]> {
-  const hash = (paths: readonly string[]) => hashInputs(projectRoot, paths, BUILDER)
-  for (const cacheFile of cacheFiles) {
-    const cached = readBundleCache(cacheFile)
-    if (cached !== null && hash(cached.inputs) === cached.inputHash) return cached.files
-  }
-  const startedAt = Date.now()
-  const { files, inputs } = await buildBundle(projectRoot)
-  // An input that changes during the build may have one content in the bundle and another one in the hash.
-  if (!haveChangedSince(projectRoot, inputs, startedAt))
-    cacheFiles.some((cacheFile) => writeBundleCache(cacheFile, { inputs, inputHash: hash(inputs), files }))
-  return files
+  return getCachedBundle({ projectRoot, cacheFiles, builder: BUILDER, build: () => buildBundle(projectRoot) })
 }
 
-async function buildBundle(projectRoot: string): Promise<{ files: BundleFile[]; inputs: string[] }> {
-  const { build, stop } = await import('esbuild')
-  // Without stop, esbuild's child process keeps running for further builds.
+async function buildBundle(projectRoot: string): Promise<{ files: BundleFile[]; sources: string[] }> {
   const options = { ...BUILD_OPTIONS, plugins: [BUILTIN_IMPORTS], absWorkingDir: projectRoot }
-  const { outputFiles, metafile } = await build(options).finally(stop)
-  const sources = Object.keys(metafile.inputs).filter((path) => !path.startsWith('builtin:'))
+  const { outputFiles, metafile } = await runEsbuild(options)
   const files = outputFiles.map(({ path, contents }) => ({ name: basename(path), bytes: contents }))
   return {
     files: [...files, ...(await createCompileCache(files, 'agent.mjs'))],
-    inputs: [...new Set([...INSTALLED_VERSIONS, ...sources.flatMap(listManifests), ...sources])],
+    sources: Object.keys(metafile.inputs).filter((path) => !path.startsWith('builtin:')),
   }
-}
-
-/** The paths that a package.json which applies to the source may have. */
-function listManifests(source: string): string[] {
-  const paths: string[] = []
-  for (let dir = dirname(source); dir !== '.' && basename(dir) !== '..'; dir = dirname(dir))
-    paths.push(join(dir, 'package.json'))
-  return [...paths, 'package.json']
 }

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } fro
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import type { BundleFile } from './bundle-cache.ts'
+import type { BundleFile } from '../../base/bundle-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 
 /** The name of a directory in the runtime directory. It contains a directory for the version and flags of Node and for a uid. */

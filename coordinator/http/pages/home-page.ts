@@ -1,5 +1,5 @@
-// The page that a browser gets for GET /. home.js shows the boxes of a signed-in user. URLs are relative, for proxies that add
-// a path.
+// The page that a visitor's browser gets for GET /. Without the dashboard, home.js shows the boxes of a signed-in user. URLs are
+// relative, for proxies that add a path.
 import type { Guide } from './guides.ts'
 
 export type HomePage = {

@@ -1,5 +1,5 @@
-// The pages for browsers: GET / describes this coordinator and lists the boxes of a signed-in user, GET /docs is the API
-// reference, GET /docs/guides/ has the guides, GET /sign-in signs in, GET /desktop shows the desktop of a box.
+// The pages for browsers: GET / describes this coordinator to a visitor and is the dashboard of a signed-in user, GET /docs is the
+// API reference, GET /docs/guides/ has the guides, GET /sign-in signs in, GET /desktop shows the desktop of a box.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
@@ -7,6 +7,8 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION, COORDINATOR_VERSION } from '../../base/version.ts'
 import { readSessionCookie } from '../auth.ts'
+import type { Dashboard } from '../dashboard/files.ts'
+import { acceptsHtml, dashboardRoutes, sendDashboard } from '../dashboard/routes.ts'
 import { createContentHandler } from '../fixed-content.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
@@ -81,8 +83,11 @@ function fileRoute(url: string, directory: string, file = url): PublicRoute {
   }
 }
 
-/** @param publicUrl the origin at which clients reach this server */
-export function pageRoutes(publicUrl: string): PublicRoute[] {
+/**
+ * @param publicUrl the origin at which clients reach this server
+ * @param dashboard null: it is turned off, and GET / lists the boxes
+ */
+export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): PublicRoute[] {
   const guides = listGuides()
   const home = { publicUrl, version: COORDINATOR_VERSION, guides }
   return [
@@ -90,11 +95,11 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
       path: '/',
       async handler(request, reply) {
         reply.header('vary', 'accept, cookie')
-        if (/\btext\/html\b/.test(request.headers.accept ?? ''))
-          return sendPage(
-            reply,
-            createHomePage({ ...home, hasSession: !!readSessionCookie(request.headers) }),
-          )
+        if (acceptsHtml(request)) {
+          const hasSession = !!readSessionCookie(request.headers)
+          if (hasSession && dashboard !== null) return sendDashboard(request, reply, dashboard)
+          return sendPage(reply, createHomePage({ ...home, hasSession }))
+        }
         return {
           name: 'boxwood',
           version: COORDINATOR_VERSION,
@@ -108,6 +113,7 @@ export function pageRoutes(publicUrl: string): PublicRoute[] {
     { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
     { path: '/desktop', handler: async (_request, reply) => sendPage(reply, DESKTOP_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
+    ...(dashboard === null ? [] : dashboardRoutes(dashboard)),
     ...guides.map(guideRoute),
     ...Object.entries(FILES).map(([name, directory]) => fileRoute(name, directory)),
     ...listNovncFiles().map(({ url, directory, file }) => fileRoute(url, directory, file)),

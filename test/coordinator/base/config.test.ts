@@ -23,6 +23,7 @@ t.test('uses defaults for unset variables', async (t) => {
     signup: false,
     shares: true,
     shareLinks: true,
+    dashboard: true,
     shareBase: null,
     trustedProxies: [],
     traces: false,
@@ -202,6 +203,7 @@ t.test('rejects invalid values', async (t) => {
     BOXWOOD_MAIL_FROM: ['boxwood', 'a@b, c@d', 'Boxwood <boxwood>', 'Box\nwood <a@b>'],
     BOXWOOD_SIGNUP: ['yes'],
     BOXWOOD_SHARES: ['yes'],
+    BOXWOOD_DASHBOARD: ['1'],
     BOXWOOD_SHARE_LINKS: ['members'],
     BOXWOOD_SHARE_BASE: [
       '127.0.0.1',

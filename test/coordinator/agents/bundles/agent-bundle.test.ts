@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { getAgentBundle } from '../../../../coordinator/agents/bundles/agent-bundle.ts'
-import { readBundleCache, writeBundleCache } from '../../../../coordinator/agents/bundles/bundle-cache.ts'
+import { readBundleCache, writeBundleCache } from '../../../../coordinator/base/bundle-cache.ts'
 import { PROJECT_DIR as projectRoot } from '../../../support/project.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -76,10 +76,15 @@ t.test('builds the bundle again after a change of how it is built', async (test)
   replaceCachedFiles(cacheFile)
   const builderDir = createTempDir(test, 'builder')
   symlinkSync(join(projectRoot, 'node_modules'), join(builderDir, 'node_modules'))
-  for (const name of ['agent-bundle.ts', 'bundle-cache.ts', 'compile-cache.ts', 'node-flags.ts'])
-    cpSync(join(projectRoot, 'coordinator/agents/bundles', name), join(builderDir, name))
-  appendFileSync(join(builderDir, 'agent-bundle.ts'), '// The next version.\n')
-  const next: { getAgentBundle: typeof getAgentBundle } = await import(join(builderDir, 'agent-bundle.ts'))
+  const builder = 'coordinator/agents/bundles/agent-bundle.ts'
+  for (const path of [
+    builder,
+    ...['compile-cache.ts', 'node-flags.ts'].map((name) => `coordinator/agents/bundles/${name}`),
+    ...['bundle-cache.ts', 'cached-bundle.ts'].map((name) => `coordinator/base/${name}`),
+  ])
+    cpSync(join(projectRoot, path), join(builderDir, path))
+  appendFileSync(join(builderDir, builder), '// The next version.\n')
+  const next: { getAgentBundle: typeof getAgentBundle } = await import(join(builderDir, builder))
   const files = await next.getAgentBundle(dir, [cacheFile])
   test.match(files.map(({ bytes }) => Buffer.from(bytes).toString()).join(), /value-1/)
 })

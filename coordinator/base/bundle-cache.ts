@@ -1,4 +1,4 @@
-// The file with a cached bundle of the agent, and the hash of the files that the bundle was built from.
+// The file with a cached bundle, and the hash of the files that the bundle was built from.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ export type CachedBundle = {
 const TIMESTAMP_PRECISION_MS = 20
 
 /** Change it when the format of the file changes. */
-const FORMAT = 'agent bundle 1'
+const FORMAT = 'bundle 1'
 const DIGEST_BYTES = 32
 const computeChecksum = (content: Uint8Array): Buffer =>
   createHash('sha256').update(FORMAT).update(content).digest()

@@ -1,0 +1,66 @@
+// Sends requests to the API of the coordinator, with the session cookie of the browser.
+import type { Box, BoxDetail, CreateBoxRequest } from '../../shared/api/boxes.ts'
+import type { CurrentSession } from '../../shared/api/sessions.ts'
+import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import { createResponseError, RequestError } from './errors.ts'
+
+export type ClientOptions = {
+  /** The URL of the coordinator, with a slash at its end. */
+  base: string
+  fetch: typeof globalThis.fetch
+  /** Returns a new idempotency key. */
+  createKey(): string
+}
+
+export type Client = ReturnType<typeof createClient>
+
+/** The methods reject with RequestError. */
+export function createClient({ base, fetch, createKey }: ClientOptions) {
+  async function send<Result>(
+    method: string,
+    path: string,
+    body?: object,
+    isIdempotent = false,
+  ): Promise<Result> {
+    const response = await fetch(new URL(`api/v1/${path}`, base), {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body && { 'content-type': 'application/json' }),
+        ...(isIdempotent && { 'idempotency-key': createKey() }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      throw new RequestError('no_response', `The coordinator does not respond. ${error.message}`, 0)
+    })
+    if (response.status === 204) return undefined as Result
+    const parsed: unknown = await response.json().catch(() => undefined)
+    if (response.ok && parsed !== undefined) return parsed as Result
+    throw createResponseError(parsed, response.status, response.headers.get('x-request-id'))
+  }
+  const boxPath = (id: string, action = '') => `boxes/${encodeURIComponent(id)}${action}`
+
+  return {
+    /** Null: there is no session. */
+    loadSession: (): Promise<CurrentSession | null> =>
+      send<CurrentSession>('GET', 'session').catch((error: RequestError) => {
+        if (error.status === 401) return null
+        throw error
+      }),
+    signOut: () => send<undefined>('DELETE', 'session'),
+    loadBox: (id: string) => send<BoxDetail>('GET', boxPath(id)),
+    createBox: (request: CreateBoxRequest) => send<{ box: Box }>('POST', 'boxes', request, true),
+    wakeBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/wake')),
+    suspendBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/suspend')),
+    forkBox: (id: string, request: ForkRequest) =>
+      send<{ box: Box; snapshot: Snapshot }>('POST', boxPath(id, '/fork'), request, true),
+    createSnapshot: (request: CreateSnapshotRequest) =>
+      send<{ snapshot: Snapshot }>('POST', 'snapshots', request, true),
+    deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
+    /** The build of the dashboard that the coordinator serves now. */
+    async loadBuildId(): Promise<string | null> {
+      const response = await fetch(new URL('dashboard/build.json', base))
+      return response.ok ? ((await response.json()) as { buildId: string }).buildId : null
+    },
+  }
+}

@@ -1,0 +1,13 @@
+// Starts the dashboard.
+import { render } from 'preact'
+import { startStore } from './data/live.ts'
+import { startNavigation } from './data/navigation.ts'
+import { Layout } from './views/layout.tsx'
+
+startNavigation()
+const root = document.getElementById('app')
+if (root !== null) {
+  root.replaceChildren()
+  render(<Layout />, root)
+}
+void startStore()

@@ -1,0 +1,61 @@
+// The items of the feed: what the pages show is replaced when a new snapshot of all items is complete.
+import type { Box } from '../../shared/api/boxes.ts'
+import type { FeedMessage } from '../../shared/api/feed.ts'
+
+export type Boxes = ReadonlyMap<string, Box>
+
+/** Applies the messages of one connection to the boxes. */
+export function createBoxCollector(show: (boxes: Boxes) => void) {
+  let boxes = new Map<string, Box>()
+  let isComplete = false
+  return (message: FeedMessage): void => {
+    if (message.type === 'ready') {
+      isComplete = true
+      show(boxes)
+    } else if (message.type !== 'alive' && message.kind === 'boxes') {
+      boxes = isComplete ? new Map(boxes) : boxes
+      for (const box of message.items) boxes.set(box.id, box)
+      if (message.type === 'changed') for (const id of message.removed) boxes.delete(id)
+      if (isComplete) show(boxes)
+    }
+  }
+}
+
+export const SORTS = { name: 'Name', state: 'State', owner: 'Owner', changed: 'Last change' } as const
+export type Sort = keyof typeof SORTS
+
+/** @param filter words that the name, the state, the tier or the kind of a box must contain */
+export function selectBoxes(boxes: Boxes, filter: string, sort: Sort): Box[] {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const matches = ({ hostname, observedState, tier, kind, region }: Box) => {
+    const text = [hostname, formatState(observedState), tier, kind, region].join(' ')
+    return words.every((word) => text.includes(word))
+  }
+  return [...boxes.values()]
+    .filter(matches)
+    .sort((a, b) => COMPARE[sort](a, b) || compare(a.hostname, b.hostname))
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const COMPARE: Record<Sort, (a: Box, b: Box) => number> = {
+  name: () => 0,
+  state: (a, b) => compare(a.observedState, b.observedState),
+  owner: (a, b) => compare(a.ownerUserId, b.ownerUserId),
+  changed: (a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt),
+}
+
+export const formatState = (state: string): string => state.replaceAll('_', ' ')
+
+export type Action = 'wake' | 'suspend' | 'fork' | 'snapshot' | 'delete'
+
+const ASLEEP = ['suspended', 'deep_sleep']
+
+/** The actions that are offered. The coordinator decides whether they are possible. */
+export function listActions({ kind, observedState, desiredState }: Box): Action[] {
+  if (desiredState === 'terminated') return []
+  if (kind === 'machine' || observedState === 'provision_failed') return ['delete']
+  if (ASLEEP.includes(observedState)) return ['wake', 'fork', 'snapshot', 'delete']
+  if (observedState === 'running') return ['suspend', 'fork', 'snapshot', 'delete']
+  return ['delete']
+}

@@ -1,0 +1,143 @@
+// What the coordinator has sent: the session, the boxes, and whether the feed is connected.
+import { signal } from '@preact/signals'
+import type { CurrentSession } from '../../shared/api/sessions.ts'
+import type { Client } from '../api/client.ts'
+import { createClient } from '../api/client.ts'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { createFeed, type Feed } from '../api/feed.ts'
+import { type Boxes, createBoxCollector } from './items.ts'
+import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
+
+export const session = signal<CurrentSession | null>(null)
+/** Null until the first snapshot is complete. */
+export const boxes = signal<Boxes | null>(null)
+/** Why the first request has failed. */
+export const startError = signal<RequestError | null>(null)
+/** When the feed has sent its last message, by the clock of the coordinator; null: the feed is connected. */
+export const lostSince = signal<number | null>(null)
+/** The coordinator serves another build of the dashboard. */
+export const isOutdated = signal(false)
+/** The time of the coordinator, which advances every few seconds. */
+export const now = signal(Date.now())
+
+const TICK_MS = 5_000
+/** Ticks of a device that is awake are closer to each other, also in a slow tab. */
+const ASLEEP_MS = 30_000
+/** A hidden tab keeps its connection for this long. */
+const HIDDEN_MS = 5_000
+
+let client: Client | null = null
+export function getClient(): Client {
+  client ??= createClient({
+    base: resolveUrl('').href,
+    fetch: (input, init) => fetch(input, init),
+    createKey: createIdempotencyKey,
+  })
+  return client
+}
+
+/** Not crypto.randomUUID(), which plain HTTP from another machine does not have. */
+const createIdempotencyKey = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+
+export async function startStore(): Promise<void> {
+  startError.value = null
+  try {
+    session.value = await getClient().loadSession()
+  } catch (error) {
+    startError.value = toRequestError(error)
+    return
+  }
+  if (session.value === null) signIn()
+  else followFeed(openFeed())
+}
+
+/** Opens the sign-in page, which returns to this page. */
+export function signIn(): void {
+  const { pathname, search, hash } = location
+  location.replace(resolveUrl(`sign-in?next=${encodeURIComponent(pathname + search + hash)}`))
+}
+
+function openFeed(): Feed {
+  let collect = createBoxCollector(() => undefined)
+  let offset = 0
+  let lastMessageAt = Date.now()
+  let lastTickAt = lastMessageAt
+  setInterval(() => {
+    const tickAt = Date.now()
+    now.value = tickAt + offset
+    // The device was asleep: the connection may be lost without a notice.
+    if (tickAt - lastTickAt > ASLEEP_MS && document.visibilityState === 'visible') {
+      feed.close()
+      feed.open()
+    }
+    lastTickAt = tickAt
+  }, TICK_MS)
+  const feed = createFeed({
+    connect({ onMessage, onClose }) {
+      const url = resolveUrl('api/v1/feed?live=1')
+      url.protocol = url.protocol.replace('http', 'ws')
+      const socket = new WebSocket(url)
+      socket.onmessage = ({ data }) => onMessage(String(data))
+      socket.onclose = ({ code }) => onClose(code)
+      return socket
+    },
+    setTimer(run, ms) {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
+    },
+    random: Math.random,
+    onBegin() {
+      collect = createBoxCollector((value) => {
+        boxes.value = value
+      })
+    },
+    onMessage(message) {
+      lastMessageAt = Date.now()
+      if (message.type !== 'items') {
+        offset = Date.parse(message.at) - lastMessageAt
+        now.value = lastMessageAt + offset
+      }
+      collect(message)
+      if (message.type !== 'ready') return
+      lostSince.value = null
+      void checkBuild()
+    },
+    onLost({ isRefused }) {
+      lostSince.value ??= lastMessageAt + offset
+      if (isRefused) signIn()
+      else void checkSession()
+    },
+  })
+  return feed
+}
+
+/** A connection that fails does not say that the session has ended. */
+async function checkSession(): Promise<void> {
+  const current = await getClient()
+    .loadSession()
+    .catch(() => undefined)
+  if (current === null) signIn()
+}
+
+function followFeed(feed: Feed): void {
+  let closing: ReturnType<typeof setTimeout> | undefined
+  const update = () => {
+    clearTimeout(closing)
+    if (document.visibilityState === 'visible') feed.open()
+    else closing = setTimeout(feed.close, HIDDEN_MS)
+  }
+  document.addEventListener('visibilitychange', update)
+  update()
+}
+
+/** The coordinator may have been upgraded while the feed was not connected. */
+async function checkBuild(): Promise<void> {
+  const own = document.querySelector<HTMLMetaElement>('meta[name=boxwood-build]')?.content
+  const current = await getClient()
+    .loadBuildId()
+    .catch(() => null)
+  if (current === null || current === own) return
+  isOutdated.value = true
+  loadDocumentAtNextNavigation()
+}

@@ -1,0 +1,10 @@
+// Text that a box or a user has chosen: characters that are invisible or change the order of the text are shown by their code.
+
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+/** `a\u202eb` → `a⟨U+202E⟩b`. */
+export const showHidden = (text: string): string =>
+  text.replace(HIDDEN, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+    return `⟨U+${code}⟩`
+  })

@@ -1,0 +1,154 @@
+// The page of one box.
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatAge } from '../data/age.ts'
+import { formatState } from '../data/items.ts'
+import { boxes, getClient, now } from '../data/live.ts'
+import { showHidden } from '../data/visible-text.ts'
+import { BoxActions } from '../views/box-actions.tsx'
+import { Command } from '../views/command.tsx'
+import { Problem } from '../views/problem.tsx'
+
+/** The attempts and errors of a job change without a change of the box. */
+const JOB_POLL_MS = 5_000
+
+export function BoxPage({ name }: { name: string }) {
+  useEffect(() => {
+    document.title = `${showHidden(name)} · Boxwood`
+  }, [name])
+  const box = boxes.value && [...boxes.value.values()].find(({ hostname }) => hostname === name)
+  return (
+    <>
+      <h1 tabIndex={-1}>{showHidden(name)}</h1>
+      {box ? (
+        <Detail box={box} />
+      ) : (
+        <p>
+          {boxes.value === null ? 'Loading the box.' : 'There is no box with this name, or it is not yours.'}
+        </p>
+      )}
+    </>
+  )
+}
+
+function Detail({ box }: { box: Box }) {
+  const detail = useSignal<BoxDetail | null>(null)
+  const error = useSignal<RequestError | null>(null)
+  const isWorking = (detail.value?.job ?? null) !== null
+  // `box` is another object after each change.
+  useEffect(() => {
+    let isCurrent = true
+    const load = () =>
+      getClient()
+        .loadBox(box.id)
+        .then(
+          (response) => {
+            if (!isCurrent) return
+            detail.value = response
+            error.value = null
+          },
+          (reason) => {
+            if (isCurrent) error.value = toRequestError(reason)
+          },
+        )
+    void load()
+    const timer = isWorking
+      ? setInterval(() => document.visibilityState === 'visible' && void load(), JOB_POLL_MS)
+      : undefined
+    return () => {
+      isCurrent = false
+      clearInterval(timer)
+    }
+  }, [box, isWorking])
+  return (
+    <>
+      <p class="tools">
+        <span class={`state ${box.observedState}`}>{formatState(box.observedState)}</span>
+        <Command text={`box show ${box.hostname}`} />
+        <Command text={`box ssh ${box.hostname}`} />
+        <a href={`desktop?box=${encodeURIComponent(box.hostname)}`}>Desktop</a>
+      </p>
+      <BoxActions box={box} />
+      <Problem error={error.value} />
+      {detail.value === null ? <p>Loading the details.</p> : <Figures detail={detail.value} />}
+    </>
+  )
+}
+
+function Figures({ detail }: { detail: BoxDetail }) {
+  const { box, state, job, vitals, environment, envVars, events } = detail
+  const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
+  return (
+    <>
+      {job !== null && (
+        <section aria-label="Job">
+          <h2>Job</h2>
+          <p>
+            {job.op}, step {showHidden(job.step)}, attempt {job.attempt}
+            {job.nextRetryAt !== null && <>, next attempt at {job.nextRetryAt}</>}
+          </p>
+          {job.lastError !== null && <p class="problem">{showHidden(job.lastError)}</p>}
+        </section>
+      )}
+      <h2>Details</h2>
+      <dl>
+        <Term name="State since">
+          <time dateTime={state.since}>{age(state.since)}</time>,{' '}
+          {state.connected ? 'connected' : 'not connected'}
+        </Term>
+        <Term name="Id">{box.id}</Term>
+        <Term name="Kind">{box.kind}</Term>
+        <Term name="Tier">{box.tier}</Term>
+        <Term name="Region">{box.region}</Term>
+        {box.image !== null && <Term name="Image">{showHidden(box.image)}</Term>}
+        <Term name="Isolation">
+          {box.isolation === null
+            ? 'not known yet'
+            : `${box.isolation.level}, network ${box.isolation.network}`}
+        </Term>
+        {vitals && (
+          <Term name="Usage">
+            CPU {formatPercent(vitals.cpu_pct)}, memory {formatPercent(vitals.mem_pct)}, disk{' '}
+            {formatPercent(vitals.disk_pct)}
+          </Term>
+        )}
+        {vitals && <Term name="Agent">{showHidden(vitals.agent_version)}</Term>}
+        <Term name="Restricted">{box.restricted ? 'yes: it gets no secrets' : 'no'}</Term>
+        <Term name="Automatic pause">
+          {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}
+          {box.pauseAt !== null && <>; suspended at {box.pauseAt}</>}
+        </Term>
+        <Term name="Environment">
+          {environment ? `${showHidden(environment.name)}, version ${environment.versionNo}` : 'none'}
+        </Term>
+        <Term name="Variables">
+          {envVars.length === 0 ? 'none' : envVars.map((variable) => showHidden(variable.name)).join(', ')}
+        </Term>
+      </dl>
+      <h2>Events</h2>
+      <ol class="events">
+        {events.map((event) => (
+          <li key={event.id}>
+            <time dateTime={event.at}>{age(event.at)}</time> {formatState(event.toState)}:{' '}
+            {showHidden(event.reason)}
+            {event.code !== null && <code>{event.code}</code>} <small>{event.actor}</small>
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+function Term({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+const formatPercent = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} %`)

@@ -1,0 +1,124 @@
+// What all pages have: the header with the navigation, the banner, and the page of the current path.
+import { useSignal } from '@preact/signals'
+import { useLayoutEffect } from 'preact/hooks'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatAge } from '../data/age.ts'
+import {
+  boxes,
+  getClient,
+  isOutdated,
+  lostSince,
+  now,
+  session,
+  startError,
+  startStore,
+} from '../data/live.ts'
+import { navigations, path, resolveUrl } from '../data/navigation.ts'
+import { parseRoute } from '../data/routes.ts'
+import { showHidden } from '../data/visible-text.ts'
+import { BoxPage } from '../pages/box.tsx'
+import { BoxesPage } from '../pages/boxes.tsx'
+import { focusHeading } from './focus-heading.ts'
+import { Problem } from './problem.tsx'
+
+export function Layout() {
+  const count = navigations.value
+  useLayoutEffect(() => {
+    // The first page keeps the focus of the document.
+    if (count > 1) focusHeading()
+  }, [count])
+  return (
+    <>
+      <a class="skip" href={`${path.value}#main`} onClick={skip}>
+        Skip to the content
+      </a>
+      <header>
+        <nav aria-label="Pages">
+          <a href="./">Boxes</a>
+          <a href="docs/guides/cli.md">The box command</a>
+          <a href="docs">API</a>
+        </nav>
+        <User />
+      </header>
+      <Banner />
+      <main id="main">
+        <Page />
+      </main>
+    </>
+  )
+}
+
+function skip(event: Event): void {
+  event.preventDefault()
+  focusHeading()
+}
+
+function User() {
+  const error = useSignal<RequestError | null>(null)
+  if (session.value === null) return null
+  const { user, workspace } = session.value
+  const signOut = () =>
+    getClient()
+      .signOut()
+      .then(
+        () => location.replace(resolveUrl('sign-in')),
+        (reason) => {
+          error.value = toRequestError(reason)
+        },
+      )
+  return (
+    <div class="user">
+      <span>
+        {showHidden(user.email ?? user.name)} · {showHidden(workspace.name)}
+      </span>
+      <button type="button" onClick={signOut}>
+        Sign out
+      </button>
+      <Problem error={error.value} />
+    </div>
+  )
+}
+
+function Banner() {
+  const isLost = lostSince.value !== null
+  return (
+    <div role="status">
+      {isLost && (
+        <p class="banner">
+          The connection to the coordinator is lost.
+          {boxes.value !== null && (
+            <> What is shown is {formatAge(now.value - (lostSince.value ?? 0))} old.</>
+          )}{' '}
+          The page connects again by itself.
+        </p>
+      )}
+      {isOutdated.value && (
+        <p class="banner">The coordinator has a newer version of this page. The next navigation loads it.</p>
+      )}
+    </div>
+  )
+}
+
+function Page() {
+  const route = parseRoute(path.value)
+  if (startError.value !== null)
+    return (
+      <>
+        <h1 tabIndex={-1}>The session could not be loaded</h1>
+        <Problem error={startError.value} />
+        <button type="button" onClick={() => void startStore()}>
+          Try again
+        </button>
+      </>
+    )
+  if (route.page === 'boxes') return <BoxesPage />
+  if (route.page === 'box') return <BoxPage key={route.name} name={route.name} />
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p>
+        <a href="./">Show the boxes</a>
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,20 @@
+// What to type after a box was created.
+import { formatBoxPath } from '../data/routes.ts'
+import { Command } from './command.tsx'
+
+export function NextSteps({ name }: { name: string }) {
+  return (
+    <section class="next-steps" aria-label={`Next steps with ${name}`}>
+      <p role="status">
+        The box <a href={formatBoxPath(name)}>{name}</a> is being created. In a terminal:
+      </p>
+      <ul>
+        {[`box ssh ${name}`, `box exec ${name} -- uname -a`, `box cp file.txt ${name}:`].map((text) => (
+          <li key={text}>
+            <Command text={text} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

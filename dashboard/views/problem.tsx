@@ -1,0 +1,16 @@
+// An error of a request, with the message and the code of the API.
+import type { RequestError } from '../api/errors.ts'
+import { showHidden } from '../data/visible-text.ts'
+
+export function Problem({ error }: { error: RequestError | null }) {
+  return (
+    <div role="alert">
+      {error && (
+        <p class="problem">
+          {showHidden(error.message)} <code>{error.code}</code>
+          {error.requestId !== null && <> Request {error.requestId}</>}
+        </p>
+      )}
+    </div>
+  )
+}

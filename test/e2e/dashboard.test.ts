@@ -1,0 +1,156 @@
+// The dashboard in a real browser: what each action did is checked with the API.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { NO_BROWSER, startBrowser } from '../support/browser.ts'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Ids of the rules that the page breaks. The script runs outside the policy of the page. */
+async function findAccessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(
+    "axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
+  )
+}
+
+t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
+  const coordinator = await startTestCoordinator(t)
+  const { url, api, dataDir } = coordinator
+  const [first] = (await api('GET', '/boxes')).json.boxes
+  await coordinator.waitForState(first.id, 'running')
+  const page = await (await startBrowser(t)).newPage()
+  const problems: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  const findBox = async (name: string) =>
+    (await api('GET', `/boxes?live=1&box=${name}`)).json.boxes[0] as typeof first | undefined
+  const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) })
+
+  await t.test('a visitor signs in, and returns to the page', async (t) => {
+    await page.goto(`${url}/boxes/${first.hostname}`)
+    await page.waitForURL(/\/sign-in\?next=/)
+    t.ok(problems.splice(0).every((text) => text.includes('401')))
+    const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
+    await page.locator('#owner summary').click()
+    await page.locator('#secret').fill(secret)
+    await page.getByRole('button', { name: 'Sign in as the owner' }).click()
+    await page.getByRole('heading', { level: 2, name: 'Events' }).waitFor()
+    t.equal(new URL(page.url()).pathname, `/boxes/${first.hostname}`)
+    problems.splice(0)
+  })
+
+  await t.test('the page of a box, and the navigation', async (t) => {
+    t.match(await page.locator('dl').textContent(), first.id)
+    await page.getByRole('link', { name: 'Boxes' }).click()
+    await row(first.hostname).waitFor()
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Boxes', 'the heading has the focus')
+    await page.goBack()
+    await page.getByRole('heading', { level: 1, name: first.hostname }).waitFor()
+    await page.goForward()
+    await row(first.hostname).waitFor()
+  })
+
+  await t.test('create, with an error and a second attempt', async (t) => {
+    await page.getByRole('button', { name: 'Create a box' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill(first.hostname)
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click()
+    await dialog.locator('.problem', { hasText: 'name_taken' }).waitFor()
+    problems.splice(0)
+    await dialog.getByLabel('Name').fill('second')
+    await dialog.getByLabel('Tier').selectOption('nano')
+    t.match(await dialog.locator('code').first().textContent(), 'box create second --tier nano')
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('region', { name: 'Next steps with second' }).waitFor()
+    t.match(await findBox('second'), { tier: 'nano' })
+    await row('second').locator('.state.running').waitFor()
+  })
+
+  await t.test('suspend and wake are shown live', async (t) => {
+    await page.getByRole('button', { name: 'Suspend second' }).click()
+    await page.getByRole('button', { name: 'Wake second' }).waitFor()
+    t.match(await findBox('second'), { observedState: 'suspended' })
+    await page.getByRole('button', { name: 'Wake second' }).click()
+    await row('second').locator('.state.running').waitFor()
+    t.match(await findBox('second'), { desiredState: 'running' })
+  })
+
+  await t.test('snapshot and fork', async (t) => {
+    await page.getByRole('button', { name: 'Snapshot second' }).click()
+    await page.getByRole('dialog').getByLabel('Name of the snapshot').fill('before')
+    await page.getByRole('button', { name: 'Take the snapshot' }).click()
+    await page.getByText('The snapshot before is being taken.').waitFor()
+    t.match((await api('GET', '/snapshots')).json.snapshots, [{ name: 'before' }])
+    await page.getByRole('button', { name: 'Fork second' }).click()
+    await page.getByRole('dialog').getByLabel('Name of the new box').fill('third')
+    await page.getByRole('button', { name: 'Fork', exact: true }).click()
+    await row('third').waitFor()
+    t.ok(await findBox('third'))
+  })
+
+  await t.test('delete needs the name, and the focus stays on the page', async (t) => {
+    await waitUntil('third runs', async () => (await findBox('third'))?.observedState === 'running')
+    await page.getByRole('button', { name: 'Delete third' }).click()
+    const dialog = page.getByRole('dialog')
+    const submit = dialog.getByRole('button', { name: 'Delete', exact: true })
+    await dialog.getByLabel('Type third').fill('thir')
+    t.ok(await submit.isDisabled())
+    await dialog.getByLabel('Type third').fill('third')
+    await submit.click()
+    await row('third').waitFor({ state: 'detached' })
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+    await waitUntil('third is deleted', async () => (await findBox('third')) === undefined)
+  })
+
+  await t.test('the filter', async (t) => {
+    await page.getByLabel('Filter').fill('nano')
+    await row(first.hostname).waitFor({ state: 'detached' })
+    t.equal(await page.getByRole('row').count(), 2)
+    await page.getByLabel('Filter').fill('')
+  })
+
+  await t.test('axe-core finds nothing, light and dark, narrow and wide', async (t) => {
+    for (const path of ['/', '/boxes/second'])
+      for (const colorScheme of ['light', 'dark'] as const)
+        for (const width of [360, 1280]) {
+          await page.emulateMedia({ colorScheme })
+          await page.setViewportSize({ width, height: 800 })
+          await page.goto(url + path)
+          await page.locator('.state').first().waitFor()
+          t.same(await findAccessibilityProblems(page), [], `${path} ${colorScheme} ${width}`)
+          t.equal(
+            await page.evaluate('document.documentElement.scrollWidth'),
+            width,
+            'no horizontal scrolling',
+          )
+        }
+  })
+
+  await t.test('a tab of another build says so, and loads the document at the next navigation', async () => {
+    await page.route('**/dashboard/build.json', (route) => route.fulfill({ json: { buildId: 'other' } }))
+    await page.goto(url)
+    await page.getByText('newer version of this page').waitFor()
+    await page.evaluate('window.isOld = true')
+    await page.getByRole('link', { name: 'second', exact: true }).first().click()
+    await page.getByRole('heading', { level: 1, name: 'second' }).waitFor()
+    await page.waitForFunction('window.isOld === undefined')
+    await page.unroute('**/dashboard/build.json')
+  })
+
+  t.same(problems, [], 'no violation of the policy and no error')
+
+  await t.test('a lost connection is a banner', async () => {
+    await page.goto(url)
+    await row('second').waitFor()
+    await coordinator.close()
+    await page.getByText('The connection to the coordinator is lost').waitFor()
+    t.ok(await row('second').isVisible(), 'the boxes are still shown')
+  })
+})
