@@ -152,9 +152,9 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('Connected.').waitFor()
   })
 
-  await t.test('the list of the boxes leads to the page', async (t) => {
-    const page = await open('/')
-    await page.getByRole('link', { name: `Open the desktop of ${box.hostname}` }).click()
+  await t.test('the page of the box leads to the desktop', async (t) => {
+    const page = await open(`/boxes/${box.hostname}`)
+    await page.getByRole('link', { name: 'Desktop' }).click()
     await page.getByRole('heading', { name: `Desktop ${box.hostname}` }).waitFor()
     t.equal(page.url(), url + path)
   })
