@@ -68,3 +68,6 @@ export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /** Seconds since the epoch, with up to nine decimals. */
 export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
+
+/** Of the entries of a directory. */
+export const FILE_TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const

@@ -1,5 +1,6 @@
 // The list of the entries of a directory of a box.
-import { FILE_TYPES, type FileEntry } from '../../shared/api/files.ts'
+import type { FileEntry } from '../../shared/api/files.ts'
+import { FILE_TYPES } from '../../shared/field-values.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge, formatBytes } from '../output/format.ts'
 

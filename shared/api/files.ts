@@ -1,6 +1,6 @@
 // Schemas of the file routes (spec §4.15), of edge and agent: the edge forwards the responses of the agent.
 import { z } from 'zod'
-import { FILE_MTIME_PATTERN } from '../field-values.ts'
+import { FILE_MTIME_PATTERN, FILE_TYPES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import {
   boundedArray,
@@ -118,7 +118,6 @@ export const moveFileRequestSchema = z
   })
   .meta({ id: 'MoveFile' })
 
-export const FILE_TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const
 export type FileType = (typeof FILE_TYPES)[number]
 
 const MAX_ID = 2 ** 32 - 1
