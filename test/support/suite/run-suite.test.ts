@@ -13,6 +13,7 @@ import {
   isLong,
   listTestFiles,
   listUnusedGlobs,
+  PARTS,
   type Part,
   runsAlone,
   runsWithoutPrograms,
@@ -127,7 +128,7 @@ t.test('each test file is in one part or in the check, and each glob selects a f
       .filter(({ hidesPrograms }) => !hidesPrograms)
       .map(({ file }) => file)
   const checks = globSync('test/*.test.ts', { cwd: PROJECT_DIR })
-  const selected = [...select('short'), ...select('long'), ...checks]
+  const selected = [...PARTS.flatMap(select), ...checks]
   const files = readdirSync(join(PROJECT_DIR, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts') && !/(^|\/)(node_modules|fixtures)\//.test(file))
     .map((file) => join('test', file))

@@ -1,7 +1,8 @@
-// Runs the test suite: `npm test` (short part) and `npm run test:long`. A file that fails runs once more, alone, at the end.
+// Runs the test suite: `npm test` (short part), `npm run test:long` and `npm run test:load`. A file that fails runs once more,
+// alone, at the end.
 //
 //   node test/support/suite/run-suite.ts [options] [FILE or DIRECTORY]...
-//     --part=short|long      default: short. Files and directories replace the part.
+//     --part=short|long|load default: short. Files and directories replace the part.
 //     --reporter=lines|tap   default: lines
 //     --without-programs     hides the optional programs from the given files
 //     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2

@@ -1,8 +1,8 @@
-// Which test files `npm test` and `npm run test:long` run, and which of them run alone.
+// Which test files `npm test`, `npm run test:long` and `npm run test:load` run, and which of them run alone.
 import { globSync } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
 
-export const PARTS = ['short', 'long'] as const
+export const PARTS = ['short', 'long', 'load'] as const
 export type Part = (typeof PARTS)[number]
 
 type Choice = { glob: string; reason: string }
@@ -17,7 +17,17 @@ export type Task = {
   hidesPrograms: boolean
 }
 
-/** `npm run test:long` runs these files, `npm test` all others: a new test file is short. */
+/**
+ * `npm run test:load` runs these files. CI does not run them: each takes minutes, and the files of the other parts test the same
+ * behaviour with less load.
+ */
+const LOAD: readonly Choice[] = [
+  { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
+  { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
+  { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
+]
+
+/** `npm run test:long` runs these files, `npm test` those that are in no other part: a new test file is short. */
 const LONG: readonly Choice[] = [
   { glob: 'test/agent/prompts/real/**', reason: 'downloads the coding agents, 1.3 GB' },
   { glob: 'test/e2e/real-prompts/**', reason: 'downloads the coding agents, 1.3 GB' },
@@ -62,14 +72,11 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },
   { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'starts coordinators at each isolation level' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'repeats other files on Postgres' },
-  { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
   { glob: 'test/e2e/edge-largest-file.test.ts', reason: 'transfers 1 GiB' },
-  { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
   { glob: 'test/e2e/shared-ports/frameworks.test.ts', reason: 'downloads Vite and Next, 0.4 GB' },
   { glob: 'test/e2e/secrets/canary.test.ts', reason: 'searches the memory and the files of boxes' },
   { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'transfers 1 GB' },
   { glob: 'test/e2e/fuzz.test.ts', reason: 'sends 25 random requests to each route' },
-  { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
   { glob: 'test/faults/attach-cuts.test.ts', reason: 'transfers 256 MiB for each fault' },
   { glob: 'test/faults/hostile-agent*.test.ts', reason: 'tries each malformed message' },
   { glob: 'test/faults/thawed-box.test.ts', reason: 'waits for timeouts of half a minute' },
@@ -189,6 +196,7 @@ export const listTestFiles = (projectDir: string, dir = 'test'): string[] =>
   })
 
 export const isLong = (file: string): boolean => matches(file, LONG)
+const isLoad = (file: string): boolean => matches(file, LOAD)
 export const runsAlone = (file: string): boolean => matches(file, ALONE)
 export const runsWithoutPrograms = (file: string): boolean => matches(file, WITHOUT_PROGRAMS)
 
@@ -199,7 +207,9 @@ export const createTask = (file: string, hidesPrograms = false): Task => ({
 })
 
 export function selectPart(projectDir: string, part: Part): Task[] {
-  const files = listTestFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
+  const allFiles = listTestFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
+  if (part === 'load') return allFiles.filter(isLoad).map((file) => createTask(file))
+  const files = allFiles.filter((file) => !isLoad(file))
   if (part === 'short') return files.filter((file) => !isLong(file)).map((file) => createTask(file))
   return [
     ...files.filter(isLong).map((file) => createTask(file)),
@@ -215,6 +225,6 @@ export function sortLongestFirst(tasks: Task[], seconds: Record<string, number>)
 
 /** The globs that select no file of the project. */
 export const listUnusedGlobs = (projectDir: string): string[] =>
-  [...LONG, ...ALONE, ...WITHOUT_PROGRAMS]
+  [...LOAD, ...LONG, ...ALONE, ...WITHOUT_PROGRAMS]
     .map(({ glob }) => glob)
     .filter((glob) => !listTestFiles(projectDir).some((file) => matchesGlob(file, glob)))
