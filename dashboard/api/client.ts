@@ -2,42 +2,31 @@
 import type { Box, BoxDetail, CreateBoxRequest } from '../../shared/api/boxes.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
-import { createResponseError, RequestError } from './errors.ts'
+import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
+import type { RequestError } from './errors.ts'
+import { createSend, type Fetch } from './send.ts'
 
 export type ClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
   base: string
-  fetch: typeof globalThis.fetch
+  fetch: Fetch
   /** Returns a new idempotency key. */
   createKey(): string
 }
+
+/** The longest lifetime of a ticket (spec §5.10). */
+const TICKET_SECONDS = 3600
 
 export type Client = ReturnType<typeof createClient>
 
 /** The methods reject with RequestError. */
 export function createClient({ base, fetch, createKey }: ClientOptions) {
-  async function send<Result>(
-    method: string,
-    path: string,
-    body?: object,
-    isIdempotent = false,
-  ): Promise<Result> {
-    const response = await fetch(new URL(`api/v1/${path}`, base), {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(body && { 'content-type': 'application/json' }),
-        ...(isIdempotent && { 'idempotency-key': createKey() }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    }).catch((error: Error) => {
-      throw new RequestError('no_response', `The coordinator does not respond. ${error.message}`, 0)
+  const sendOnce = createSend(fetch, new URL('api/v1/', base).href)
+  const send = <Result>(method: string, path: string, body?: object, isIdempotent = false) =>
+    sendOnce<Result>(method, path, {
+      ...(body && { body }),
+      ...(isIdempotent && { headers: { 'idempotency-key': createKey() } }),
     })
-    if (response.status === 204) return undefined as Result
-    const parsed: unknown = await response.json().catch(() => undefined)
-    if (response.ok && parsed !== undefined) return parsed as Result
-    throw createResponseError(parsed, response.status, response.headers.get('x-request-id'))
-  }
   const boxPath = (id: string, action = '') => `boxes/${encodeURIComponent(id)}${action}`
 
   return {
@@ -56,6 +45,8 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       send<{ box: Box; snapshot: Snapshot }>('POST', boxPath(id, '/fork'), request, true),
     createSnapshot: (request: CreateSnapshotRequest) =>
       send<{ snapshot: Snapshot }>('POST', 'snapshots', request, true),
+    createTicket: (id: string) =>
+      send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */
     async loadBuildId(): Promise<string | null> {

@@ -20,6 +20,10 @@ export const isOutdated = signal(false)
 /** The time of the coordinator, which advances every few seconds. */
 export const now = signal(Date.now())
 
+/** By how much the clock of the coordinator is ahead of the one of this device, in milliseconds. */
+let offset = 0
+export const getCoordinatorTime = (): number => Date.now() + offset
+
 const TICK_MS = 5_000
 /** Ticks of a device that is awake are closer to each other, also in a slow tab. */
 const ASLEEP_MS = 30_000
@@ -60,7 +64,6 @@ export function signIn(): void {
 
 function openFeed(): Feed {
   let collect = createBoxCollector(() => undefined)
-  let offset = 0
   let lastMessageAt = Date.now()
   let lastTickAt = lastMessageAt
   setInterval(() => {

@@ -7,6 +7,8 @@ let base = ''
 
 /** The path relative to the base, without the query. */
 export const path = signal('')
+/** The query of the location, such as `?from=…`. */
+export const query = signal('')
 /** Counts navigations, also those to the same path. */
 export const navigations = signal(0)
 
@@ -33,7 +35,7 @@ export function startNavigation(): void {
   const element = document.querySelector('base')
   if (element !== null) element.href = base
   const update = () => {
-    path.value = getRelativePath(new URL(location.href)) ?? ''
+    readLocation()
     navigations.value += 1
   }
   update()
@@ -62,6 +64,18 @@ export function navigate(target: string): void {
     return
   }
   history.pushState(null, '', url)
-  path.value = getRelativePath(url) ?? ''
+  readLocation()
   navigations.value += 1
+}
+
+/** Changes the query of the page, which stays the same page with the same focus. */
+export function replaceQuery(params: Record<string, string>): void {
+  const search = new URLSearchParams(params).toString()
+  history.replaceState(null, '', `${location.pathname}${search && `?${search}`}`)
+  readLocation()
+}
+
+function readLocation(): void {
+  path.value = getRelativePath(new URL(location.href)) ?? ''
+  query.value = location.search
 }

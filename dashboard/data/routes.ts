@@ -1,20 +1,34 @@
 // The pages of the dashboard by their paths, relative to the base of the document.
 
-export const BOX_TABS = ['overview'] as const
-export type BoxTab = (typeof BOX_TABS)[number]
+/** The pages of a box with their labels. */
+export const BOX_TABS = { overview: 'Overview' } as const
+export type BoxTab = keyof typeof BOX_TABS
 
-export type Route = { page: 'boxes' } | { page: 'box'; name: string; tab: BoxTab } | { page: 'unknown' }
+/** The pages of the workspace with their labels. */
+export const WORKSPACE_PAGES = {} as const
+export type WorkspacePage = keyof typeof WORKSPACE_PAGES
+
+export type Route =
+  | { page: 'boxes' }
+  | { page: 'box'; name: string; tab: BoxTab }
+  | { page: 'workspace'; name: WorkspacePage }
+  | { page: 'unknown' }
 
 /** @param path without a leading slash and without its query, such as boxes/fig */
 export function parseRoute(path: string): Route {
   const [root = '', name = '', tab = 'overview', ...rest] = path.replace(/\/$/, '').split('/')
   if (root === '' || (root === 'boxes' && name === '')) return { page: 'boxes' }
+  if (root === 'workspace')
+    return isKeyOf(WORKSPACE_PAGES, name) && tab === 'overview'
+      ? { page: 'workspace', name }
+      : { page: 'unknown' }
   const decoded = decode(name)
   if (root !== 'boxes' || decoded === null || rest.length > 0) return { page: 'unknown' }
-  return isBoxTab(tab) ? { page: 'box', name: decoded, tab } : { page: 'unknown' }
+  return isKeyOf(BOX_TABS, tab) ? { page: 'box', name: decoded, tab } : { page: 'unknown' }
 }
 
-const isBoxTab = (text: string): text is BoxTab => (BOX_TABS as readonly string[]).includes(text)
+const isKeyOf = <Pages extends object>(pages: Pages, text: string): text is keyof Pages & string =>
+  Object.hasOwn(pages, text)
 
 function decode(text: string): string | null {
   try {
@@ -25,4 +39,5 @@ function decode(text: string): string | null {
 }
 
 /** Relative to the base of the document. */
-export const formatBoxPath = (name: string): string => `boxes/${encodeURIComponent(name)}`
+export const formatBoxPath = (name: string, tab: BoxTab = 'overview'): string =>
+  `boxes/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`

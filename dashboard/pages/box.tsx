@@ -1,30 +1,34 @@
 // The page of one box.
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatState } from '../data/items.ts'
 import { boxes, getClient, now } from '../data/live.ts'
+import { BOX_TABS, type BoxTab, formatBoxPath } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
 import { Command } from '../views/command.tsx'
 import { Problem } from '../views/problem.tsx'
+import { BOX_TAB_PAGES, type BoxTabProps } from './box-tabs.ts'
 
 /** The attempts and errors of a job change without a change of the box. */
 const JOB_POLL_MS = 5_000
 
-export function BoxPage({ name }: { name: string }) {
+export function BoxPage({ name, tab }: { name: string; tab: BoxTab }) {
   useEffect(() => {
-    document.title = `${showHidden(name)} · Boxwood`
-  }, [name])
+    const label = tab === 'overview' ? '' : ` · ${BOX_TABS[tab]}`
+    document.title = `${showHidden(name)}${label} · Boxwood`
+  }, [name, tab])
   const box = boxes.value && [...boxes.value.values()].find(({ hostname }) => hostname === name)
   return (
     <>
       <h1 tabIndex={-1}>{showHidden(name)}</h1>
+      <Tabs name={name} current={tab} />
       {box ? (
-        <Detail box={box} />
+        <TabPage box={box} tab={tab} />
       ) : (
         <p>
           {boxes.value === null ? 'Loading the box.' : 'There is no box with this name, or it is not yours.'}
@@ -32,6 +36,26 @@ export function BoxPage({ name }: { name: string }) {
       )}
     </>
   )
+}
+
+function Tabs({ name, current }: { name: string; current: BoxTab }) {
+  const tabs = Object.keys(BOX_TABS) as BoxTab[]
+  if (tabs.length === 1) return null
+  return (
+    <nav aria-label="Pages of the box" class="tabs">
+      {tabs.map((tab) => (
+        <a key={tab} href={formatBoxPath(name, tab)} aria-current={tab === current ? 'page' : undefined}>
+          {BOX_TABS[tab]}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function TabPage({ box, tab }: { box: Box; tab: BoxTab }) {
+  if (tab === 'overview') return <Detail box={box} />
+  const Page: ComponentType<BoxTabProps> | undefined = BOX_TAB_PAGES[tab]
+  return Page && <Page box={box} />
 }
 
 function Detail({ box }: { box: Box }) {

@@ -1,5 +1,6 @@
 // What all pages have: the header with the navigation, the banner, and the page of the current path.
 import { useSignal } from '@preact/signals'
+import type { ComponentType } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
@@ -14,10 +15,11 @@ import {
   startStore,
 } from '../data/live.ts'
 import { navigations, path, resolveUrl } from '../data/navigation.ts'
-import { parseRoute } from '../data/routes.ts'
+import { parseRoute, WORKSPACE_PAGES, type WorkspacePage } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxPage } from '../pages/box.tsx'
 import { BoxesPage } from '../pages/boxes.tsx'
+import { WORKSPACE_PAGE_VIEWS } from '../pages/workspace-pages.ts'
 import { focusHeading } from './focus-heading.ts'
 import { Problem } from './problem.tsx'
 
@@ -35,6 +37,11 @@ export function Layout() {
       <header>
         <nav aria-label="Pages">
           <a href="./">Boxes</a>
+          {listWorkspacePages().map(([name, label]) => (
+            <a key={name} href={`workspace/${name}`}>
+              {label}
+            </a>
+          ))}
           <a href="docs/guides/cli.md">The box command</a>
           <a href="docs">API</a>
         </nav>
@@ -47,6 +54,8 @@ export function Layout() {
     </>
   )
 }
+
+const listWorkspacePages = () => Object.entries(WORKSPACE_PAGES) as [WorkspacePage, string][]
 
 function skip(event: Event): void {
   event.preventDefault()
@@ -112,7 +121,11 @@ function Page() {
       </>
     )
   if (route.page === 'boxes') return <BoxesPage />
-  if (route.page === 'box') return <BoxPage key={route.name} name={route.name} />
+  if (route.page === 'box') return <BoxPage key={route.name} name={route.name} tab={route.tab} />
+  if (route.page === 'workspace') {
+    const Workspace: ComponentType | undefined = WORKSPACE_PAGE_VIEWS[route.name]
+    return Workspace && <Workspace />
+  }
   return (
     <>
       <h1 tabIndex={-1}>There is no such page</h1>

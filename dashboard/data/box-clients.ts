@@ -1,0 +1,20 @@
+// The clients of the boxes that are open in this tab.
+import { type BoxClient, createBoxClient } from '../api/box-client.ts'
+import { getClient, getCoordinatorTime } from './live.ts'
+import { resolveUrl } from './navigation.ts'
+
+const clients = new Map<string, BoxClient>()
+
+export function getBoxClient(boxId: string): BoxClient {
+  const existing = clients.get(boxId)
+  if (existing !== undefined) return existing
+  const client = createBoxClient({
+    base: resolveUrl('').href,
+    boxId,
+    fetch: (input, init) => fetch(input, init),
+    createTicket: () => getClient().createTicket(boxId),
+    getTime: getCoordinatorTime,
+  })
+  clients.set(boxId, client)
+  return client
+}

@@ -1,0 +1,38 @@
+// A page in a file of its own, which is loaded when it is first shown.
+import { useSignal } from '@preact/signals'
+import type { ComponentType } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { Problem } from './problem.tsx'
+
+/** @param load imports the file. A failed import is tried again when the page is shown again */
+export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let loaded: ComponentType<Props> | null = null
+  return function Lazy(props: Props) {
+    const error = useSignal<RequestError | null>(null)
+    const isLoaded = useSignal(loaded !== null)
+    useEffect(() => {
+      if (loaded !== null) return
+      load().then(
+        (page) => {
+          loaded = page
+          isLoaded.value = true
+        },
+        (reason) => {
+          error.value = toRequestError(reason)
+        },
+      )
+    }, [])
+    if (isLoaded.value && loaded !== null) {
+      const Page = loaded
+      return <Page {...props} />
+    }
+    if (error.value === null) return <p>Loading the page.</p>
+    return (
+      <>
+        <Problem error={error.value} />
+        <p>The coordinator may have a newer version of this page: load the document again.</p>
+      </>
+    )
+  }
+}

@@ -1,0 +1,56 @@
+// The requests of the dashboard to a box: the ticket is shared, renewed before it expires, and renewed once when it is refused.
+import t from 'tap'
+import { createBoxClient } from '../../../dashboard/api/box-client.ts'
+import { RequestError } from '../../../dashboard/api/errors.ts'
+
+const MINUTE = 60_000
+
+function createFixture(refused: readonly string[] = []) {
+  let time = 0
+  let tickets = 0
+  const requests: { url: string; authorization: string | null }[] = []
+  const client = createBoxClient({
+    base: 'http://localhost/prefix/',
+    boxId: 'a/b',
+    getTime: () => time,
+    async createTicket() {
+      tickets += 1
+      const ticket = { id: 't', boxId: 'a/b', expiresAt: new Date(time + 60 * MINUTE).toISOString() }
+      return { ticket, secret: `dct_${tickets}` }
+    },
+    async fetch(url, init) {
+      const authorization = new Headers(init?.headers).get('authorization')
+      requests.push({ url: String(url), authorization })
+      const isRefused = refused.some((secret) => authorization === `Bearer ${secret}`)
+      const body = isRefused ? { ok: false, error: { code: 'unauthorized', message: 'No.' } } : { ok: true }
+      return new Response(JSON.stringify(body), { status: isRefused ? 401 : 200 })
+    },
+  })
+  const advance = (ms: number) => {
+    time += ms
+  }
+  return { client, requests, advance, countTickets: () => tickets }
+}
+
+t.test('requests at the same time share a ticket, which is renewed a minute before it expires', async (t) => {
+  const { client, requests, advance, countTickets } = createFixture()
+  await Promise.all([client.send('GET', 'files'), client.send('GET', 'exec')])
+  t.equal(countTickets(), 1)
+  t.same(
+    requests.map(({ url }) => url),
+    ['http://localhost/prefix/v1/box/a%2Fb/files', 'http://localhost/prefix/v1/box/a%2Fb/exec'],
+  )
+  advance(58 * MINUTE)
+  t.equal(await client.getTicket(), 'dct_1')
+  advance(2 * MINUTE)
+  t.equal(await client.getTicket(), 'dct_2')
+})
+
+t.test('a refused ticket is renewed once', async (t) => {
+  const once = createFixture(['dct_1'])
+  t.same(await once.client.send('GET', 'files'), { ok: true })
+  t.equal(once.requests.length, 2)
+  const always = createFixture(['dct_1', 'dct_2'])
+  await t.rejects(always.client.open('download'), new RequestError('unauthorized', 'No.', 401))
+  t.equal(always.requests.length, 2)
+})
