@@ -1,0 +1,66 @@
+// Starts a coordinator and a browser for tests of the dashboard, and collects what its pages do wrong.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import type { Box } from '../../shared/api/boxes.ts'
+import { startBrowser } from './browser.ts'
+import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Adds the errors and warnings of the console, violations of the policy among them, and uncaught errors of the page. */
+export function collectProblems(page: Page, problems: string[] = []): string[] {
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  return problems
+}
+
+/** Signs in with the secret of the owner, on the page that a visitor gets. */
+export async function signIn(page: Page, dataDir: string): Promise<void> {
+  const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
+  await page.locator('#owner summary').click()
+  await page.locator('#secret').fill(secret)
+  await page.getByRole('button', { name: 'Sign in as the owner' }).click()
+}
+
+/** The rules that the page breaks, each with an element. The script runs outside the policy of the page. */
+export async function findAccessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(
+    "axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
+  )
+}
+
+/** Runs axe-core on the page, light and dark, narrow and wide. @param ready waits until the page shows its content */
+export async function testAccessibility(t: Test, page: Page, ready: () => Promise<unknown>): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [360, 1280]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      await page.reload()
+      await ready()
+      const name = `${page.url()} ${colorScheme} ${width}`
+      t.same(await findAccessibilityProblems(page), [], name)
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, 'no horizontal scrolling')
+    }
+}
+
+/** Starts a coordinator with one running box, by default a real one, and a browser that shows the path as the owner. */
+export async function openDashboard(
+  t: Test,
+  getPath: (box: Box) => string,
+  options: CoordinatorOptions = { machines: 'local' },
+) {
+  const coordinator = await startTestCoordinator(t, options)
+  const box: Box = (await coordinator.api('GET', '/boxes')).json.boxes[0]
+  await coordinator.waitForState(box.id, 'running')
+  const page = await (await startBrowser(t)).newPage()
+  await page.goto(coordinator.url + getPath(box))
+  await signIn(page, coordinator.dataDir)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  return { ...coordinator, box, page, problems: collectProblems(page) }
+}
