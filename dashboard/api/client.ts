@@ -1,5 +1,12 @@
 // Sends requests to the API of the coordinator, with the session cookie of the browser.
 import type { Box, BoxDetail, CreateBoxRequest } from '../../shared/api/boxes.ts'
+import type {
+  Command,
+  CommandList,
+  CommandListQuery,
+  CommandOutput,
+  CommandOutputQuery,
+} from '../../shared/api/commands.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
@@ -47,6 +54,15 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       send<{ snapshot: Snapshot }>('POST', 'snapshots', request, true),
     createTicket: (id: string) =>
       send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),
+    listCommands: (id: string, query: CommandListQuery) =>
+      send<CommandList>('GET', boxPath(id, `/commands${formatQuery(query)}`)),
+    loadCommand: (id: string, commandId: string) =>
+      send<{ command: Command }>('GET', boxPath(id, `/commands/${encodeURIComponent(commandId)}`)),
+    loadCommandOutput: (id: string, commandId: string, query: CommandOutputQuery) =>
+      send<CommandOutput>(
+        'GET',
+        boxPath(id, `/commands/${encodeURIComponent(commandId)}/output${formatQuery(query)}`),
+      ),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */
     async loadBuildId(): Promise<string | null> {
@@ -54,4 +70,11 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       return response.ok ? ((await response.json()) as { buildId: string }).buildId : null
     },
   }
+}
+
+/** `{limit: 50, before: undefined}` → `?limit=50`. */
+function formatQuery(query: object): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) params.set(name, String(value))
+  return `?${params}`
 }

@@ -8,3 +8,10 @@ export const showHidden = (text: string): string =>
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
     return `⟨U+${code}⟩`
   })
+
+/** Like showHidden, for output in an element that keeps tabs and line feeds. */
+export const showHiddenInOutput = (text: string): string =>
+  text
+    .split(/([\t\n])/)
+    .map((part) => (part === '\t' || part === '\n' ? part : showHidden(part)))
+    .join('')

@@ -1,7 +1,11 @@
 // The pages of a box, beside its overview. Each is a file of its own.
 import type { ComponentType } from 'preact'
 import type { Box } from '../../shared/api/boxes.ts'
+import type { BoxTab } from '../data/routes.ts'
+import { lazy } from '../views/lazy.tsx'
 
 export type BoxTabProps = { box: Box }
 
-export const BOX_TAB_PAGES: Readonly<Record<string, ComponentType<BoxTabProps>>> = {}
+export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
+  commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),
+}

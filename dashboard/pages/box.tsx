@@ -1,6 +1,6 @@
 // The page of one box.
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren, ComponentType } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
@@ -12,7 +12,7 @@ import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
 import { Command } from '../views/command.tsx'
 import { Problem } from '../views/problem.tsx'
-import { BOX_TAB_PAGES, type BoxTabProps } from './box-tabs.ts'
+import { BOX_TAB_PAGES } from './box-tabs.ts'
 
 /** The attempts and errors of a job change without a change of the box. */
 const JOB_POLL_MS = 5_000
@@ -54,8 +54,8 @@ function Tabs({ name, current }: { name: string; current: BoxTab }) {
 
 function TabPage({ box, tab }: { box: Box; tab: BoxTab }) {
   if (tab === 'overview') return <Detail box={box} />
-  const Page: ComponentType<BoxTabProps> | undefined = BOX_TAB_PAGES[tab]
-  return Page && <Page box={box} />
+  const Page = BOX_TAB_PAGES[tab]
+  return <Page key={tab} box={box} />
 }
 
 function Detail({ box }: { box: Box }) {

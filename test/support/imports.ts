@@ -23,6 +23,8 @@ const isPackage = (target: string): boolean => !/\.(tsx?|json)$/.test(target)
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
 
+const BROWSER_PACKAGES = ['preact', '@preact/signals', 'eventsource-parser']
+
 const RULES: Rule[] = [
   {
     files: ['shared/**'],
@@ -73,10 +75,10 @@ const RULES: Rule[] = [
   {
     files: ['dashboard/**'],
     reason:
-      'the dashboard runs in browsers: it may import itself, Preact with its signals, and the types of shared, whose code it does not contain',
+      'the dashboard runs in browsers: it may import itself, packages for browsers, and the types of shared, whose code it does not contain',
     allows: (target, _, isType) =>
       isPackage(target)
-        ? ['preact', '@preact/signals'].includes(packageName(target))
+        ? BROWSER_PACKAGES.includes(packageName(target))
         : isInside(target, 'dashboard') || (isType && isInside(target, 'shared')),
   },
   {
