@@ -7,6 +7,7 @@ import type {
   CommandOutput,
   CommandOutputQuery,
 } from '../../shared/api/commands.ts'
+import type { DownloadLink } from '../../shared/api/download-links.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
@@ -63,6 +64,8 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
         'GET',
         boxPath(id, `/commands/${encodeURIComponent(commandId)}/output${formatQuery(query)}`),
       ),
+    createDownloadLink: (id: string, path: string) =>
+      send<DownloadLink>('POST', boxPath(id, '/download-links'), { path }),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */
     async loadBuildId(): Promise<string | null> {

@@ -8,4 +8,5 @@ export type BoxTabProps = { box: Box }
 
 export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
   commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),
+  files: lazy(() => import('./files.tsx').then(({ FilesPage }) => FilesPage)),
 }

@@ -1,0 +1,131 @@
+// The entries of a directory. Those that the API has no path for are shown without actions.
+import { useSignal } from '@preact/signals'
+import type { Box } from '../../../shared/api/boxes.ts'
+import type { FileEntry } from '../../../shared/api/files.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { formatAge } from '../../data/age.ts'
+import { startDownload } from '../../data/box-files.ts'
+import { formatFilesPath, formatSize, getType, hasPath, joinPath } from '../../data/files.ts'
+import { now } from '../../data/live.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { Problem } from '../problem.tsx'
+import type { FileAction } from './file-dialog.tsx'
+
+type EntryProps = { box: Box; directory: string; onAction(action: FileAction): void }
+
+export function EntryTable({ entries, ...props }: EntryProps & { entries: FileEntry[] }) {
+  if (entries.length === 0) return null
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Size</th>
+          <th scope="col">Mode</th>
+          <th scope="col">Owner</th>
+          <th scope="col">Last change</th>
+          <th scope="col">Actions</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <EntryRow key={entry.nameBase64 ?? entry.name} entry={entry} {...props} />
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function EntryRow({ box, directory, entry, onAction }: EntryProps & { entry: FileEntry }) {
+  const { size, mode, owner, mtime, target, type } = entry
+  const kind = getType(entry)
+  return (
+    <tr>
+      <th scope="row">
+        <EntryName boxName={box.hostname} directory={directory} entry={entry} />
+        {type === 'symlink' && (
+          <small>
+            {' '}
+            → {showHidden(target ?? '')}
+            {kind === null && ' (not found)'}
+          </small>
+        )}
+        {kind !== null && kind !== 'file' && kind !== 'directory' && <small> {kind}</small>}
+      </th>
+      <td data-label="Size" class="size">
+        {type === 'file' ? formatSize(size) : '–'}
+      </td>
+      <td data-label="Mode">{mode}</td>
+      <td data-label="Owner">{showHidden(owner)}</td>
+      <td data-label="Last change">
+        {mtime === null ? (
+          'unknown'
+        ) : (
+          <time dateTime={mtime} title={mtime}>
+            {formatAge(now.value - Date.parse(mtime))} ago
+          </time>
+        )}
+      </td>
+      <td>
+        {hasPath(entry) ? (
+          <EntryActions box={box} directory={directory} entry={entry} onAction={onAction} />
+        ) : (
+          <small>The name is not one that a request can contain.</small>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function EntryName(props: { boxName: string; directory: string; entry: FileEntry }) {
+  const { boxName, directory, entry } = props
+  const name = showHidden(entry.name)
+  const kind = getType(entry)
+  if (!hasPath(entry)) return <span>{name}</span>
+  if (kind === 'directory')
+    return <a href={formatFilesPath(boxName, joinPath(directory, entry.name))}>{name}/</a>
+  return kind === 'file' ? (
+    <a href={formatFilesPath(boxName, directory, entry.name)}>{name}</a>
+  ) : (
+    <span>{name}</span>
+  )
+}
+
+function EntryActions({ box, directory, entry, onAction }: EntryProps & { entry: FileEntry }) {
+  const error = useSignal<RequestError | null>(null)
+  const path = joinPath(directory, entry.name)
+  const name = showHidden(entry.name)
+  const kind = getType(entry)
+  async function download() {
+    error.value = null
+    try {
+      await startDownload(box.id, path)
+    } catch (reason) {
+      error.value = toRequestError(reason)
+    }
+  }
+  return (
+    <div class="actions">
+      {(kind === 'file' || kind === 'directory') && (
+        <button type="button" onClick={download} aria-label={`Download ${name}`}>
+          Download
+        </button>
+      )}
+      <button
+        type="button"
+        onClick={() => onAction({ kind: 'rename', directory, entry })}
+        aria-label={`Rename ${name}`}
+      >
+        Rename
+      </button>
+      <button
+        type="button"
+        onClick={() => onAction({ kind: 'delete', directory, entry })}
+        aria-label={`Delete ${name}`}
+      >
+        Delete
+      </button>
+      <Problem error={error.value} />
+    </div>
+  )
+}

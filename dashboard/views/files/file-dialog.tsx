@@ -1,0 +1,100 @@
+// The dialogs that create, rename and delete entries of a directory.
+import { useMemo } from 'preact/hooks'
+import type { Box } from '../../../shared/api/boxes.ts'
+import type { FileEntry } from '../../../shared/api/files.ts'
+import { getBoxFiles } from '../../data/box-files.ts'
+import { joinPath, quoteArgument, resolveTarget } from '../../data/files.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { FormDialog } from '../form-dialog.tsx'
+import { saveFocus } from '../restore-focus.ts'
+
+export type FileAction =
+  | { kind: 'mkdir'; directory: string }
+  | { kind: 'rename' | 'delete'; directory: string; entry: FileEntry }
+
+export type FileDialogProps = {
+  box: Box
+  action: FileAction
+  /** Called after the change. */
+  onDone(): Promise<void>
+  onClose(): void
+}
+
+const REPLACE = 'replace'
+
+export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
+  const { files } = getBoxFiles(box.id)
+  const restoreFocus = useMemo(saveFocus, [])
+  const { directory } = action
+  const finish = async () => {
+    await onDone()
+    onClose()
+    restoreFocus(action.kind !== 'mkdir')
+  }
+  if (action.kind === 'mkdir')
+    return (
+      <FormDialog
+        title="Create a directory"
+        fields={[{ name: 'name', label: 'Name' }]}
+        submitLabel="Create"
+        formatCommand={({ name = '' }) =>
+          `box files mkdir ${box.hostname} ${quoteArgument(joinPath(directory, name))}`
+        }
+        accepts={({ name = '' }) => name !== ''}
+        onClose={onClose}
+        submit={async ({ name = '' }) => {
+          await files.makeDirectory(resolveTarget(directory, name))
+          await finish()
+        }}
+      />
+    )
+  const { entry } = action
+  const path = joinPath(directory, entry.name)
+  const shown = showHidden(entry.name)
+  if (action.kind === 'rename')
+    return (
+      <FormDialog
+        title={`Rename or move ${shown}`}
+        fields={[
+          { name: 'to', label: 'New name, or path', value: entry.name },
+          {
+            name: 'existing',
+            label: 'When the new path exists',
+            options: [
+              { value: '', label: 'Keep it, and do nothing' },
+              { value: REPLACE, label: 'Replace it' },
+            ],
+          },
+        ]}
+        submitLabel="Rename"
+        formatCommand={({ to = '', existing }) =>
+          `box files mv ${box.hostname}${existing === REPLACE ? ' -f' : ''} ${quoteArgument(path)} ${quoteArgument(resolveTarget(directory, to))}`
+        }
+        accepts={({ to = '' }) => to !== '' && resolveTarget(directory, to) !== path}
+        onClose={onClose}
+        submit={async ({ to = '', existing }) => {
+          await files.move(path, resolveTarget(directory, to), existing === REPLACE)
+          await finish()
+        }}
+      />
+    )
+  const isDirectory = entry.type === 'directory'
+  return (
+    <FormDialog
+      title={`Delete ${shown}`}
+      fields={
+        isDirectory ? [{ name: 'name', label: `Type ${shown} to delete the directory and its content` }] : []
+      }
+      submitLabel="Delete"
+      formatCommand={() => `box files rm ${box.hostname}${isDirectory ? ' -r' : ''} ${quoteArgument(path)}`}
+      accepts={({ name }) => !isDirectory || name === entry.name || name === shown}
+      onClose={onClose}
+      submit={async () => {
+        await files.remove(path, isDirectory)
+        await finish()
+      }}
+    >
+      {!isDirectory && <p>{showHidden(path)} is deleted for good.</p>}
+    </FormDialog>
+  )
+}
