@@ -1,7 +1,12 @@
 // The pages of the dashboard by their paths, relative to the base of the document.
 
 /** The pages of a box with their labels. */
-export const BOX_TABS = { overview: 'Overview', commands: 'Commands', files: 'Files' } as const
+export const BOX_TABS = {
+  overview: 'Overview',
+  commands: 'Commands',
+  conversations: 'Conversations',
+  files: 'Files',
+} as const
 export type BoxTab = keyof typeof BOX_TABS
 
 /** The pages of the workspace with their labels. */

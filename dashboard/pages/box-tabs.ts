@@ -8,5 +8,6 @@ export type BoxTabProps = { box: Box }
 
 export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
   commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),
+  conversations: lazy(() => import('./conversations.tsx').then(({ ConversationsPage }) => ConversationsPage)),
   files: lazy(() => import('./files.tsx').then(({ FilesPage }) => FilesPage)),
 }

@@ -1,0 +1,99 @@
+// The prompts of the boxes that are open in this tab: their lists, events and unsent texts.
+import { type Signal, signal } from '@preact/signals'
+import type { Run } from '../../shared/api/prompts.ts'
+import type { RequestError } from '../api/errors.ts'
+import { createPrompts, type Prompts } from '../api/prompts.ts'
+import { getBoxClient } from './box-clients.ts'
+import { getCoordinatorTime } from './live.ts'
+import { createPromptFeed, type PromptFeed, type PromptLists } from './prompt-feed.ts'
+import { createPromptRuns, type PromptRuns } from './prompt-runs.ts'
+
+export type BoxPrompts = {
+  prompts: Prompts
+  feed: PromptFeed
+  runs: PromptRuns
+  lists: Signal<(PromptLists & { conversation: string | null; at: number }) | null>
+  error: Signal<RequestError | null>
+  /** Counts changes of the events. */
+  changes: Signal<number>
+  /** Loads the events of a run that has ended, unless they are there. Rejects with RequestError. */
+  loadEvents(runId: string): Promise<void>
+  /** Shows the runs of a conversation; null: of all. */
+  select(conversation: string | null): void
+  drafts: Map<string, string>
+}
+
+/** Events that arrive together are shown together. */
+const SHOW_MS = 100
+
+const opened = new Map<string, BoxPrompts>()
+
+export function getBoxPrompts(boxId: string): BoxPrompts {
+  const existing = opened.get(boxId)
+  if (existing !== undefined) return existing
+  const prompts = createPrompts(getBoxClient(boxId))
+  const lists: BoxPrompts['lists'] = signal(null)
+  const error = signal<RequestError | null>(null)
+  const changes = signal(0)
+  let isScheduled = false
+  const runs = createPromptRuns(() => {
+    if (isScheduled) return
+    isScheduled = true
+    setTimeout(() => {
+      isScheduled = false
+      changes.value += 1
+    }, SHOW_MS)
+  })
+  let conversation: string | null = null
+  const feed = createPromptFeed({
+    prompts,
+    wait: (ms, signal) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        signal.addEventListener(
+          'abort',
+          () => {
+            clearTimeout(timer)
+            resolve()
+          },
+          { once: true },
+        )
+      }),
+    onLists(value) {
+      lists.value = { ...value, conversation, at: getCoordinatorTime() }
+    },
+    onRun(run: Run, isFinished) {
+      if (isFinished) runs.complete(run.id)
+    },
+    onEvent: (runId, event) => runs.add(runId, [event]),
+    onError(reason) {
+      error.value = reason
+    },
+  })
+  const created: BoxPrompts = {
+    prompts,
+    feed,
+    runs,
+    lists,
+    error,
+    changes,
+    drafts: new Map(),
+    select(id) {
+      conversation = id
+      feed.select(id)
+    },
+    async loadEvents(runId) {
+      const { events, isComplete } = runs.get(runId)
+      if (isComplete) return
+      for (let after = events.at(-1)?.seq ?? 0; ; ) {
+        const page = await prompts.loadEvents(runId, after)
+        runs.add(runId, page.events)
+        if (page.finished) runs.complete(runId)
+        if (page.finished || page.next === after) return
+        after = page.next
+      }
+    },
+  }
+  opened.set(boxId, created)
+  return created
+}
