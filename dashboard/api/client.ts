@@ -8,6 +8,8 @@ import type {
   CommandOutputQuery,
 } from '../../shared/api/commands.ts'
 import type { DownloadLink } from '../../shared/api/download-links.ts'
+import type { Metrics } from '../../shared/api/metrics.ts'
+import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
@@ -24,6 +26,19 @@ export type ClientOptions = {
 
 /** The longest lifetime of a ticket (spec §5.10). */
 const TICKET_SECONDS = 3600
+
+const toTime = (ms: number): string => new Date(ms).toISOString()
+
+/** Without the parameters that are undefined. */
+function formatQuery(params: object): string {
+  const known = Object.entries(params).filter(([, value]) => value !== undefined)
+  return known.length === 0
+    ? ''
+    : `?${new URLSearchParams(known.map(([name, value]) => [name, String(value)]))}`
+}
+
+/** `to` is in the format of the API. */
+export type CommandQuery = Omit<CommandListQuery, 'to'> & { to?: string }
 
 export type Client = ReturnType<typeof createClient>
 
@@ -55,7 +70,7 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       send<{ snapshot: Snapshot }>('POST', 'snapshots', request, true),
     createTicket: (id: string) =>
       send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),
-    listCommands: (id: string, query: CommandListQuery) =>
+    listCommands: (id: string, query: CommandQuery) =>
       send<CommandList>('GET', boxPath(id, `/commands${formatQuery(query)}`)),
     loadCommand: (id: string, commandId: string) =>
       send<{ command: Command }>('GET', boxPath(id, `/commands/${encodeURIComponent(commandId)}`)),
@@ -66,6 +81,16 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       ),
     createDownloadLink: (id: string, path: string) =>
       send<DownloadLink>('POST', boxPath(id, '/download-links'), { path }),
+    /** @param query milliseconds since the epoch */
+    loadMetrics: (id: string, query: { from: number; to: number }) =>
+      send<Metrics>(
+        'GET',
+        boxPath(id, `/metrics${formatQuery({ from: toTime(query.from), to: toTime(query.to) })}`),
+      ),
+    /** @param t milliseconds since the epoch */
+    loadProcessesAt: (id: string, t: number) =>
+      send<ProcsAt>('GET', boxPath(id, `/procs-at${formatQuery({ t: toTime(t) })}`)),
+    loadSnapshots: () => send<{ snapshots: Snapshot[] }>('GET', 'snapshots'),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */
     async loadBuildId(): Promise<string | null> {
@@ -73,11 +98,4 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       return response.ok ? ((await response.json()) as { buildId: string }).buildId : null
     },
   }
-}
-
-/** `{limit: 50, before: undefined}` → `?limit=50`. */
-function formatQuery(query: object): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) params.set(name, String(value))
-  return `?${params}`
 }

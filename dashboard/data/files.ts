@@ -64,7 +64,3 @@ export function parseFilesQuery(query: string): { path: string; file: string | n
   const params = new URLSearchParams(query)
   return { path: params.get('path') || HOME, file: params.get('file') || null }
 }
-
-/** An argument of a command line of a shell. */
-export const quoteArgument = (text: string): string =>
-  /^[\w./:@%+,~=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

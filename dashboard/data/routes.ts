@@ -3,6 +3,7 @@
 /** The pages of a box with their labels. */
 export const BOX_TABS = {
   overview: 'Overview',
+  timeline: 'Timeline',
   commands: 'Commands',
   conversations: 'Conversations',
   files: 'Files',

@@ -7,6 +7,7 @@ import { lazy } from '../views/lazy.tsx'
 export type BoxTabProps = { box: Box }
 
 export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
+  timeline: lazy(async () => (await import('./timeline.tsx')).TimelinePage),
   commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),
   conversations: lazy(() => import('./conversations.tsx').then(({ ConversationsPage }) => ConversationsPage)),
   files: lazy(() => import('./files.tsx').then(({ FilesPage }) => FilesPage)),

@@ -10,7 +10,7 @@ import { CODING_AGENTS, describeReadiness } from '../data/coding-agents.ts'
 import { getClient, now } from '../data/live.ts'
 import { navigate, query } from '../data/navigation.ts'
 import { formatBoxPath } from '../data/routes.ts'
-import { showHidden, showHiddenInLines } from '../data/visible-text.ts'
+import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
 import { Command } from '../views/command.tsx'
 import { Compose } from '../views/conversations/compose.tsx'
 import { RunView } from '../views/conversations/run.tsx'
@@ -240,7 +240,7 @@ function ConversationView({ box, boxPrompts, agents, id }: ViewProps & { id: str
           <span>
             {conversation.provider}
             {conversation.model !== null && `, ${showHidden(conversation.model)}`}, in{' '}
-            {showHiddenInLines(conversation.cwd)}
+            {showHiddenInOutput(conversation.cwd)}
           </span>
         )}
         <Command text={`box prompts ${box.hostname} --conversation ${id}`} />

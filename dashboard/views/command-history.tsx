@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Box } from '../../shared/api/boxes.ts'
-import type { CommandListQuery, Command as CommandRecord } from '../../shared/api/commands.ts'
+import type { Command as CommandRecord } from '../../shared/api/commands.ts'
+import type { CommandQuery } from '../api/client.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import {
@@ -39,7 +40,7 @@ export function CommandHistory({ box }: { box: Box }) {
   const filter = useSignal('')
   const generation = useRef(0)
 
-  function createQuery(fields: CommandListQuery): CommandListQuery {
+  function createQuery(fields: CommandQuery): CommandQuery {
     return { ...fields, ...(status.value !== '' && { status: status.value }) }
   }
   async function loadNewest(isFirst: boolean): Promise<void> {

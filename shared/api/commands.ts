@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { cursorSchema, queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
+import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
 
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
 export type CommandStream = (typeof COMMAND_STREAMS)[number]
@@ -65,6 +66,9 @@ export const commandListQuerySchema = z.object({
   before: cursorSchema.optional(),
   mode: z.enum(COMMAND_MODES).optional(),
   status: z.enum(COMMAND_STATUSES).optional(),
+  to: queryInstantSchema
+    .optional()
+    .meta({ description: `only commands that were requested before this time: ${INSTANT_FORMAT}` }),
 })
 /** Fields that are not listed: bad_request. */
 export const COMMAND_LIST_ERROR_CODES = { before: 'invalid_cursor' } as const

@@ -23,7 +23,7 @@ const isPackage = (target: string): boolean => !/\.(tsx?|json)$/.test(target)
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
 
-const BROWSER_PACKAGES = ['preact', '@preact/signals', 'eventsource-parser']
+const BROWSER_PACKAGES = ['preact', '@preact/signals', 'eventsource-parser', 'uplot']
 
 const RULES: Rule[] = [
   {

@@ -76,10 +76,10 @@ export function createCommandHistory({ db, clock, boxes, pending }: CommandHisto
   }
 
   async function list(actor: Actor, boxId: string, query: CommandListQuery): Promise<CommandList> {
-    const { limit = LIMITS.commandPage.default, before, mode, status } = query
+    const { limit = LIMITS.commandPage.default, before, mode, status, to } = query
     const cursor = before === undefined ? undefined : parseCursor(before, (id) => COMMAND_ID_PATTERN.test(id))
     await checkAccessAndWaitForRecords(actor, boxId)
-    const rows = await listCommands(db, { boxId, mode, status, before: cursor }, limit + 1)
+    const rows = await listCommands(db, { boxId, mode, status, before: cursor, to }, limit + 1)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     return {

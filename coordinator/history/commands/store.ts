@@ -104,11 +104,13 @@ export type CommandFilter = {
   mode?: Command['mode'] | undefined
   status?: Command['status'] | undefined
   before?: PageCursor | undefined
+  /** Milliseconds since the epoch: only commands that were requested before it. */
+  to?: number | undefined
 }
 
 /** Newest first. */
 export function listCommands(db: Db, filter: CommandFilter, limit: number): Promise<CommandRow[]> {
-  const { boxId, mode, status, before } = filter
+  const { boxId, mode, status, before, to } = filter
   let query = db
     .selectFrom('commands')
     .selectAll()
@@ -117,6 +119,7 @@ export function listCommands(db: Db, filter: CommandFilter, limit: number): Prom
   if (mode !== undefined) query = query.where('mode', '=', mode)
   if (status !== undefined) query = query.where('status', '=', status)
   if (before !== undefined) query = query.where(whereBefore('requested_at', before))
+  if (to !== undefined) query = query.where('requested_at', '<', to)
   return query.orderBy('requested_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 

@@ -6,7 +6,7 @@ import type { Conversation, PromptRequest, ProviderName } from '../../../shared/
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { CODING_AGENTS, chooseAgent } from '../../data/coding-agents.ts'
-import { quoteArgument } from '../../data/files.ts'
+import { quoteShell } from '../../data/quote-shell.ts'
 import { Command } from '../command.tsx'
 import { Problem } from '../problem.tsx'
 
@@ -153,7 +153,7 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
           conversation === null ? `--new -p ${provider}` : `--conversation ${conversation.id}`,
           '--queue',
           isAuto.value && provider !== 'pi' && '--auto',
-          model.value.trim() && `-m ${quoteArgument(model.value.trim())}`,
+          model.value.trim() && `-m ${quoteShell(model.value.trim())}`,
           `${boxName} "…"`,
         ]
           .filter(Boolean)

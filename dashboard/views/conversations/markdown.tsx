@@ -1,14 +1,14 @@
 // The Markdown of an answer. All of it is text nodes and links; a link shows where it leads.
 import { useMemo } from 'preact/hooks'
 import { type Inline, type MarkdownBlock, parseMarkdown } from '../../data/markdown.ts'
-import { showHiddenInLines } from '../../data/visible-text.ts'
+import { showHiddenInOutput } from '../../data/visible-text.ts'
 
 /** Longer texts are shown without their structure. */
 const MAX_CHARS = 200_000
 
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => (text.length > MAX_CHARS ? null : parseMarkdown(text)), [text])
-  if (blocks === null) return <pre>{showHiddenInLines(text)}</pre>
+  if (blocks === null) return <pre>{showHiddenInOutput(text)}</pre>
   return (
     <div class="markdown">
       {blocks.map((block, index) => (
@@ -21,7 +21,7 @@ export function Markdown({ text }: { text: string }) {
 function BlockView({ block }: { block: MarkdownBlock }) {
   switch (block.kind) {
     case 'code':
-      return <pre>{showHiddenInLines(block.text)}</pre>
+      return <pre>{showHiddenInOutput(block.text)}</pre>
     case 'rule':
       return <hr />
     case 'quote':
@@ -61,9 +61,9 @@ function Inlines({ nodes }: { nodes: readonly Inline[] }) {
 function InlineView({ node }: { node: Inline }) {
   switch (node.kind) {
     case 'text':
-      return <>{showHiddenInLines(node.text)}</>
+      return <>{showHiddenInOutput(node.text)}</>
     case 'code':
-      return <code>{showHiddenInLines(node.text)}</code>
+      return <code>{showHiddenInOutput(node.text)}</code>
     case 'strong':
       return (
         <strong>

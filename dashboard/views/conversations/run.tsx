@@ -8,7 +8,7 @@ import { formatAge } from '../../data/age.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { now } from '../../data/live.ts'
 import { type Block, type FileDiff, type ToolBlock, toBlocks } from '../../data/prompt-blocks.ts'
-import { showHidden, showHiddenInLines } from '../../data/visible-text.ts'
+import { showHidden, showHiddenInOutput } from '../../data/visible-text.ts'
 import { Problem } from '../problem.tsx'
 import { Markdown } from './markdown.tsx'
 
@@ -45,7 +45,7 @@ export function RunView({ boxPrompts, run, isNewest }: RunViewProps) {
   const name = `${run.provider} ${run.id}`
   return (
     <section class="run" aria-label={`Run ${run.id}`}>
-      <p class="prompt">{showHiddenInLines(detail.value?.run.prompt ?? run.prompt)}</p>
+      <p class="prompt">{showHiddenInOutput(detail.value?.run.prompt ?? run.prompt)}</p>
       <p class="tools">
         <span class={`state ${STATE_CLASSES[run.status]}`}>{run.status}</span>
         <small>
@@ -100,7 +100,7 @@ export function RunView({ boxPrompts, run, isNewest }: RunViewProps) {
         </div>
       )}
       {detail.value !== null && detail.value.stderr !== '' && <Text text={detail.value.stderr} />}
-      {run.error !== null && <p class="problem">{showHiddenInLines(run.error)}</p>}
+      {run.error !== null && <p class="problem">{showHiddenInOutput(run.error)}</p>}
       <Problem error={error.value} />
     </section>
   )
@@ -148,11 +148,11 @@ function BlockView({ block }: { block: Block }) {
     case 'tool':
       return <Tool block={block} />
     case 'error':
-      return <p class="problem">{showHiddenInLines(block.text)}</p>
+      return <p class="problem">{showHiddenInOutput(block.text)}</p>
     default:
       return (
         <p>
-          <small>{showHiddenInLines(block.text)}</small>
+          <small>{showHiddenInOutput(block.text)}</small>
         </p>
       )
   }
@@ -193,7 +193,7 @@ function Text({ text }: { text: string }) {
   const isWhole = useSignal(text.length <= MAX_TEXT)
   return (
     <>
-      <pre>{showHiddenInLines(isWhole.value ? text : text.slice(0, MAX_TEXT))}</pre>
+      <pre>{showHiddenInOutput(isWhole.value ? text : text.slice(0, MAX_TEXT))}</pre>
       {!isWhole.value && (
         <button
           type="button"

@@ -7,8 +7,9 @@ import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { readChosen, readDropped, type Selection } from '../../data/dropped-files.ts'
-import { FILE_SORTS, type FileSort, HOME, quoteArgument, sortEntries } from '../../data/files.ts'
+import { FILE_SORTS, type FileSort, HOME, sortEntries } from '../../data/files.ts'
 import { getCoordinatorTime, now } from '../../data/live.ts'
+import { quoteShell } from '../../data/quote-shell.ts'
 import { Command } from '../command.tsx'
 import { Problem } from '../problem.tsx'
 import { Breadcrumb } from './breadcrumb.tsx'
@@ -78,7 +79,7 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
           </select>
         </label>
         <Command
-          text={`box files ls ${box.hostname}${path === HOME ? '' : ` ${quoteArgument(value?.path ?? path)}`}`}
+          text={`box files ls ${box.hostname}${path === HOME ? '' : ` ${quoteShell(value?.path ?? path)}`}`}
         />
       </p>
       {value !== null && <UploadTarget directory={value.path} boxName={box.hostname} add={add} />}
@@ -158,7 +159,7 @@ function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
         />
       </label>{' '}
       <small>Or drop files and directories here. At most 1 GiB each.</small>{' '}
-      <Command text={`box cp FILE ${boxName}:${quoteArgument(directory)}/`} />
+      <Command text={`box cp FILE ${boxName}:${quoteShell(directory)}/`} />
       <Problem error={error.value} />
     </section>
   )

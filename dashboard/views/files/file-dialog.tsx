@@ -3,7 +3,8 @@ import { useMemo } from 'preact/hooks'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
-import { joinPath, quoteArgument, resolveTarget } from '../../data/files.ts'
+import { joinPath, resolveTarget } from '../../data/files.ts'
+import { quoteShell } from '../../data/quote-shell.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { FormDialog } from '../form-dialog.tsx'
 import { saveFocus } from '../restore-focus.ts'
@@ -38,7 +39,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         fields={[{ name: 'name', label: 'Name' }]}
         submitLabel="Create"
         formatCommand={({ name = '' }) =>
-          `box files mkdir ${box.hostname} ${quoteArgument(joinPath(directory, name))}`
+          `box files mkdir ${box.hostname} ${quoteShell(joinPath(directory, name))}`
         }
         accepts={({ name = '' }) => name !== ''}
         onClose={onClose}
@@ -68,7 +69,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         ]}
         submitLabel="Rename"
         formatCommand={({ to = '', existing }) =>
-          `box files mv ${box.hostname}${existing === REPLACE ? ' -f' : ''} ${quoteArgument(path)} ${quoteArgument(resolveTarget(directory, to))}`
+          `box files mv ${box.hostname}${existing === REPLACE ? ' -f' : ''} ${quoteShell(path)} ${quoteShell(resolveTarget(directory, to))}`
         }
         accepts={({ to = '' }) => to !== '' && resolveTarget(directory, to) !== path}
         onClose={onClose}
@@ -86,7 +87,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         isDirectory ? [{ name: 'name', label: `Type ${shown} to delete the directory and its content` }] : []
       }
       submitLabel="Delete"
-      formatCommand={() => `box files rm ${box.hostname}${isDirectory ? ' -r' : ''} ${quoteArgument(path)}`}
+      formatCommand={() => `box files rm ${box.hostname}${isDirectory ? ' -r' : ''} ${quoteShell(path)}`}
       accepts={({ name }) => !isDirectory || name === entry.name || name === shown}
       onClose={onClose}
       submit={async () => {

@@ -10,10 +10,10 @@ import {
   joinPath,
   listParents,
   parseFilesQuery,
-  quoteArgument,
   resolveTarget,
   sortEntries,
 } from '../../../dashboard/data/files.ts'
+import { quoteShell } from '../../../dashboard/data/quote-shell.ts'
 import { openText, saveText } from '../../../dashboard/data/text-edits.ts'
 import { createUploads, MAX_UPLOAD_BYTES, type Upload } from '../../../dashboard/data/uploads.ts'
 import { showHiddenInOutput } from '../../../dashboard/data/visible-text.ts'
@@ -76,7 +76,7 @@ t.test('paths and entries', async (t) => {
     '10 MiB',
     '1.5 GiB',
   ])
-  t.same(['/a b', "it's", 'a.txt', '', '$(x)'].map(quoteArgument), [
+  t.same(['/a b', "it's", 'a.txt', '', '$(x)'].map(quoteShell), [
     "'/a b'",
     `'it'\\''s'`,
     'a.txt',

@@ -35,6 +35,26 @@ onEachDatabase(t, async (t, newDb) => {
       await t.rejects(commands.history.list(owner, boxId, { before }), { code: 'invalid_cursor' })
   })
 
+  t.test('lists the commands that were requested before a time', async (t) => {
+    const { commands, owner, boxId, run, clock } = await setUp(await newDb(t))
+    const ids = [(await run()).id, (await run()).id]
+    clock.advance(60_000)
+    const to = clock.now()
+    await run()
+    const first = await commands.history.list(owner, boxId, { to, limit: 1 })
+    t.same(
+      first.commands.map(({ id }) => id),
+      [ids[1]],
+      'without the later command',
+    )
+    const second = await commands.history.list(owner, boxId, { to, limit: 1, before: first.nextBefore ?? '' })
+    t.same(
+      second.commands.map(({ id }) => id),
+      [ids[0]],
+    )
+    t.equal(second.nextBefore, null)
+  })
+
   t.test('a deleted record stays deleted when the agent reports the command again', async (t) => {
     const { db, commands, owner, boxId, report, run } = await setUp(await newDb(t))
     const { history } = commands

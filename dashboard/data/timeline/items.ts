@@ -1,0 +1,188 @@
+// What happened in a box, from four sources, as items on one time axis.
+import type { BoxEvent } from '../../../shared/api/boxes.ts'
+import type { Command } from '../../../shared/api/commands.ts'
+import type { Run } from '../../../shared/api/prompts.ts'
+import type { Snapshot } from '../../../shared/api/snapshots.ts'
+import { formatState } from '../items.ts'
+import { formatDuration } from '../local-time.ts'
+import { formatBytes } from '../sizes.ts'
+import { overlaps, type Span } from './lanes.ts'
+import type { Range } from './range.ts'
+
+export type ItemKind = 'state' | 'command' | 'prompt' | 'snapshot'
+export type Tone = 'good' | 'bad' | 'active' | 'quiet'
+
+/** The texts of boxes and users are as they were sent: views make their control characters visible. */
+export type TimelineItem = Span & {
+  kind: ItemKind
+  title: string
+  /** How it ended, or its state. */
+  result: string
+  tone: Tone
+  details: { name: string; text: string }[]
+}
+
+export type Sources = {
+  events: readonly BoxEvent[]
+  commands: readonly Command[]
+  runs: readonly Run[]
+  snapshots: readonly Snapshot[]
+}
+
+/** The id of the signed-in user, who is `you`. */
+export type Viewer = { userId: string | null; now: number }
+
+export const KIND_LABELS: Record<ItemKind, string> = {
+  state: 'State',
+  command: 'Commands',
+  prompt: 'Prompts',
+  snapshot: 'Snapshots',
+}
+
+/** The items of each kind that overlap the range, ascending. */
+export function selectItems(
+  sources: Sources,
+  range: Range,
+  viewer: Viewer,
+): Record<ItemKind, TimelineItem[]> {
+  const select = (items: TimelineItem[]) =>
+    items.filter((item) => overlaps(item, range)).sort((a, b) => a.from - b.from)
+  return {
+    state: select(createStateItems(sources.events, viewer)),
+    command: select(sources.commands.map((command) => createCommandItem(command, viewer))),
+    prompt: select(sources.runs.map(createPromptItem)),
+    snapshot: select(sources.snapshots.map(createSnapshotItem)),
+  }
+}
+
+/** Newest first. */
+export const mergeItems = (items: Record<ItemKind, readonly TimelineItem[]>): TimelineItem[] =>
+  Object.values(items)
+    .flat()
+    .sort((a, b) => b.from - a.from)
+
+const STATE_TONES: Record<string, Tone> = {
+  running: 'good',
+  degraded: 'bad',
+  provision_failed: 'bad',
+  suspended: 'quiet',
+  deep_sleep: 'quiet',
+  terminated: 'quiet',
+}
+
+/** A state lasts until the next change; the current one has no end. */
+function createStateItems(events: readonly BoxEvent[], viewer: Viewer): TimelineItem[] {
+  const sorted = events.map((event) => ({ event, at: Date.parse(event.at) })).sort((a, b) => a.at - b.at)
+  return sorted.map(({ event, at }, index) => {
+    const to = sorted[index + 1]?.at ?? (event.toState === 'terminated' ? at : null)
+    return {
+      id: event.id,
+      kind: 'state',
+      from: at,
+      to,
+      title: formatState(event.toState),
+      result: event.reason,
+      tone: STATE_TONES[event.toState] ?? 'active',
+      details: [
+        ...(event.fromState === null ? [] : [{ name: 'Before', text: formatState(event.fromState) }]),
+        { name: 'Reason', text: event.reason },
+        ...(event.code === null ? [] : [{ name: 'Code', text: event.code }]),
+        { name: 'By', text: formatActor(event.actor, viewer) },
+        { name: 'Lasted', text: formatLength(at, to, viewer.now) },
+      ],
+    }
+  })
+}
+
+function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
+  const from = Date.parse(command.startedAt)
+  const to = command.finishedAt === null ? null : Date.parse(command.finishedAt)
+  const { kind, userId, tokenId } = command.actor
+  const result = formatCommandResult(command)
+  return {
+    id: command.id,
+    kind: 'command',
+    from,
+    to,
+    title: command.command ?? '(not stored)',
+    result,
+    tone: command.status === 'running' ? 'active' : command.exitCode === 0 ? 'good' : 'bad',
+    details: [
+      { name: 'Result', text: result },
+      { name: 'Duration', text: formatLength(from, to, viewer.now) },
+      {
+        name: 'By',
+        text: `${formatUser(userId, viewer)} (${kind}${tokenId === null ? '' : `, ${tokenId}`})`,
+      },
+      ...(command.cwd === null ? [] : [{ name: 'Directory', text: command.cwd }]),
+      {
+        name: 'Output',
+        text: `${formatBytes(command.stdoutBytes)} stdout, ${formatBytes(command.stderrBytes)} stderr`,
+      },
+      { name: 'Id', text: command.id },
+    ],
+  }
+}
+
+export function formatCommandResult({
+  status,
+  exitCode,
+  signal,
+}: Pick<Command, 'status' | 'exitCode' | 'signal'>): string {
+  if (status === 'running') return 'running'
+  if (status === 'lost') return 'lost: the exit status is unknown'
+  const end = exitCode === null ? (signal === null ? '' : `SIG${signal}`) : `exit ${exitCode}`
+  if (status === 'exited') return end || 'exited'
+  return [status.replaceAll('_', ' '), end].filter(Boolean).join(', ')
+}
+
+function createPromptItem(run: Run): TimelineItem {
+  const from = Date.parse(run.startedAt)
+  const to = run.finishedAt === null ? null : Date.parse(run.finishedAt)
+  return {
+    id: run.id,
+    kind: 'prompt',
+    from,
+    to,
+    title: run.prompt,
+    result: `${run.provider}, ${run.status}`,
+    tone: run.status === 'running' ? 'active' : run.status === 'done' ? 'good' : 'bad',
+    details: [
+      { name: 'Coding agent', text: [run.provider, run.model].filter(Boolean).join(', ') },
+      { name: 'Result', text: run.status },
+      ...(run.error === null ? [] : [{ name: 'Error', text: run.error }]),
+      { name: 'Events', text: String(run.eventCount) },
+      { name: 'Id', text: run.id },
+    ],
+  }
+}
+
+function createSnapshotItem(snapshot: Snapshot): TimelineItem {
+  const from = Date.parse(snapshot.createdAt)
+  return {
+    id: snapshot.id,
+    kind: 'snapshot',
+    from,
+    to: from,
+    title: snapshot.name,
+    result: snapshot.status,
+    tone: snapshot.status === 'failed' ? 'bad' : 'active',
+    details: [
+      { name: 'Kind', text: snapshot.kind },
+      { name: 'Status', text: snapshot.status },
+      ...(snapshot.error === null ? [] : [{ name: 'Error', text: snapshot.error }]),
+      ...(snapshot.sizeGb === null ? [] : [{ name: 'Size', text: `${snapshot.sizeGb} GB` }]),
+      { name: 'Id', text: snapshot.id },
+    ],
+  }
+}
+
+const formatLength = (from: number, to: number | null, now: number): string =>
+  to === null ? `${formatDuration(now - from)} so far` : formatDuration(to - from)
+
+const formatUser = (userId: string | null, viewer: Viewer): string =>
+  userId === null ? 'no user' : userId === viewer.userId ? 'you' : userId
+
+/** @param actor user:<id>, key:<id> or system */
+const formatActor = (actor: string, viewer: Viewer): string =>
+  actor === `user:${viewer.userId}` ? 'you' : actor

@@ -1,0 +1,210 @@
+// The pages Timeline and Processes of a box in a real browser.
+import t from 'tap'
+import { NO_BROWSER } from '../../support/browser.ts'
+import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { createRun } from '../../support/fake-prompt-agent.ts'
+import { startReportingAgent } from '../../support/reporting-agent.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async (t) => {
+  const { box, page, api, send, problems, waitForState } = await openDashboard(
+    t,
+    ({ hostname }) => `/boxes/${hostname}/timeline`,
+  )
+  const run = async (command: string) =>
+    (await send('POST', `/v1/box/${box.id}/exec`, { command })).json.commandId as string
+  await run('echo "a\u202eb" > file; exit 3')
+  await run('true')
+  const { snapshot } = (await api('POST', '/snapshots', { boxId: box.id, name: 'before' })).json
+  await waitUntil('the snapshot is available', async () => {
+    const { snapshots } = (await api('GET', '/snapshots')).json
+    return snapshots.find(({ id }: { id: string }) => id === snapshot.id)?.status === 'available'
+  })
+  // The prompt of a coding agent, which this box does not have.
+  const prompt = createRun({ prompt: 'Write a test', status: 'done', startedAt: new Date().toISOString() })
+  await page.route('**/v1/box/*/prompts', (route) =>
+    route.fulfill({ json: { ok: true, type: 'prompt.list', runs: [prompt], active: null, queued: [] } }),
+  )
+  await page.reload()
+  const items = page.locator('.items > li')
+  const surface = page.getByRole('slider', { name: 'Range of the timeline' })
+  const getQuery = () => new URL(page.url()).searchParams
+  const waitForQuery = (isExpected: (query: URLSearchParams) => boolean) =>
+    waitUntil(`another URL than ${page.url()}`, async () => isExpected(getQuery()))
+  const getSpan = (query: URLSearchParams) =>
+    query.has('last')
+      ? Number(query.get('last')) * 1000
+      : Date.parse(query.get('to') ?? '') - Date.parse(query.get('from') ?? '')
+
+  await t.test('commands, prompts, snapshots and states of the last hour, with their results', async (t) => {
+    for (const [title, result] of [
+      ['echo "a⟨U+202E⟩b" > file; exit 3', 'exit 3'],
+      ['true', 'exit 0'],
+      ['Write a test', 'claude, done'],
+      ['before', 'available'],
+      ['running', ''],
+    ] as const)
+      await items.filter({ hasText: title }).filter({ hasText: result }).first().waitFor()
+    t.ok((await page.locator('.bar').count()) >= 5)
+    t.match(await page.locator('.notes').textContent(), 'There are no samples in this range')
+  })
+
+  await t.test('an item has its details, by keyboard', async (t) => {
+    const item = items.filter({ hasText: 'exit 3' })
+    await item.locator('summary').focus()
+    await page.keyboard.press('Enter')
+    await item.getByText(/^you \(/).waitFor()
+    t.match(await item.locator('dl').textContent(), /Duration/)
+  })
+
+  await t.test('the keys zoom, move and select a moment, and the URL has them', async (t) => {
+    await surface.focus()
+    await page.keyboard.press('-')
+    await waitForQuery((query) => query.get('last') === '7200')
+    await page.keyboard.press('+')
+    await waitForQuery((query) => query.get('last') === '3600')
+    await page.keyboard.press('ArrowLeft')
+    await waitForQuery((query) => query.has('from') && getSpan(query) === HOUR)
+    const before = getQuery()
+    await page.keyboard.press('+')
+    await waitForQuery((query) => getSpan(query) === HOUR / 2)
+    t.ok(Date.parse(getQuery().get('from') ?? '') > Date.parse(before.get('from') ?? ''))
+    await page.keyboard.press('Shift+ArrowLeft')
+    await waitForQuery((query) => query.has('at'))
+    await page.getByRole('heading', { name: /^Processes at 20/ }).waitFor()
+    t.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'slider', 'the focus stays')
+    await page.locator('.problem', { hasText: 'not_found' }).waitFor()
+    problems.splice(0)
+    await page.keyboard.press('Escape')
+    await waitForQuery((query) => !query.has('at'))
+    await page.keyboard.press('End')
+    await waitForQuery((query) => query.get('last') === '1800')
+  })
+
+  await t.test('the mouse and the wheel', async (t) => {
+    await page.getByRole('button', { name: 'Last hour' }).click()
+    await waitForQuery((query) => query.get('last') === '3600')
+    const area = await surface.boundingBox()
+    if (area === null) throw new Error('the surface is not visible')
+    const [x, y] = [area.x + area.width / 2, area.y + area.height / 2]
+    await page.mouse.move(x, y)
+    t.match(await page.locator('.readout').textContent(), /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d/)
+    await page.mouse.down()
+    await page.mouse.move(x + area.width / 4, y, { steps: 4 })
+    await page.mouse.up()
+    await waitForQuery((query) => query.has('from'))
+    t.ok(Math.abs(getSpan(getQuery()) - HOUR) < 1000)
+    t.notOk(getQuery().has('at'), 'a drag selects no moment')
+    await page.keyboard.down('Control')
+    await page.mouse.wheel(0, -300)
+    await page.keyboard.up('Control')
+    await waitForQuery((query) => getSpan(query) < HOUR * 0.6)
+  })
+
+  await t.test('a suspend is shown live, without prompts', async (t) => {
+    await page.getByRole('button', { name: 'Last hour' }).click()
+    await api('POST', `/boxes/${box.id}/suspend`)
+    await items
+      .filter({ hasText: /State suspended/ })
+      .first()
+      .waitFor()
+    await page.getByText('Prompts are stored on the box').waitFor()
+    t.equal(await items.filter({ hasText: 'exit 3' }).count(), 1, 'the history stays')
+    await api('POST', `/boxes/${box.id}/wake`)
+    await waitForState(box.id, 'running')
+  })
+
+  await testAccessibility(t, page, () => items.filter({ hasText: 'exit 3' }).waitFor())
+  t.same(problems, [], 'no violation of the policy and no error')
+})
+
+t.test('usage with gaps, and the processes of a moment', { skip: NO_BROWSER }, async (t) => {
+  const { box, page, url, infra, api, problems } = await openDashboard(
+    t,
+    ({ hostname }) => `/boxes/${hostname}`,
+    {},
+  )
+  const token = infra.machines.get(box.id)?.token ?? ''
+  const agent = await startReportingAgent(t, { boxId: box.id, token }, url)
+  const now = Math.floor(Date.now() / HOUR) * HOUR
+  const at = now - 30 * MINUTE
+  const report = (seq: number, body: object) => ({ type: 'report', epoch: 'e', seq, report: body })
+  const names = ['cpu_count', 'load1', 'load5', 'load15', 'process_count', 'listener_count']
+  const nulls = [...names, 'disk_read_bytes_per_sec', 'disk_write_bytes_per_sec']
+  const sample = (start: number, cpu: number) => ({
+    type: 'metrics.sample',
+    start,
+    values: {
+      ...Object.fromEntries(nulls.map((name) => [name, null])),
+      cpu_pct: cpu,
+      mem_used_bytes: 2 ** 29,
+      mem_total_bytes: 2 ** 30,
+    },
+    fs: [],
+    ifaces: [],
+  })
+  // Half an hour of samples, ten minutes without, and ten more minutes.
+  const starts = [...Array(60).keys(), ...Array.from({ length: 20 }, (_, index) => 80 + index)]
+  const delta = {
+    added: [[7, 1, at - 1000, 'box', 'node', 'node \u202e server.js']],
+    removed: [],
+    usage: [[7, 125, 2048]],
+    ports: [[3000, 7, 'node']],
+    total: 1,
+  }
+  const samples = starts.map((index) => sample((now - HOUR) / 1000 + index * 30, index < 80 ? 25 : 75))
+  agent.send([
+    report(1, { type: 'processes.snapshot', at, previousAt: null, delta: JSON.stringify(delta) }),
+    ...samples.map((body, index) => report(index + 2, body)),
+  ])
+  await waitUntil('the reports are stored', () => agent.lastAck()?.seq === samples.length + 1)
+  await page.route('**/v1/box/*/prompts', (route) =>
+    route.fulfill({ json: { ok: true, type: 'prompt.list', runs: [], active: null, queued: [] } }),
+  )
+  const iso = (ms: number) => new Date(ms).toISOString()
+  const link = `${url}/boxes/${box.hostname}/timeline?from=${iso(now - HOUR)}&to=${iso(now)}&at=${iso(at)}`
+  await page.goto(link)
+
+  await page.getByRole('img', { name: /^CPU\. mean: mean 38 %, highest 75 %/ }).waitFor()
+  await page.getByRole('img', { name: /^Memory\. used: mean 512 MiB/ }).waitFor()
+  t.match(await page.locator('.notes').textContent(), 'Not measured for this box: Disk space, Disk, Network.')
+  await page.getByRole('row', { name: 'node \ufffd server.js 7 box 12.5 % 2 MiB' }).waitFor()
+  t.match(await page.locator('section[aria-labelledby=moment] li').textContent(), '3000 node (7)')
+  t.same((await api('GET', `/boxes/${box.id}/procs-at?t=${iso(at)}`)).json.procs.length, 1)
+
+  const surface = await page.getByRole('slider').boundingBox()
+  if (surface === null) throw new Error('the surface is not visible')
+  const caption = page.locator('figcaption', { hasText: 'CPU' })
+  await page.mouse.move(surface.x + surface.width * 0.25, surface.y + 20)
+  await caption.getByText('mean 25 %').waitFor()
+  await page.mouse.move(surface.x + surface.width * 0.58, surface.y + 20)
+  await caption.getByText('mean –').waitFor()
+  await page.mouse.move(surface.x + surface.width * 0.75, surface.y + 20)
+  await caption.getByText('mean 75 %').waitFor()
+
+  // Which twentieths of the plot have coloured pixels. The texts and the grid are grey.
+  const drawn: boolean[] = await page.evaluate(`(() => {
+    const canvas = document.querySelector('.chart canvas')
+    const scale = canvas.width / canvas.clientWidth
+    const width = canvas.width - 78 * scale
+    const { data } = canvas.getContext('2d').getImageData(68 * scale, 0, width, canvas.height)
+    const drawn = Array(20).fill(false)
+    for (let index = 0; index < data.length; index += 4) {
+      const [red, green, blue, alpha] = data.slice(index, index + 4)
+      const column = (index / 4) % Math.floor(width)
+      if (alpha > 200 && Math.max(red, green, blue) - Math.min(red, green, blue) > 60)
+        drawn[Math.floor((column / width) * 20)] = true
+    }
+    return drawn
+  })()`)
+  t.same(drawn.slice(1, 9), Array(8).fill(true))
+  t.same(drawn.slice(11, 13), [false, false], 'a gap is a gap')
+  t.same(drawn.slice(14, 16), [true, true])
+
+  await testAccessibility(t, page, () => page.getByRole('img', { name: /^CPU/ }).waitFor())
+  t.equal(new URL(page.url()).search, new URL(link).search, 'the link stays the same')
+  t.same(problems, [], 'no violation of the policy and no error')
+})
