@@ -1,5 +1,6 @@
 // Sends requests to the API of the coordinator, with the session cookie of the browser.
-import type { Box, BoxDetail, CreateBoxRequest } from '../../shared/api/boxes.ts'
+
+import type { Box, BoxDetail, CreateBoxRequest, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type {
   Command,
   CommandList,
@@ -8,11 +9,15 @@ import type {
   CommandOutputQuery,
 } from '../../shared/api/commands.ts'
 import type { DownloadLink } from '../../shared/api/download-links.ts'
+import type { Environment } from '../../shared/api/environments.ts'
+import type { RegionList } from '../../shared/api/images.ts'
 import type { Metrics } from '../../shared/api/metrics.ts'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import type { TeamStatus } from '../../shared/api/team.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
+import type { Region, Tier } from '../../shared/tiers.ts'
 import type { RequestError } from './errors.ts'
 import { createSend, type Fetch } from './send.ts'
 
@@ -20,9 +25,15 @@ export type ClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
   base: string
   fetch: Fetch
-  /** Returns a new idempotency key. */
-  createKey(): string
 }
+
+/** @param key the idempotency key: a repeated request with the same key has the effect and the response of the first one */
+export type ClientSend = <Result>(
+  method: string,
+  path: string,
+  body?: object,
+  key?: string,
+) => Promise<Result>
 
 /** The longest lifetime of a ticket (spec §5.10). */
 const TICKET_SECONDS = 3600
@@ -43,16 +54,17 @@ export type CommandQuery = Omit<CommandListQuery, 'to'> & { to?: string }
 export type Client = ReturnType<typeof createClient>
 
 /** The methods reject with RequestError. */
-export function createClient({ base, fetch, createKey }: ClientOptions) {
+export function createClient({ base, fetch }: ClientOptions) {
   const sendOnce = createSend(fetch, new URL('api/v1/', base).href)
-  const send = <Result>(method: string, path: string, body?: object, isIdempotent = false) =>
-    sendOnce<Result>(method, path, {
+  const send: ClientSend = (method, path, body, key) =>
+    sendOnce(method, path, {
       ...(body && { body }),
-      ...(isIdempotent && { headers: { 'idempotency-key': createKey() } }),
+      ...(key !== undefined && { headers: { 'idempotency-key': key } }),
     })
   const boxPath = (id: string, action = '') => `boxes/${encodeURIComponent(id)}${action}`
 
   return {
+    send,
     /** Null: there is no session. */
     loadSession: (): Promise<CurrentSession | null> =>
       send<CurrentSession>('GET', 'session').catch((error: RequestError) => {
@@ -61,13 +73,24 @@ export function createClient({ base, fetch, createKey }: ClientOptions) {
       }),
     signOut: () => send<undefined>('DELETE', 'session'),
     loadBox: (id: string) => send<BoxDetail>('GET', boxPath(id)),
-    createBox: (request: CreateBoxRequest) => send<{ box: Box }>('POST', 'boxes', request, true),
+    createBox: (request: CreateBoxRequest, key: string) => send<{ box: Box }>('POST', 'boxes', request, key),
+    updateBox: (id: string, request: PatchBoxRequest) => send<{ box: Box }>('PATCH', boxPath(id), request),
+    resizeBox: (id: string, tier: Tier, key: string) =>
+      send<{ box: Box }>('POST', boxPath(id, '/resize'), { target_tier: tier }, key),
+    moveBox: (id: string, region: Region, key: string) =>
+      send<{ box: Box }>('POST', boxPath(id, '/region'), { region }, key),
     wakeBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/wake')),
     suspendBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/suspend')),
-    forkBox: (id: string, request: ForkRequest) =>
-      send<{ box: Box; snapshot: Snapshot }>('POST', boxPath(id, '/fork'), request, true),
-    createSnapshot: (request: CreateSnapshotRequest) =>
-      send<{ snapshot: Snapshot }>('POST', 'snapshots', request, true),
+    /** Terminates the processes, also of a box that is suspended. */
+    stopBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/suspend?stop=1')),
+    forkBox: (id: string, request: ForkRequest, key: string) =>
+      send<{ box: Box; snapshot: Snapshot }>('POST', boxPath(id, '/fork'), request, key),
+    createSnapshot: (request: CreateSnapshotRequest, key: string) =>
+      send<{ snapshot: Snapshot }>('POST', 'snapshots', request, key),
+    /** The usage of the boxes, and the names of their owners. */
+    loadTeamStatus: () => send<TeamStatus>('GET', 'team/status'),
+    listRegions: () => send<RegionList>('GET', 'regions'),
+    listEnvironments: () => send<{ environments: Environment[] }>('GET', 'environments'),
     createTicket: (id: string) =>
       send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),
     listCommands: (id: string, query: CommandQuery) =>

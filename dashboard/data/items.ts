@@ -1,22 +1,29 @@
 // The items of the feed: what the pages show is replaced when a new snapshot of all items is complete.
 import type { Box } from '../../shared/api/boxes.ts'
-import type { FeedMessage } from '../../shared/api/feed.ts'
+import type { FeedKind, FeedMessage } from '../../shared/api/feed.ts'
+import type { Operation } from '../../shared/api/operations.ts'
+import type { Snapshot } from '../../shared/api/snapshots.ts'
 
 export type Boxes = ReadonlyMap<string, Box>
+type ItemOf = { boxes: Box; snapshots: Snapshot; operations: Operation }
+export type Items = { [Kind in FeedKind]: ReadonlyMap<string, ItemOf[Kind]> }
 
-/** Applies the messages of one connection to the boxes. */
-export function createBoxCollector(show: (boxes: Boxes) => void) {
-  let boxes = new Map<string, Box>()
+/** @param show is called with the kinds that have changed, all of them when the feed has sent everything */
+export function createItemCollector(show: (changed: Partial<Items>) => void) {
+  const maps = { boxes: new Map(), snapshots: new Map(), operations: new Map() }
   let isComplete = false
   return (message: FeedMessage): void => {
     if (message.type === 'ready') {
       isComplete = true
-      show(boxes)
-    } else if (message.type !== 'alive' && message.kind === 'boxes') {
-      boxes = isComplete ? new Map(boxes) : boxes
-      for (const box of message.items) boxes.set(box.id, box)
-      if (message.type === 'changed') for (const id of message.removed) boxes.delete(id)
-      if (isComplete) show(boxes)
+      show({ ...maps })
+    } else if (message.type !== 'alive') {
+      const { kind, items } = message
+      // What was shown does not change.
+      const map = isComplete ? new Map(maps[kind]) : maps[kind]
+      for (const item of items) map.set(item.id, item)
+      if (message.type === 'changed') for (const id of message.removed) map.delete(id)
+      maps[kind] = map
+      if (isComplete) show({ [kind]: map })
     }
   }
 }

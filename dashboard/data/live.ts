@@ -1,16 +1,20 @@
 // What the coordinator has sent: the session, the boxes, and whether the feed is connected.
-import { signal } from '@preact/signals'
+import { batch, signal } from '@preact/signals'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { Client } from '../api/client.ts'
 import { createClient } from '../api/client.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { createFeed, type Feed } from '../api/feed.ts'
-import { type Boxes, createBoxCollector } from './items.ts'
+import { type Boxes, createItemCollector, type Items } from './items.ts'
 import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
 
 export const session = signal<CurrentSession | null>(null)
 /** Null until the first snapshot is complete. */
 export const boxes = signal<Boxes | null>(null)
+/** Null until the first snapshot of the feed is complete. */
+export const snapshots = signal<Items['snapshots'] | null>(null)
+/** The deletions of boxes and snapshots that have not ended, or have failed. */
+export const operations = signal<Items['operations']>(new Map())
 /** Why the first request has failed. */
 export const startError = signal<RequestError | null>(null)
 /** When the feed has sent its last message, by the clock of the coordinator; null: the feed is connected. */
@@ -35,13 +39,12 @@ export function getClient(): Client {
   client ??= createClient({
     base: resolveUrl('').href,
     fetch: (input, init) => fetch(input, init),
-    createKey: createIdempotencyKey,
   })
   return client
 }
 
 /** Not crypto.randomUUID(), which plain HTTP from another machine does not have. */
-const createIdempotencyKey = (): string =>
+export const createIdempotencyKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export async function startStore(): Promise<void> {
@@ -63,7 +66,7 @@ export function signIn(): void {
 }
 
 function openFeed(): Feed {
-  let collect = createBoxCollector(() => undefined)
+  let collect = createItemCollector(() => undefined)
   let lastMessageAt = Date.now()
   let lastTickAt = lastMessageAt
   setInterval(() => {
@@ -91,9 +94,13 @@ function openFeed(): Feed {
     },
     random: Math.random,
     onBegin() {
-      collect = createBoxCollector((value) => {
-        boxes.value = value
-      })
+      collect = createItemCollector((changed) =>
+        batch(() => {
+          if (changed.boxes) boxes.value = changed.boxes
+          if (changed.snapshots) snapshots.value = changed.snapshots
+          if (changed.operations) operations.value = changed.operations
+        }),
+      )
     },
     onMessage(message) {
       lastMessageAt = Date.now()
@@ -108,19 +115,21 @@ function openFeed(): Feed {
     },
     onLost({ isRefused }) {
       lostSince.value ??= lastMessageAt + offset
-      if (isRefused) signIn()
-      else void checkSession()
+      void checkSession(isRefused)
     },
   })
   return feed
 }
 
-/** A connection that fails does not say that the session has ended. */
-async function checkSession(): Promise<void> {
+/** A connection that fails does not say that the session has ended. @param isRefused the session of this page has no access any more */
+async function checkSession(isRefused: boolean): Promise<void> {
   const current = await getClient()
     .loadSession()
     .catch(() => undefined)
-  if (current === null) signIn()
+  // The browser may have signed in again, or has switched to another workspace.
+  const isAnother = current?.session.id !== session.value?.session.id
+  if (current && isAnother) location.reload()
+  else if (current === null || isRefused) signIn()
 }
 
 function followFeed(feed: Feed): void {

@@ -11,7 +11,16 @@ export const BOX_TABS = {
 export type BoxTab = keyof typeof BOX_TABS
 
 /** The pages of the workspace with their labels. */
-export const WORKSPACE_PAGES = {} as const
+export const WORKSPACE_PAGES = {
+  snapshots: 'Snapshots',
+  machines: 'Machines',
+  keys: 'API keys',
+  members: 'Members',
+  policies: 'Policies',
+  audit: 'Audit log',
+  sessions: 'Sessions',
+  settings: 'Settings',
+} as const
 export type WorkspacePage = keyof typeof WORKSPACE_PAGES
 
 export type Route =

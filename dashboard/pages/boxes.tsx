@@ -7,26 +7,13 @@ import { formatAge } from '../data/age.ts'
 import { formatState, SORTS, type Sort, selectBoxes } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
+import { TIER_OPTIONS } from '../data/tiers.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
 import { Command } from '../views/command.tsx'
 import { focusHeading } from '../views/focus-heading.ts'
 import { FormDialog } from '../views/form-dialog.tsx'
 import { NextSteps } from '../views/next-steps.tsx'
-
-const TIERS: Record<Tier, string> = {
-  nano: 'nano: 1 CPU, 1 GiB',
-  micro: 'micro: 2 CPUs, 2 GiB',
-  lite: 'lite: 2 CPUs, 4 GiB',
-  flow: 'flow: 4 CPUs, 8 GiB',
-  pro: 'pro: 8 CPUs, 16 GiB',
-  max: 'max: 16 CPUs, 32 GiB',
-  ultra: 'ultra: 32 CPUs, 64 GiB',
-}
-const TIER_OPTIONS = [
-  { value: '', label: 'Default' },
-  ...Object.entries(TIERS).map(([value, label]) => ({ value, label })),
-]
 
 export function BoxesPage() {
   const filter = useSignal('')
@@ -100,11 +87,11 @@ export function BoxesPage() {
           onClose={() => {
             isCreating.value = false
           }}
-          submit={async ({ name, tier }) => {
-            const { box } = await getClient().createBox({
-              ...(name && { name }),
-              ...(tier && { tier: tier as Tier }),
-            })
+          submit={async ({ name, tier }, key) => {
+            const { box } = await getClient().createBox(
+              { ...(name && { name }), ...(tier && { tier: tier as Tier }) },
+              key,
+            )
             created.value = box.hostname
             isCreating.value = false
             focusHeading()

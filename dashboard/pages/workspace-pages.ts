@@ -1,4 +1,15 @@
 // The pages of the workspace. Each is a file of its own.
 import type { ComponentType } from 'preact'
+import type { WorkspacePage } from '../data/routes.ts'
+import { lazy } from '../views/lazy.tsx'
 
-export const WORKSPACE_PAGE_VIEWS: Readonly<Record<string, ComponentType>> = {}
+export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>> = {
+  snapshots: lazy(async () => (await import('./workspace/snapshots.tsx')).SnapshotsPage),
+  machines: lazy(async () => (await import('./workspace/machines.tsx')).MachinesPage),
+  keys: lazy(async () => (await import('./workspace/keys.tsx')).KeysPage),
+  members: lazy(async () => (await import('./workspace/members.tsx')).MembersPage),
+  policies: lazy(async () => (await import('./workspace/policies.tsx')).PoliciesPage),
+  audit: lazy(async () => (await import('./workspace/audit.tsx')).AuditPage),
+  sessions: lazy(async () => (await import('./workspace/sessions.tsx')).SessionsPage),
+  settings: lazy(async () => (await import('./workspace/settings.tsx')).SettingsPage),
+}

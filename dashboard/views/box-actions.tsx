@@ -63,8 +63,8 @@ export function BoxActions({ box }: { box: Box }) {
           submitLabel="Fork"
           formatCommand={(values) => ['box fork', name, values.name].filter(Boolean).join(' ')}
           onClose={close}
-          submit={async (values) => {
-            const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {})
+          submit={async (values, key) => {
+            const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {}, key)
             created.value = copy.hostname
             close()
           }}
@@ -77,8 +77,8 @@ export function BoxActions({ box }: { box: Box }) {
           submitLabel="Take the snapshot"
           formatCommand={(values) => `box snapshot ${name} ${values.name}`}
           onClose={close}
-          submit={async (values) => {
-            const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' })
+          submit={async (values, key) => {
+            const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' }, key)
             message.value = `The snapshot ${snapshot.name} is being taken.`
             close()
           }}

@@ -1,19 +1,15 @@
 // A modal dialog with the fields of an action. It stays open, with what was typed, when the request fails.
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { createIdempotencyKey } from '../data/live.ts'
 import { Command } from './command.tsx'
+import { focusHeading } from './focus-heading.ts'
+import { type Field, FormField } from './form-field.tsx'
 import { Problem } from './problem.tsx'
 
-export type Field = {
-  name: string
-  label: string
-  hint?: string
-  /** The choices; the empty value is the default. */
-  options?: readonly { value: string; label: string }[]
-  value?: string
-}
+export type FormValues = Record<string, string>
 
 export type FormDialogProps = {
   title: string
@@ -21,29 +17,33 @@ export type FormDialogProps = {
   fields: readonly Field[]
   submitLabel: string
   /** The command that does the same. */
-  formatCommand(values: Record<string, string>): string
+  formatCommand?(values: FormValues): string
   /** Whether the values may be sent. */
-  accepts?(values: Record<string, string>): boolean
-  submit(values: Record<string, string>): Promise<void>
+  accepts?(values: FormValues): boolean
+  /** @param key the idempotency key of the dialog: a second attempt after a lost response has the effect of the first one */
+  submit(values: FormValues, key: string): Promise<void>
   onClose(): void
 }
 
 export function FormDialog(props: FormDialogProps) {
   const { title, children, fields, submitLabel, formatCommand, accepts, submit, onClose } = props
   const id = useId()
-  const dialog = useRef<HTMLDialogElement>(null)
-  const values = useSignal(Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])))
+  const dialog = useModal()
+  const key = useRef('')
+  const values = useSignal<FormValues>(
+    Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
+  )
   const error = useSignal<RequestError | null>(null)
   const isBusy = useSignal(false)
-  useEffect(() => dialog.current?.showModal(), [])
 
   async function send(event: Event) {
     event.preventDefault()
     if (isBusy.value || accepts?.(values.value) === false) return
     isBusy.value = true
     error.value = null
+    key.current ||= createIdempotencyKey()
     try {
-      await submit(values.value)
+      await submit(values.value, key.current)
     } catch (reason) {
       error.value = toRequestError(reason)
     } finally {
@@ -51,42 +51,35 @@ export function FormDialog(props: FormDialogProps) {
     }
   }
 
-  const change = (name: string) => (event: { currentTarget: { value: string } }) => {
-    values.value = { ...values.value, [name]: event.currentTarget.value }
-  }
+  const show = (field: Field) => (
+    <FormField
+      key={field.name}
+      field={field}
+      id={`${id}-${field.name}`}
+      value={values.value[field.name] ?? ''}
+      onChange={(value) => {
+        values.value = { ...values.value, [field.name]: value }
+      }}
+    />
+  )
+  const advanced = fields.filter(({ isAdvanced }) => isAdvanced)
   return (
     <dialog ref={dialog} aria-labelledby={`${id}-title`} onClose={onClose}>
       <form onSubmit={send}>
         <h2 id={`${id}-title`}>{title}</h2>
         {children}
-        {fields.map(({ name, label, hint, options }) => (
-          <p key={name}>
-            <label for={`${id}-${name}`}>{label}</label>
-            {options ? (
-              <select id={`${id}-${name}`} value={values.value[name]} onChange={change(name)}>
-                {options.map((option) => (
-                  <option key={option.value} value={option.value}>
-                    {option.label}
-                  </option>
-                ))}
-              </select>
-            ) : (
-              <input
-                id={`${id}-${name}`}
-                value={values.value[name]}
-                onInput={change(name)}
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck={false}
-                aria-describedby={hint && `${id}-${name}-hint`}
-              />
-            )}
-            {hint && <small id={`${id}-${name}-hint`}>{hint}</small>}
+        {fields.filter(({ isAdvanced }) => !isAdvanced).map(show)}
+        {advanced.length > 0 && (
+          <details>
+            <summary>More settings</summary>
+            {advanced.map(show)}
+          </details>
+        )}
+        {formatCommand && (
+          <p>
+            <Command text={formatCommand(values.value)} />
           </p>
-        ))}
-        <p>
-          <Command text={formatCommand(values.value)} />
-        </p>
+        )}
         <Problem error={error.value} />
         <p class="buttons">
           <button type="submit" class="primary" disabled={accepts?.(values.value) === false}>
@@ -99,4 +92,21 @@ export function FormDialog(props: FormDialogProps) {
       </form>
     </dialog>
   )
+}
+
+/** Shows the dialog while its component is mounted. Then the focus returns to the element that had it. */
+export function useModal() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const element = dialog.current
+    const opener = document.activeElement
+    element?.showModal()
+    return () => {
+      // Everything outside of an open modal dialog cannot have the focus.
+      element?.close()
+      if (opener instanceof HTMLElement && opener !== document.body && opener.isConnected) opener.focus()
+      else focusHeading()
+    }
+  }, [])
+  return dialog
 }

@@ -1,8 +1,8 @@
 // What all pages have: the header with the navigation, the banner, and the page of the current path.
 import { useSignal } from '@preact/signals'
-import type { ComponentType } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { mayOpenPage } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import {
   boxes,
@@ -15,12 +15,13 @@ import {
   startStore,
 } from '../data/live.ts'
 import { navigations, path, resolveUrl } from '../data/navigation.ts'
-import { parseRoute, WORKSPACE_PAGES, type WorkspacePage } from '../data/routes.ts'
+import { parseRoute } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxPage } from '../pages/box.tsx'
 import { BoxesPage } from '../pages/boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from '../pages/workspace-pages.ts'
 import { focusHeading } from './focus-heading.ts'
+import { NavigationMenu } from './navigation-menu.tsx'
 import { Problem } from './problem.tsx'
 
 export function Layout() {
@@ -35,16 +36,7 @@ export function Layout() {
         Skip to the content
       </a>
       <header>
-        <nav aria-label="Pages">
-          <a href="./">Boxes</a>
-          {listWorkspacePages().map(([name, label]) => (
-            <a key={name} href={`workspace/${name}`}>
-              {label}
-            </a>
-          ))}
-          <a href="docs/guides/cli.md">The box command</a>
-          <a href="docs">API</a>
-        </nav>
+        <NavigationMenu />
         <User />
       </header>
       <Banner />
@@ -54,8 +46,6 @@ export function Layout() {
     </>
   )
 }
-
-const listWorkspacePages = () => Object.entries(WORKSPACE_PAGES) as [WorkspacePage, string][]
 
 function skip(event: Event): void {
   event.preventDefault()
@@ -123,8 +113,16 @@ function Page() {
   if (route.page === 'boxes') return <BoxesPage />
   if (route.page === 'box') return <BoxPage key={route.name} name={route.name} tab={route.tab} />
   if (route.page === 'workspace') {
-    const Workspace: ComponentType | undefined = WORKSPACE_PAGE_VIEWS[route.name]
-    return Workspace && <Workspace />
+    if (session.value === null) return <p>Loading the session.</p>
+    if (!mayOpenPage(session.value.user.role, route.name))
+      return (
+        <>
+          <h1 tabIndex={-1}>This page is not for your role</h1>
+          <p>Contractors use their own boxes, and do not see the rest of the workspace.</p>
+        </>
+      )
+    const Workspace = WORKSPACE_PAGE_VIEWS[route.name]
+    return <Workspace />
   }
   return (
     <>

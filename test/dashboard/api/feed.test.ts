@@ -1,7 +1,7 @@
 // The client of the feed: it begins again after each connect, connects again with growing delays, and stops when it is refused.
 import t from 'tap'
 import { createFeed, type SocketHandlers } from '../../../dashboard/api/feed.ts'
-import { createBoxCollector } from '../../../dashboard/data/items.ts'
+import { createItemCollector } from '../../../dashboard/data/items.ts'
 
 function start() {
   const sockets: (SocketHandlers & { isClosed: boolean })[] = []
@@ -86,9 +86,11 @@ t.test('does not connect again when it is refused or closed', async (t) => {
   }
 })
 
-t.test('shows boxes when the snapshot is complete, and each change after it', async (t) => {
-  const shown: string[][] = []
-  const collect = createBoxCollector((boxes) => shown.push([...boxes.keys()]))
+t.test('shows the items when the snapshot is complete, and each change after it', async (t) => {
+  const shown: Record<string, string[]>[] = []
+  const collect = createItemCollector((changed) =>
+    shown.push(Object.fromEntries(Object.entries(changed).map(([kind, map]) => [kind, [...map.keys()]]))),
+  )
   // Only the id matters here.
   const items = (...ids: string[]) => ids.map((id) => ({ id })) as never
   collect({ type: 'items', kind: 'boxes', items: items('a') })
@@ -97,9 +99,11 @@ t.test('shows boxes when the snapshot is complete, and each change after it', as
   t.same(shown, [])
   collect({ type: 'ready', at: '' })
   collect({ type: 'changed', kind: 'boxes', items: items('c'), removed: ['a'], at: '' })
+  collect({ type: 'changed', kind: 'operations', items: items('o'), removed: [], at: '' })
   collect({ type: 'alive', at: '' })
   t.same(shown, [
-    ['a', 'b'],
-    ['b', 'c'],
+    { boxes: ['a', 'b'], snapshots: ['s'], operations: [] },
+    { boxes: ['b', 'c'] },
+    { operations: ['o'] },
   ])
 })

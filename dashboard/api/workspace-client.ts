@@ -1,0 +1,79 @@
+// Requests about the workspace: its snapshots, keys, members, policies, audit log, sessions, machines and settings.
+import type { AgentList, PatchRolloutRequest, RolloutResponse } from '../../shared/api/agents.ts'
+import type { AuditChainPage, AuditList } from '../../shared/api/audit.ts'
+import type { Box } from '../../shared/api/boxes.ts'
+import type {
+  ApiKey,
+  CreateKeyRequest,
+  KeyList,
+  KeyWithSecret,
+  UpdateKeyRequest,
+} from '../../shared/api/keys.ts'
+import type {
+  CreateEnrollmentRequest,
+  CreateEnrollmentResponse,
+  EnrollmentList,
+} from '../../shared/api/machines.ts'
+import type { Invitation, InviteRequest, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
+import type { PatchPolicyRequest, PolicyResponse } from '../../shared/api/policies.ts'
+import type { Session, SignedIn, SignedInUser } from '../../shared/api/sessions.ts'
+import type { RestoreRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import type { UpdateWorkspaceRequest, Workspace } from '../../shared/api/workspaces.ts'
+import type { ClientSend } from './client.ts'
+
+export type WorkspaceClient = ReturnType<typeof createWorkspaceClient>
+
+/** The methods reject with RequestError. */
+export function createWorkspaceClient(send: ClientSend) {
+  const path = (collection: string, id: string, action = '') =>
+    `${collection}/${encodeURIComponent(id)}${action}`
+  return {
+    restoreSnapshot: (id: string, request: RestoreRequest, key: string) =>
+      send<{ box: Box }>('POST', path('snapshots', id, '/restore'), request, key),
+    deleteSnapshot: (id: string) => send<{ snapshot: Snapshot }>('DELETE', path('snapshots', id)),
+    nameTemplate: (id: string, name: string) =>
+      send<{ snapshot: Snapshot; previous: Snapshot | null }>('POST', path('snapshots', id, '/template'), {
+        name,
+      }),
+    removeTemplate: (id: string) => send<undefined>('DELETE', path('snapshots', id, '/template')),
+
+    listKeys: () => send<KeyList>('GET', 'keys'),
+    createKey: (request: CreateKeyRequest) => send<KeyWithSecret>('POST', 'keys', request),
+    updateKey: (id: string, request: UpdateKeyRequest) =>
+      send<{ key: ApiKey }>('PATCH', path('keys', id), request),
+    rotateKey: (id: string) => send<KeyWithSecret>('POST', path('keys', id, '/rotate')),
+    revokeKey: (id: string) => send<undefined>('DELETE', path('keys', id)),
+
+    listMembers: () => send<{ members: Member[] }>('GET', 'members'),
+    inviteMember: (request: InviteRequest) => send<Invitation>('POST', 'members', request),
+    updateMember: (id: string, request: UpdateMemberRequest) =>
+      send<{ member: Member }>('PATCH', path('members', id), request),
+    removeMember: (id: string) => send<undefined>('DELETE', path('members', id)),
+
+    loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
+    changePolicies: (request: PatchPolicyRequest) =>
+      send<PolicyResponse>('PATCH', 'workspace/policies', request),
+
+    listAuditEvents: (query: URLSearchParams) => send<AuditList>('GET', `audit?${query}`),
+    loadAuditChain: (after: number) => send<AuditChainPage>('GET', `audit/chain?after=${after}`),
+
+    listSessions: () => send<{ sessions: Session[] }>('GET', 'sessions'),
+    endSession: (id: string) => send<undefined>('DELETE', path('sessions', id)),
+    switchWorkspace: (workspaceId: string) => send<SignedIn>('POST', 'session/workspace', { workspaceId }),
+    renameUser: (name: string) => send<{ user: SignedInUser }>('PATCH', 'session/user', { name }),
+
+    listEnrollments: () => send<EnrollmentList>('GET', 'machines'),
+    createEnrollment: (request: CreateEnrollmentRequest) =>
+      send<CreateEnrollmentResponse>('POST', 'machines', request),
+    deleteEnrollment: (id: string) => send<undefined>('DELETE', path('machines', id)),
+    listAgents: () => send<AgentList>('GET', 'agents'),
+    changeRollout: (request: PatchRolloutRequest) =>
+      send<RolloutResponse>('PATCH', 'agents/rollout', request),
+
+    loadWorkspace: () => send<{ workspace: Workspace }>('GET', 'workspace'),
+    updateWorkspace: (request: UpdateWorkspaceRequest) =>
+      send<{ workspace: Workspace }>('PATCH', 'workspace', request),
+    closeWorkspace: (name: string) => send<{ workspace: Workspace }>('POST', 'workspace/close', { name }),
+    reopenWorkspace: () => send<{ workspace: Workspace }>('POST', 'workspace/reopen'),
+  }
+}

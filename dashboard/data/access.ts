@@ -1,0 +1,22 @@
+// What a role may do, as docs/access.md has it. The coordinator decides; the pages do not offer what it would refuse.
+import type { CurrentSession } from '../../shared/api/sessions.ts'
+import { WORKSPACE_PAGES, type WorkspacePage } from './routes.ts'
+
+export type Role = CurrentSession['user']['role']
+
+/** Contractors read neither members nor policies nor the audit log, and enroll no machines. */
+const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = ['machines', 'members', 'policies', 'audit']
+
+export const mayOpenPage = (role: Role, page: WorkspacePage): boolean =>
+  role !== 'contractor' || !NOT_FOR_CONTRACTORS.includes(page)
+
+/** The pages of the workspace that the role may open, with their labels. */
+export const listWorkspacePages = (role: Role): [WorkspacePage, string][] =>
+  (Object.entries(WORKSPACE_PAGES) as [WorkspacePage, string][]).filter(([page]) => mayOpenPage(role, page))
+
+/** Whether the role may enroll machines, with this value of the policy. */
+export const mayEnrollMachines = (role: Role, policy: 'owner' | 'member'): boolean =>
+  role === 'owner' || (role === 'member' && policy === 'member')
+
+/** Whether the role may read environments and images. */
+export const mayReadEnvironments = (role: Role): boolean => role !== 'contractor'

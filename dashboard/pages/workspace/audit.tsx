@@ -1,0 +1,173 @@
+// The audit log: filters, pages, the download as CSV, and the check of the hash chain.
+import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
+import type { AuditEvent } from '../../../shared/api/audit.ts'
+import {
+  type AuditFilter,
+  formatAuditCommand,
+  formatCsvPath,
+  formatDetail,
+  NO_FILTER,
+  toPageQuery,
+} from '../../data/audit.ts'
+import { boxes } from '../../data/live.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { PageHead } from '../../views/page-head.tsx'
+import { ChainCheck } from './chain-check.tsx'
+
+export function AuditPage() {
+  const filter = useSignal<AuditFilter>(NO_FILTER)
+  /** The ends of the pages up to the shown one; empty: the newest page. */
+  const ends = useSignal<readonly number[]>([])
+  const end = ends.value.at(-1) ?? null
+  const loaded = useLoaded(
+    () => getWorkspaceClient().listAuditEvents(toPageQuery(filter.value, end)),
+    [filter.value, end],
+  )
+  const members = useLoaded(() => getWorkspaceClient().listMembers())
+  const names = new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name]))
+  const { value } = loaded
+  return (
+    <>
+      <PageHead page="audit" command={formatAuditCommand(filter.value)}>
+        <a href={formatCsvPath(filter.value)} download="audit.csv">
+          Download as CSV
+        </a>
+      </PageHead>
+      <ChainCheck />
+      <Filters
+        names={names}
+        apply={(values) => {
+          filter.value = values
+          ends.value = []
+        }}
+      />
+      {value !== null && value.events.length === 0 && <p>No event matches on this page.</p>}
+      {value !== null && value.events.length > 0 && <EventTable events={value.events} names={names} />}
+      <p class="buttons">
+        <button
+          type="button"
+          disabled={ends.value.length === 0}
+          onClick={() => {
+            ends.value = ends.value.slice(0, -1)
+          }}
+        >
+          Newer
+        </button>
+        <button
+          type="button"
+          disabled={value === null || value.nextBefore === null}
+          onClick={() => {
+            if (value !== null && value.nextBefore !== null) ends.value = [...ends.value, value.nextBefore]
+          }}
+        >
+          Older
+        </button>
+      </p>
+      <Freshness loaded={loaded} />
+    </>
+  )
+}
+
+type Names = ReadonlyMap<string, string>
+
+function EventTable({ events, names }: { events: readonly AuditEvent[]; names: Names }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Event</th>
+          <th scope="col">Time</th>
+          <th scope="col">Kind</th>
+          <th scope="col">Actor</th>
+          <th scope="col">Box</th>
+          <th scope="col">Detail</th>
+        </tr>
+      </thead>
+      <tbody>
+        {events.map(({ id, at, kind, origin, actorUserId, actorTokenId, actorKind, boxId, detail }) => (
+          <tr key={id}>
+            <th scope="row">{id}</th>
+            <td data-label="Time">
+              <time dateTime={at}>{at}</time>
+            </td>
+            <td data-label="Kind">
+              {kind}
+              {origin === 'client' && <small> reported</small>}
+            </td>
+            <td data-label="Actor">
+              {showHidden(names.get(actorUserId ?? '') ?? actorUserId ?? actorTokenId ?? actorKind)}
+            </td>
+            <td data-label="Box">
+              {boxId === null ? '–' : showHidden(boxes.value?.get(boxId)?.hostname ?? boxId.slice(0, 8))}
+            </td>
+            <td data-label="Detail">{showHidden(formatDetail(detail)) || '–'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Filters({ names, apply }: { names: Names; apply(filter: AuditFilter): void }) {
+  const form = useRef<HTMLFormElement>(null)
+  const live = [...(boxes.value?.values() ?? [])]
+  return (
+    <form
+      ref={form}
+      class="tools"
+      aria-label="Filter"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (form.current === null) return
+        const values = Object.fromEntries(
+          [...new FormData(form.current)].map(([name, text]) => [name, String(text)]),
+        )
+        apply({ ...NO_FILTER, ...values })
+      }}
+    >
+      <label>
+        Kinds <input name="kind" placeholder="key.create,key.revoke" autocomplete="off" spellcheck={false} />
+      </label>
+      <label>
+        Since <input name="since" type="datetime-local" />
+      </label>
+      <label>
+        Until <input name="until" type="datetime-local" />
+      </label>
+      <label>
+        Box{' '}
+        <select name="box">
+          <option value="">all</option>
+          {live.map(({ id, hostname }) => (
+            <option key={id} value={id}>
+              {showHidden(hostname)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Actor{' '}
+        <select name="actor">
+          <option value="">all</option>
+          {[...names].map(([id, name]) => (
+            <option key={id} value={id}>
+              {showHidden(name)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Origin{' '}
+        <select name="origin">
+          <option value="">all</option>
+          <option value="server">recorded by the coordinator</option>
+          <option value="client">reported by clients</option>
+        </select>
+      </label>
+      <button type="submit">Show</button>
+    </form>
+  )
+}

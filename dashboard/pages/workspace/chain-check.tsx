@@ -1,0 +1,67 @@
+// Verifies the hash chain of the audit log in the browser.
+import { useSignal } from '@preact/signals'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { createSha256, type Verification, verifyChain } from '../../data/audit-chain.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Command } from '../../views/command.tsx'
+import { Problem } from '../../views/problem.tsx'
+
+export function ChainCheck() {
+  const progress = useSignal<number | null>(null)
+  const result = useSignal<Verification | null>(null)
+  const error = useSignal<RequestError | null>(null)
+  const sha256 = createSha256(crypto.subtle as SubtleCrypto | undefined)
+  async function verify() {
+    if (sha256 === null || progress.value !== null) return
+    progress.value = 0
+    result.value = null
+    error.value = null
+    try {
+      result.value = await verifyChain(
+        (after) => getWorkspaceClient().loadAuditChain(after),
+        sha256,
+        (events) => {
+          progress.value = events
+        },
+      )
+    } catch (reason) {
+      error.value = toRequestError(reason)
+    } finally {
+      progress.value = null
+    }
+  }
+  return (
+    <section aria-label="Hash chain">
+      <p class="tools">
+        {sha256 === null ? (
+          <span>The browser verifies the log only on a page over HTTPS or from its own machine.</span>
+        ) : (
+          <button type="button" onClick={() => void verify()}>
+            Verify the log
+          </button>
+        )}
+        <Command text="box audit verify" />
+      </p>
+      <div role="status">
+        {progress.value !== null && <p>{progress.value} events are intact so far.</p>}
+        {result.value !== null && <Result result={result.value} />}
+      </div>
+      <Problem error={error.value} />
+    </section>
+  )
+}
+
+function Result({ result: { events, head, problem } }: { result: Verification }) {
+  if (problem !== null)
+    return (
+      <p class="problem">
+        {problem} {events} events before it are intact.
+      </p>
+    )
+  return (
+    <p>
+      All {events} events are intact. Note the head to compare it later:{' '}
+      <Command text={`box audit verify --head ${head.id}:${head.hash}`} />
+    </p>
+  )
+}

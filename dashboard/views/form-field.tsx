@@ -1,0 +1,98 @@
+// One field of a form: a text, a choice of one value, or of several.
+export type Field = {
+  name: string
+  label: string
+  hint?: string
+  /** The choices; the empty value is the default. */
+  options?: readonly Option[]
+  /** Any number of these may be chosen. The value of the field has one of them per line. */
+  choices?: readonly Option[]
+  /** A text of several lines. */
+  isLong?: boolean
+  /** Shown on demand. */
+  isAdvanced?: boolean
+  value?: string
+}
+
+export type Option = { value: string; label: string }
+
+/** The chosen values of a field with `choices`. */
+export const splitLines = (value = ''): string[] => value.split('\n').filter(Boolean)
+
+export type FormFieldProps = { field: Field; id: string; value: string; onChange(value: string): void }
+
+export function FormField(props: FormFieldProps) {
+  const { field, id, value, onChange } = props
+  const { label, hint, options, choices } = field
+  if (choices !== undefined) return <Choices {...props} choices={choices} />
+  const hintId = hint && `${id}-hint`
+  return (
+    <p>
+      <label for={id}>{label}</label>
+      {options ? (
+        <select
+          id={id}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+          aria-describedby={hintId}
+        >
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      ) : field.isLong ? (
+        <textarea
+          id={id}
+          rows={3}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          spellcheck={false}
+          aria-describedby={hintId}
+        />
+      ) : (
+        <input
+          id={id}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          aria-describedby={hintId}
+        />
+      )}
+      {hint && <small id={hintId}>{hint}</small>}
+    </p>
+  )
+}
+
+function Choices({
+  field: { label, hint },
+  id,
+  value,
+  onChange,
+  choices,
+}: FormFieldProps & { choices: readonly Option[] }) {
+  const chosen = splitLines(value)
+  const toggle = (name: string, isChosen: boolean) =>
+    onChange((isChosen ? [...chosen, name] : chosen.filter((other) => other !== name)).join('\n'))
+  return (
+    <fieldset aria-describedby={hint && `${id}-hint`}>
+      <legend>{label}</legend>
+      <div class="choices">
+        {choices.map((choice) => (
+          <label key={choice.value}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(choice.value)}
+              onChange={({ currentTarget }) => toggle(choice.value, currentTarget.checked)}
+            />{' '}
+            {choice.label}
+          </label>
+        ))}
+      </div>
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
+    </fieldset>
+  )
+}

@@ -1,0 +1,74 @@
+// What a request has loaded, with its age. It is loaded again when the tab becomes visible.
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatAge } from '../data/age.ts'
+import { getCoordinatorTime, now } from '../data/live.ts'
+import { Problem } from './problem.tsx'
+
+export type Loaded<Value> = {
+  /** Null: not loaded yet. */
+  value: Value | null
+  error: RequestError | null
+  /** When the value was loaded, by the clock of the coordinator. */
+  at: number
+  reload(): Promise<void>
+}
+
+/**
+ * @param inputs when one of them changes, the value is loaded again
+ * @param intervalMs loads again while the tab is visible
+ */
+export function useLoaded<Value>(
+  load: () => Promise<Value>,
+  inputs: readonly unknown[] = [],
+  intervalMs?: number,
+): Loaded<Value> {
+  const state = useSignal<Omit<Loaded<Value>, 'reload'>>({ value: null, error: null, at: 0 })
+  const attempt = useRef(0)
+  async function reload() {
+    attempt.current += 1
+    const own = attempt.current
+    // Only the response of the latest request counts.
+    try {
+      const value = await load()
+      if (own === attempt.current) state.value = { value, error: null, at: getCoordinatorTime() }
+    } catch (error) {
+      if (own === attempt.current) state.value = { ...state.value, error: toRequestError(error) }
+    }
+  }
+  useEffect(() => {
+    const update = () => void (document.visibilityState === 'visible' && reload())
+    void reload()
+    document.addEventListener('visibilitychange', update)
+    const timer = intervalMs === undefined ? undefined : setInterval(update, intervalMs)
+    return () => {
+      attempt.current += 1
+      document.removeEventListener('visibilitychange', update)
+      clearInterval(timer)
+    }
+  }, inputs)
+  return { ...state.value, reload }
+}
+
+/** The age of the value, a button that loads it again, and why the last request has failed. */
+export function Freshness({
+  loaded,
+}: {
+  loaded: Pick<Loaded<unknown>, 'value' | 'error' | 'at' | 'reload'>
+}) {
+  const { value, error, at, reload } = loaded
+  return (
+    <>
+      <Problem error={error} />
+      <p class="tools">
+        <small>
+          {value === null ? (error ? '' : 'Loading.') : `As of ${formatAge(now.value - at)} ago.`}
+        </small>
+        <button type="button" onClick={() => void reload()}>
+          Load again
+        </button>
+      </p>
+    </>
+  )
+}

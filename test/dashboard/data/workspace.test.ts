@@ -1,0 +1,272 @@
+// The pure parts of the pages of the workspace: what a role may open, commands, keys, policies, snapshots, machines and the audit log.
+import { createHash, webcrypto } from 'node:crypto'
+import t from 'tap'
+import { listWorkspacePages, mayEnrollMachines } from '../../../dashboard/data/access.ts'
+import {
+  formatAuditCommand,
+  formatCsvPath,
+  formatDetail,
+  NO_FILTER,
+  toPageQuery,
+} from '../../../dashboard/data/audit.ts'
+import { createSha256, verifyChain } from '../../../dashboard/data/audit-chain.ts'
+import { formatCommandLine } from '../../../dashboard/data/command-line.ts'
+import { AREA_LEVELS, formatAccess, listLimitWords, parseAccess } from '../../../dashboard/data/keys.ts'
+import { findJoined } from '../../../dashboard/data/machines.ts'
+import {
+  formatPolicyValue,
+  POLICIES,
+  parsePolicyForm,
+  toFormValues,
+  WEEKDAYS,
+} from '../../../dashboard/data/policies.ts'
+import { parseRoute } from '../../../dashboard/data/routes.ts'
+import { findSnapshotError, listSnapshotActions, selectSnapshots } from '../../../dashboard/data/snapshots.ts'
+import { TIERS } from '../../../dashboard/data/tiers.ts'
+import type { AuditChainEvent } from '../../../shared/api/audit.ts'
+import type { Box } from '../../../shared/api/boxes.ts'
+import type { Operation } from '../../../shared/api/operations.ts'
+import { DEFAULT_POLICY, POLICY_NAMES, policySchema } from '../../../shared/api/policies.ts'
+import type { Snapshot } from '../../../shared/api/snapshots.ts'
+import { START_HASH, sealAuditEvent } from '../../../shared/audit-chain.ts'
+import { ACCESS_LEVELS, WEEKDAYS as ALL_WEEKDAYS } from '../../../shared/field-values.ts'
+import { TIER_NAMES, TIERS as TIER_SIZES } from '../../../shared/tiers.ts'
+
+t.test('the values that are copies of shared ones are complete', async (t) => {
+  t.same(AREA_LEVELS, ACCESS_LEVELS)
+  t.same(WEEKDAYS, ALL_WEEKDAYS)
+  t.same(Object.keys(POLICIES).sort(), [...POLICY_NAMES].sort())
+  t.same(Object.keys(TIERS), TIER_NAMES)
+  for (const tier of TIER_NAMES) {
+    const { cpus, memoryBytes } = TIER_SIZES[tier]
+    t.equal(TIERS[tier], `${tier}: ${cpus} CPU${cpus === 1 ? '' : 's'}, ${memoryBytes / 1024 ** 3} GiB`)
+  }
+  const [, enforced = ''] = /policy is off\. (.*) have an effect/.exec(policySchema.description ?? '') ?? []
+  for (const name of POLICY_NAMES) t.equal(POLICIES[name].isEnforced, enforced.includes(name), name)
+})
+
+t.test('pages by role', async (t) => {
+  t.same(parseRoute('workspace/audit'), { page: 'workspace', name: 'audit' })
+  for (const path of ['workspace', 'workspace/other', 'workspace/keys/other', 'workspace/toString'])
+    t.same(parseRoute(path), { page: 'unknown' }, path)
+  const list = (role: Parameters<typeof listWorkspacePages>[0]) =>
+    listWorkspacePages(role).map(([page]) => page)
+  t.same(list('contractor'), ['snapshots', 'keys', 'sessions', 'settings'])
+  t.same(list('member'), list('owner'))
+  t.equal(list('owner').length, 8)
+  t.same(
+    (['owner', 'member', 'contractor'] as const).map((role) => [
+      mayEnrollMachines(role, 'member'),
+      mayEnrollMachines(role, 'owner'),
+    ]),
+    [
+      [true, true],
+      [true, false],
+      [false, false],
+    ],
+  )
+})
+
+t.test('a command is quoted for a shell', async (t) => {
+  t.equal(formatCommandLine('box', 'rm', '', undefined, false, 'fig'), 'box rm fig')
+  t.equal(formatCommandLine('box', 'keys', 'rm', "it's; rm -rf"), `box keys rm 'it'\\''s; rm -rf'`)
+  t.equal(
+    formatCommandLine('box', 'policies', 'set', 'allowedImages', 'debian:*'),
+    "box policies set allowedImages 'debian:*'",
+  )
+})
+
+t.test('limits of keys', async (t) => {
+  t.equal(parseAccess({ boxes: 'none', workspace: 'none', history: 'none' }), null)
+  const access = parseAccess({ boxes: 'run', workspace: 'none', history: 'read' })
+  t.same(access, { boxes: 'run', history: 'read' })
+  t.equal(formatAccess(access), 'boxes=run, history=read')
+  t.same(listLimitWords(access, ['fig'], false), ['--access', 'boxes=run,history=read', '--box', 'fig'])
+  t.same(listLimitWords(null, [], false), [])
+  t.same(listLimitWords(null, [], true), ['--access', 'all', '--all-boxes'])
+})
+
+t.test('policies', async (t) => {
+  t.same(
+    POLICY_NAMES.map((name) => formatPolicyValue(DEFAULT_POLICY[name])),
+    ['off', 'off', 'off', 'off', 'off', '90', 'off', 'member', 'off', 'on'],
+  )
+  const quietHours = parsePolicyForm('quietHours', {
+    days: 'mon\ntue',
+    allDayDays: 'sun',
+    start: '22:00',
+    end: '07:00',
+    timezone: 'Europe/Berlin',
+  })
+  t.equal(formatPolicyValue(quietHours as never), 'mon,tue 22:00-07:00 sun all-day Europe/Berlin')
+  t.same(
+    parsePolicyForm('quietHours', toFormValues(quietHours as never)),
+    quietHours,
+    'the form keeps the value',
+  )
+  t.equal(parsePolicyForm('quietHours', { days: '', allDayDays: '', timezone: 'UTC' }), null)
+  t.same(parsePolicyForm('allowedImages', { value: ' debian:* \n\nalpine' }), ['debian:*', 'alpine'])
+  t.equal(formatPolicyValue(['debian:*', 'alpine']), 'debian:*,alpine')
+  t.equal(parsePolicyForm('memberBoxLimit', { value: 'many' }), null)
+  t.equal(parsePolicyForm('memberBoxLimit', { value: '3' }), 3)
+  t.equal(parsePolicyForm('shareLinks', { value: 'off' }), false)
+  t.equal(parsePolicyForm('memberMaxTier', { value: 'nano' }), 'nano')
+})
+
+const createSnapshot = (id: string, fields: Partial<Snapshot>) =>
+  ({
+    id,
+    name: id,
+    status: 'available',
+    templateName: null,
+    error: null,
+    sourceBoxHostname: 'fig',
+    ...fields,
+  }) as Snapshot
+
+t.test('snapshots', async (t) => {
+  const snapshots = new Map(
+    [
+      createSnapshot('a', { createdAt: '2026-01-01T00:00:00.000Z' }),
+      createSnapshot('b', { createdAt: '2026-01-02T00:00:00.000Z', templateName: 'web', kind: 'template' }),
+    ].map((snapshot) => [snapshot.id, snapshot]),
+  )
+  const select = (filter: string) => selectSnapshots(snapshots, filter).map(({ id }) => id)
+  t.same(select(''), ['b', 'a'])
+  t.same(select('FIG web'), ['b'])
+  t.same(listSnapshotActions(createSnapshot('a', {})), ['restore', 'template', 'delete'])
+  t.same(listSnapshotActions(createSnapshot('a', { templateName: 'web' })), [
+    'restore',
+    'untemplate',
+    'delete',
+  ])
+  t.same(listSnapshotActions(createSnapshot('a', { status: 'creating' })), [])
+  t.same(listSnapshotActions(createSnapshot('a', { status: 'failed' })), ['delete'])
+  const operation = { targetId: 'a', kind: 'snapshot_delete', status: 'failed', error: 'disk' } as Operation
+  t.equal(findSnapshotError(createSnapshot('a', {}), new Map([['o', operation]])), 'disk')
+  t.equal(findSnapshotError(createSnapshot('b', {}), new Map([['o', operation]])), null)
+})
+
+t.test('the machine that joins', async (t) => {
+  const machine = (id: string, hostname: string) =>
+    [id, { id, hostname, kind: 'machine', desiredState: 'running' } as Box] as const
+  const expect = (name: string | null) => ({
+    enrollment: { name, expiresAt: '' },
+    command: '',
+    knownIds: new Set(['old']),
+  })
+  const find = (name: string | null, ...boxes: ReturnType<typeof machine>[]) =>
+    findJoined(expect(name), new Map([machine('old', 'fig'), ...boxes]))?.id ?? null
+  t.equal(find(null), null)
+  t.equal(find(null, machine('a', 'pear')), 'a')
+  t.equal(find(null, machine('a', 'pear'), machine('b', 'kiwi')), null, 'not known which')
+  t.equal(find('kiwi', machine('a', 'pear'), machine('b', 'kiwi')), 'b')
+})
+
+t.test('the filters of the audit log', async (t) => {
+  const filter = {
+    ...NO_FILTER,
+    since: '2026-01-31T09:30Z',
+    kind: 'key.create, key.revoke',
+    origin: 'server',
+  }
+  t.equal(
+    String(toPageQuery(filter, 7)),
+    'since=2026-01-31T09%3A30%3A00.000Z&kind=key.create%2Ckey.revoke&origin=server&limit=50&before=7',
+  )
+  t.equal(formatCsvPath({ ...NO_FILTER, since: 'nothing' }), 'api/v1/audit?format=csv')
+  t.equal(
+    formatAuditCommand(filter),
+    'box audit --since 2026-01-31T09:30:00.000Z --kind key.create,key.revoke --origin server',
+  )
+  t.equal(formatDetail({ name: 'ci', count: 2, none: null }), 'name=ci count=2 none=null')
+})
+
+const sha256 = createSha256(webcrypto.subtle as never)
+
+/** A chain of the coordinator's own code, in pages of two events. */
+function createChain(count: number) {
+  let hash = START_HASH
+  const events = Array.from({ length: count }, (_, index): AuditChainEvent => {
+    const sealed = sealAuditEvent(
+      {
+        ...{ workspace_id: 'ws_1', no: index + 1, at: 1_000 * index, kind: 'exec', origin: 'client' },
+        ...{
+          actor_kind: 'user',
+          actor_user_id: null,
+          actor_token_id: 'ü',
+          box_id: null,
+          detail: '{"a":"ü"}',
+        },
+      },
+      hash,
+    )
+    hash = sealed.hash
+    return {
+      id: sealed.no,
+      at: new Date(sealed.at).toISOString(),
+      kind: sealed.kind,
+      origin: 'client',
+      actorKind: 'user',
+      actorUserId: null,
+      actorTokenId: 'ü',
+      boxId: null,
+      detail: sealed.detail,
+      salt: sealed.salt,
+      detailHash: sealed.detail_hash,
+      hash: sealed.hash,
+    }
+  })
+  const load = async (after: number) => {
+    const rest = events.filter(({ id }) => id > after)
+    const page = rest.slice(0, 2)
+    return {
+      workspaceId: 'ws_1',
+      start: { id: 0, hash: START_HASH },
+      head: { id: count, hash, at: null },
+      events: page,
+      next: rest.length > page.length ? (page.at(-1)?.id ?? null) : null,
+    }
+  }
+  return { events, load }
+}
+
+t.test('the hash chain', async (t) => {
+  if (sha256 === null) throw new Error('no SHA-256')
+  t.equal(await sha256('ü'), createHash('sha256').update('ü').digest('hex'))
+  t.equal(createSha256(undefined), null)
+  const progress: number[] = []
+  const intact = createChain(5)
+  t.match(await verifyChain(intact.load, sha256, (count) => progress.push(count)), {
+    events: 5,
+    problem: null,
+  })
+  t.same(progress, [2, 4, 5])
+  const erased = createChain(3)
+  Object.assign(erased.events[1] ?? {}, { detail: null, salt: null })
+  t.match(await verifyChain(erased.load, sha256), { events: 3, problem: null })
+  const changes: [string, RegExp, (events: AuditChainEvent[]) => void][] = [
+    [
+      'a changed field',
+      /hash of event 2 is wrong/,
+      (events) => Object.assign(events[1] ?? {}, { kind: 'prompt' }),
+    ],
+    [
+      'a changed detail',
+      /detail of event 2 was changed/,
+      (events) => Object.assign(events[1] ?? {}, { detail: '{}' }),
+    ],
+    [
+      'an erased detail',
+      /detail of event 3 was erased/,
+      (events) => Object.assign(events[2] ?? {}, { detail: null, salt: null, origin: 'server' }),
+    ],
+    ['a removed event', /Event 2 is missing/, (events) => events.splice(1, 1)],
+    ['a removed end', /Events after 4 are missing/, (events) => events.pop()],
+  ]
+  for (const [name, problem, change] of changes) {
+    const { events, load } = createChain(5)
+    change(events)
+    t.match(await verifyChain(load, sha256), { problem }, name)
+  }
+})

@@ -1,0 +1,348 @@
+// The pages of the workspace in a real browser: what each action did is checked with the API.
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import t from 'tap'
+import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
+import { NO_BROWSER } from '../../support/browser.ts'
+import type { TestCoordinator } from '../../support/coordinator.ts'
+import { collectProblems, openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { createTestSession } from '../../support/session.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const row = (page: Page, name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) })
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
+/** Submits the open dialog, and waits until it has closed. */
+async function submit(page: Page, label: string): Promise<void> {
+  await page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+/** Opens a page as a new user with the role. @returns the responses with an error */
+async function openAs(browser: Browser, coordinator: TestCoordinator, role: 'member' | 'contractor') {
+  const { headers = {} } = await createTestSession(coordinator, role)
+  const value = headers.cookie?.slice(SESSION_COOKIE.length + 1) ?? ''
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  // addCookies() sets a domain, which the prefix __Host- does not allow.
+  const devTools = await context.newCDPSession(page)
+  await devTools.send('Network.setCookie', {
+    name: SESSION_COOKIE,
+    value,
+    url: coordinator.url,
+    secure: true,
+  })
+  const refused: string[] = []
+  page.on('response', (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`)
+  })
+  return { page, refused, problems: collectProblems(page) }
+}
+
+/** The pages, each with a text that it shows when it has loaded. */
+const READY = [
+  ['snapshots', 'There is no snapshot.'],
+  ['machines', 'New builds:'],
+  ['keys', /As of/],
+  ['members', /As of/],
+  ['policies', 'shareLinks'],
+  ['audit', /As of/],
+  ['sessions', 'this session'],
+  ['settings', 'Zero data retention'],
+] as const
+
+t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
+  const dashboard = await openDashboard(t, () => '/workspace/snapshots', { machines: 'fake' })
+  const { url, api, box, page, problems } = dashboard
+  let owner = await createTestSession(dashboard)
+  const load = async (path: string) => (await api('GET', path, undefined, owner)).json
+  async function open(name: string, label: string): Promise<void> {
+    await page.getByText('Workspace', { exact: true }).click()
+    await page.getByRole('link', { name: label, exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: label }).waitFor()
+    t.equal(new URL(page.url()).pathname, `/workspace/${name}`)
+  }
+
+  await t.test('snapshots: live, template, restore, delete', async (t) => {
+    await page.getByText('There is no snapshot.').waitFor()
+    const { snapshot } = (await api('POST', '/snapshots', { boxId: box.id, name: 'before' })).json
+    await row(page, 'before').getByText('available').waitFor()
+    await press(page, 'Make a template: before')
+    await page.getByLabel('Name of the template').fill('web')
+    await submit(page, 'Make a template')
+    await row(page, 'before').getByText('web').waitFor()
+    t.match(await load('/snapshots'), { snapshots: [{ id: snapshot.id, templateName: 'web' }] })
+    await press(page, 'Restore: before')
+    await page.getByLabel('Name of the new box').fill('restored')
+    t.match(await page.getByRole('dialog').locator('code').textContent(), 'box restore before restored')
+    await submit(page, 'Create the box')
+    await page.getByRole('region', { name: 'Next steps with restored' }).waitFor()
+    t.match(await load('/boxes?live=1&box=restored'), { boxes: [{ hostname: 'restored' }] })
+    await press(page, 'Remove the template name: before')
+    await submit(page, 'Remove the name')
+    await page.getByRole('button', { name: 'Make a template: before' }).waitFor()
+    await waitUntil('the box has its files', async () => {
+      const { boxes } = await load('/boxes?live=1&box=restored')
+      return boxes[0]?.observedState === 'running'
+    })
+    await press(page, 'Delete: before')
+    await submit(page, 'Delete')
+    await page.getByText('There is no snapshot.').waitFor()
+    t.same(await load('/snapshots'), { snapshots: [] })
+  })
+
+  await t.test('keys: the secret is shown once, with levels and boxes; change, rotate, revoke', async (t) => {
+    await open('keys', 'API keys')
+    await press(page, 'Create a key')
+    await page.getByLabel('What the key is for').fill('ci key')
+    await page.getByText('More settings').click()
+    await page.getByLabel('Level of the area boxes').selectOption('run')
+    await page.getByLabel(box.hostname).check()
+    t.match(
+      await page.getByRole('dialog').locator('code').textContent(),
+      `box keys create 'ci key' --expires 90d --access boxes=run --box ${box.hostname}`,
+    )
+    await submit(page, 'Create the key')
+    const secret = page.getByRole('region', { name: 'The secret of the key ci key' })
+    const first = await secret.locator('code').textContent()
+    t.equal((await api('GET', '/boxes', undefined, { key: first })).status, 200, 'the secret works')
+    const findKey = async () =>
+      (await load('/keys')).keys.find(({ name }: { name: string }) => name === 'ci key')
+    t.match(await findKey(), { access: { boxes: 'run' }, boxIds: [box.id], expiresAt: /^20/ })
+    await press(page, 'Change ci key')
+    await page.getByText('More settings').click()
+    await page.getByLabel('Level of the area boxes').selectOption('read')
+    await submit(page, 'Change the key')
+    await row(page, 'ci key').getByText('boxes=read').waitFor()
+    t.match(await findKey(), { access: { boxes: 'read' }, boxIds: [box.id] })
+    await press(page, 'Rotate ci key')
+    await submit(page, 'Rotate')
+    await waitUntil(
+      'the secret is another one',
+      async () => (await secret.locator('code').textContent()) !== first,
+    )
+    const second = await secret.locator('code').textContent()
+    t.equal((await api('GET', '/boxes', undefined, { key: first })).status, 401)
+    t.equal((await api('GET', '/boxes', undefined, { key: second })).status, 200)
+    await press(page, 'Hide')
+    t.notMatch(await page.locator('main').textContent(), second ?? '')
+    await press(page, 'Revoke ci key')
+    await submit(page, 'Revoke')
+    await row(page, 'ci key').waitFor({ state: 'detached' })
+    t.equal((await api('GET', '/boxes', undefined, { key: second })).status, 401)
+  })
+
+  await t.test('members: invite, change, remove', async (t) => {
+    await open('members', 'Members')
+    await press(page, 'Invite a person')
+    await page.getByLabel('Email address').fill('Ada@Example.com')
+    await submit(page, 'Invite')
+    await page.getByText('ada@example.com is invited.').waitFor()
+    const find = async () =>
+      (await load('/members')).members.find(({ email }: { email: string }) => email === 'ada@example.com')
+    t.match(await find(), { role: 'member', status: 'invited' })
+    await press(page, 'Change ada@example.com')
+    await page.getByLabel('Role').selectOption('contractor')
+    await submit(page, 'Change')
+    await row(page, 'ada@example.com').getByText('contractor').waitFor()
+    t.match(await find(), { role: 'contractor' })
+    await press(page, 'Remove ada@example.com')
+    await submit(page, 'Remove')
+    await row(page, 'ada@example.com').waitFor({ state: 'detached' })
+    t.equal(await find(), undefined)
+  })
+
+  await t.test('policies: set and reset, with the keyboard only', async (t) => {
+    await open('policies', 'Policies')
+    const policies = async () => (await load('/workspace/policies')).policy
+    await page.getByRole('button', { name: 'Set memberBoxLimit', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Value' }).waitFor()
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
+    await page.keyboard.type('7')
+    await page.keyboard.press('Enter')
+    await row(page, 'memberBoxLimit').getByText('7', { exact: true }).waitFor()
+    t.match(await policies(), { memberBoxLimit: 7 })
+    await page.waitForFunction("document.activeElement.getAttribute('aria-label') === 'Set memberBoxLimit'")
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await row(page, 'memberBoxLimit').getByText('off', { exact: true }).waitFor()
+    t.match(await policies(), { memberBoxLimit: null })
+    await press(page, 'Set quietHours')
+    await page.getByRole('group', { name: 'Days on which the period starts' }).getByLabel('mon').check()
+    await page.getByLabel('Time zone').fill('Europe/Berlin')
+    await submit(page, 'Set')
+    await row(page, 'quietHours').getByText('mon 22:00-07:00 Europe/Berlin').waitFor()
+    t.match(await policies(), { quietHours: { days: ['mon'], timezone: 'Europe/Berlin' } })
+  })
+
+  await t.test('audit log: filters, pages, CSV, hash chain', async (t) => {
+    await open('audit', 'Audit log')
+    await page.getByLabel('Kinds').fill('policy.update')
+    await press(page, 'Show')
+    await waitUntil('only these are shown', async () => {
+      const texts = await page.locator('tbody tr').allTextContents()
+      return texts.length === 3 && texts.every((text) => text.includes('policy.update'))
+    })
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download as CSV' }).click()
+    const lines = readFileSync(await (await download).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    t.equal(lines.length, 4)
+    t.ok(lines.slice(1).every((line) => line.includes('policy.update')))
+    await press(page, 'Verify the log')
+    const text = await page.getByText(/events are intact. Note the head/).textContent()
+    t.match(text, /All \d+ events/)
+    const [, head] = /--head (\d+):/.exec(text ?? '') ?? []
+    t.equal(
+      Number(head),
+      (await load('/audit?kind=audit.export')).events[0].id,
+      'the download is the newest event',
+    )
+    await page.getByLabel('Kinds').fill('nothing')
+    await press(page, 'Show')
+    await page.locator('.problem', { hasText: 'invalid_kind' }).waitFor()
+    problems.splice(0)
+  })
+
+  await t.test('sessions: end another one', async (t) => {
+    const other = await createTestSession(dashboard)
+    await open('sessions', 'Sessions')
+    await page.getByText('this session').waitFor()
+    const count = await page.getByRole('row').count()
+    await page.getByRole('button', { name: 'End the session of not known' }).first().click()
+    await submit(page, 'End')
+    await waitUntil('one row less', async () => (await page.getByRole('row').count()) === count - 1)
+    const statuses = await Promise.all(
+      [owner, other].map(async (session) => (await api('GET', '/session', undefined, session)).status),
+    )
+    t.same(statuses.sort(), [200, 401])
+    owner = await createTestSession(dashboard)
+  })
+
+  await t.test('machines: the line is shown once, the machine joins live; the rollout', async (t) => {
+    await open('machines', 'Machines')
+    await page.getByText('No machine is enrolled.').waitFor()
+    await press(page, 'Add a machine')
+    await page.getByLabel('Name of the box').fill('server')
+    await submit(page, 'Show the line to run')
+    const line = page.getByRole('region', { name: 'The line for the machine' })
+    await line.getByText('Waiting for the machine').waitFor()
+    const [token] = /bxe_\w+/.exec((await line.locator('code').textContent()) ?? '') ?? []
+    t.match(await load('/machines'), { enrollments: [{ name: 'server' }] })
+    const joined = await dashboard.send(
+      'POST',
+      '/agent/enroll',
+      {
+        ...{ token, agentTokenHash: 'a'.repeat(64), hostname: 'host', platform: 'linux-x64' },
+        ...{ agentVersion: '0.1.0', cpus: 2, memoryBytes: 4 * 1024 ** 3 },
+      },
+      { key: null },
+    )
+    t.equal(joined.status, 201)
+    await page.getByText('The machine has joined as the box server').waitFor()
+    await row(page, 'server').first().waitFor()
+    await page.getByText('There is no unused token.').waitFor()
+    await press(page, 'Add a machine')
+    await page.getByLabel('Name of the box').fill('other')
+    await submit(page, 'Show the line to run')
+    await press(page, 'Revoke the token other')
+    await submit(page, 'Revoke')
+    await page.getByText('There is no unused token.').waitFor()
+    t.same(await load('/machines'), { enrollments: [] })
+    await press(page, 'Change the rollout')
+    await page.getByLabel('Percentage').fill('20')
+    await page.getByLabel('Upgrades').selectOption('yes')
+    await submit(page, 'Change')
+    await page.getByText('New builds: 20 % of the boxes, paused').waitFor()
+    t.match(await load('/agents'), { rollout: { share: 20, paused: true } })
+  })
+
+  await t.test('settings: names, and zero data retention', async (t) => {
+    await open('settings', 'Settings')
+    await press(page, 'Rename')
+    await page.getByLabel('Name', { exact: true }).fill('research')
+    await submit(page, 'Rename')
+    await page.locator('header').getByText('research').waitFor()
+    await press(page, 'Turn zero data retention on')
+    await submit(page, 'Turn on and erase')
+    await page.getByRole('button', { name: 'Turn zero data retention off' }).waitFor()
+    t.match(await load('/workspace'), { workspace: { name: 'research', zeroDataRetention: true } })
+    await press(page, 'Change your name')
+    await page.getByLabel('Name', { exact: true }).fill('Grace')
+    await submit(page, 'Change')
+    await page.getByText('Grace, owner').waitFor()
+    t.match(await load('/session'), { user: { name: 'Grace' } })
+  })
+
+  await t.test('settings: switch to another workspace, close and reopen it', async (t) => {
+    const { db } = dashboard.instance.context
+    await db.updateTable('users').set({ email: 'grace@example.com' }).where('id', '=', owner.userId).execute()
+    await api('POST', '/workspaces', { name: 'lab' }, owner)
+    await page.reload()
+    await press(page, 'Switch to another workspace')
+    await submit(page, 'Switch')
+    await page.locator('header').getByText('lab').waitFor()
+    await open('settings', 'Settings')
+    const loadWorkspace = async () =>
+      (await (await page.request.get(`${url}/api/v1/workspace`)).json()).workspace
+    await press(page, 'Close the workspace')
+    const dialog = page.getByRole('dialog')
+    t.ok(await dialog.getByRole('button', { name: 'Close the workspace' }).isDisabled())
+    await dialog.getByRole('textbox').fill('lab')
+    await submit(page, 'Close the workspace')
+    await page.getByText('The workspace is closing.').waitFor()
+    t.match(await loadWorkspace(), { name: 'lab', closingAt: /^20/ })
+    await press(page, 'Reopen the workspace')
+    await submit(page, 'Reopen')
+    await page.getByRole('button', { name: 'Close the workspace' }).waitFor()
+    t.match(await loadWorkspace(), { name: 'lab', closingAt: null })
+    await press(page, 'Switch to another workspace')
+    await submit(page, 'Switch')
+    await page.locator('header').getByText('research').waitFor()
+  })
+
+  await t.test('axe-core finds nothing', async (t) => {
+    for (const [name, text] of READY) {
+      await page.goto(`${url}/workspace/${name}`)
+      await testAccessibility(t, page, () => page.locator('main').getByText(text).first().waitFor())
+    }
+  })
+
+  t.same(problems, [], 'no violation of the policy and no error')
+
+  await t.test('members and contractors: no refused request', async (t) => {
+    const browser = dashboard.page.context().browser()
+    if (browser === null) throw new Error('there is no browser')
+    for (const role of ['member', 'contractor'] as const) {
+      const { page, refused, problems } = await openAs(browser, dashboard, role)
+      await page.goto(url)
+      await page.getByRole('heading', { level: 1, name: 'Boxes' }).waitFor()
+      await page.getByText('Workspace', { exact: true }).click()
+      const names = await page
+        .locator('.menu a')
+        .evaluateAll((links) => links.map((link) => link.textContent))
+      t.equal(names.length, role === 'member' ? 8 : 4)
+      for (const [name, text] of READY) {
+        await page.goto(`${url}/workspace/${name}`)
+        const isOffered = role === 'member' || ['snapshots', 'keys', 'sessions', 'settings'].includes(name)
+        await page
+          .getByText(isOffered ? text : 'This page is not for your role')
+          .first()
+          .waitFor()
+        await page.waitForLoadState('networkidle')
+        const offered = await page.locator('main button:visible').allTextContents()
+        t.notOk(
+          offered.some((label) => /Invite|^Set$|^Reset$|rollout|Rename|Close|Turn/.test(label)),
+          `${role} ${name}: no action of owners`,
+        )
+      }
+      t.same(refused, [], `${role}: no refused request`)
+      t.same(problems, [])
+      await page.context().close()
+    }
+  })
+})
