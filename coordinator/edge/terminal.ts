@@ -33,7 +33,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'POST',
       path: '/terminal/sessions',
-      access: byKey('boxes', 'run'),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Start a terminal session',
       description: 'Wakes a suspended box and waits for it. The session runs until its program exits.',
       request: { params: boxParams, body: terminalStartSchema },
@@ -53,7 +53,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'GET',
       path: '/terminal/sessions',
-      access: byKey('boxes', 'read'),
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'List running terminal sessions, newest first',
       request: { params: boxParams },
       responses: { 200: terminalListSchema },
@@ -63,7 +63,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
     route({
       method: 'DELETE',
       path: '/terminal/sessions/:session',
-      access: byKey('boxes', 'run'),
+      access: byKey('boxes', 'run', { acceptsTickets: true }),
       summary: 'Terminate the programs of a terminal session',
       description: 'Sends SIGHUP, then SIGTERM, then SIGKILL.',
       request: { params: sessionParams },

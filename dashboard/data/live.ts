@@ -44,7 +44,7 @@ export function getClient(): Client {
 }
 
 /** Not crypto.randomUUID(), which plain HTTP from another machine does not have. */
-export const createIdempotencyKey = (): string =>
+export const createRandomId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export async function startStore(): Promise<void> {

@@ -4,6 +4,7 @@
 export const BOX_TABS = {
   overview: 'Overview',
   timeline: 'Timeline',
+  terminals: 'Terminals',
   commands: 'Commands',
   conversations: 'Conversations',
   files: 'Files',

@@ -8,6 +8,7 @@ export type BoxTabProps = { box: Box }
 
 export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
   timeline: lazy(async () => (await import('./timeline.tsx')).TimelinePage),
+  terminals: lazy(async () => (await import('./terminals.tsx')).TerminalsPage),
   commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),
   conversations: lazy(() => import('./conversations.tsx').then(({ ConversationsPage }) => ConversationsPage)),
   files: lazy(() => import('./files.tsx').then(({ FilesPage }) => FilesPage)),

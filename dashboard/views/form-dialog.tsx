@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
-import { createIdempotencyKey } from '../data/live.ts'
+import { createRandomId } from '../data/live.ts'
 import { Command } from './command.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { type Field, FormField } from './form-field.tsx'
@@ -41,7 +41,7 @@ export function FormDialog(props: FormDialogProps) {
     if (isBusy.value || accepts?.(values.value) === false) return
     isBusy.value = true
     error.value = null
-    key.current ||= createIdempotencyKey()
+    key.current ||= createRandomId()
     try {
       await submit(values.value, key.current)
     } catch (reason) {

@@ -6,7 +6,8 @@ export function NextSteps({ name }: { name: string }) {
   return (
     <section class="next-steps" aria-label={`Next steps with ${name}`}>
       <p role="status">
-        The box <a href={formatBoxPath(name)}>{name}</a> is being created. In a terminal:
+        The box <a href={formatBoxPath(name)}>{name}</a> is being created. In a{' '}
+        <a href={formatBoxPath(name, 'terminals')}>terminal of this page</a>, or in one of yours:
       </p>
       <ul>
         {[`box ssh ${name}`, `box exec ${name} -- uname -a`, `box cp file.txt ${name}:`].map((text) => (

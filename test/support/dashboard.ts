@@ -58,7 +58,8 @@ export async function openDashboard(
   const coordinator = await startTestCoordinator(t, options)
   const box: Box = (await coordinator.api('GET', '/boxes')).json.boxes[0]
   await coordinator.waitForState(box.id, 'running')
-  const page = await (await startBrowser(t)).newPage()
+  // Further pages of the context have the same session.
+  const page = await (await (await startBrowser(t)).newContext()).newPage()
   await page.goto(coordinator.url + getPath(box))
   await signIn(page, coordinator.dataDir)
   await page.getByRole('heading', { level: 1 }).waitFor()

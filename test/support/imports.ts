@@ -23,7 +23,16 @@ const isPackage = (target: string): boolean => !/\.(tsx?|json)$/.test(target)
 /** `@scope/name/path` → `@scope/name`. */
 const packageName = (target: string): string => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? target
 
-const BROWSER_PACKAGES = ['preact', '@preact/signals', 'eventsource-parser', 'uplot']
+const BROWSER_PACKAGES = [
+  'preact',
+  '@preact/signals',
+  'eventsource-parser',
+  'uplot',
+  '@xterm/xterm',
+  '@xterm/addon-fit',
+  '@xterm/addon-unicode11',
+  '@xterm/addon-web-links',
+]
 
 const RULES: Rule[] = [
   {

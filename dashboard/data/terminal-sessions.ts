@@ -1,0 +1,31 @@
+// The terminal sessions of a box over the API.
+import type {
+  TerminalKilled,
+  TerminalList,
+  TerminalSession,
+  TerminalStart,
+  TerminalStarted,
+} from '../../shared/api/terminal.ts'
+import { RequestError } from '../api/errors.ts'
+import { getBoxClient } from './box-clients.ts'
+import { formatBoxPath } from './routes.ts'
+
+export const formatSessionPath = (boxName: string, session: string): string =>
+  `${formatBoxPath(boxName, 'terminals')}?session=${encodeURIComponent(session)}`
+
+/** The functions reject with RequestError. */
+export const listSessions = async (boxId: string): Promise<TerminalSession[]> =>
+  (await getBoxClient(boxId).send<TerminalList>('GET', 'terminal/sessions')).sessions
+
+/** Wakes a suspended box. */
+export const startSession = (boxId: string, request: TerminalStart): Promise<TerminalStarted> =>
+  getBoxClient(boxId).send<TerminalStarted>('POST', 'terminal/sessions', { body: request })
+
+export const endSession = (boxId: string, session: string): Promise<TerminalKilled> =>
+  getBoxClient(boxId).send<TerminalKilled>('DELETE', `terminal/sessions/${encodeURIComponent(session)}`)
+
+export async function checkSession(boxId: string, session: string): Promise<void> {
+  const sessions = await listSessions(boxId)
+  if (!sessions.some((other) => other.session === session))
+    throw new RequestError('not_found', `The session ${session} has ended.`, 404)
+}

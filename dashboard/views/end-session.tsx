@@ -1,0 +1,51 @@
+// The button that ends a terminal session, after a question.
+import { useSignal } from '@preact/signals'
+import type { Box } from '../../shared/api/boxes.ts'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { endSession } from '../data/terminal-sessions.ts'
+import { Command } from './command.tsx'
+import { Problem } from './problem.tsx'
+import { Question } from './question.tsx'
+
+/** @param props.onEnd called when the programs are terminated */
+export function EndSession({ box, session, onEnd }: { box: Box; session: string; onEnd(): void }) {
+  const isAsking = useSignal(false)
+  const error = useSignal<RequestError | null>(null)
+  const close = () => {
+    isAsking.value = false
+  }
+  const end = () => {
+    close()
+    error.value = null
+    endSession(box.id, session).then(onEnd, (reason) => {
+      error.value = toRequestError(reason)
+    })
+  }
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={`End the session ${session}`}
+        onClick={() => {
+          isAsking.value = true
+        }}
+      >
+        End
+      </button>
+      <Problem error={error.value} />
+      {isAsking.value && (
+        <Question
+          title={`End the session ${session}?`}
+          label="End the session"
+          onClose={close}
+          onAccept={end}
+        >
+          <p>Its programs are terminated, for all viewers.</p>
+          <p>
+            <Command text={`box sessions ${box.hostname} --kill ${session}`} />
+          </p>
+        </Question>
+      )}
+    </>
+  )
+}

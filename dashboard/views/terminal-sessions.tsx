@@ -1,0 +1,190 @@
+// The list of the terminal sessions of a box, with the form that starts one.
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Box } from '../../shared/api/boxes.ts'
+import type { TerminalSession } from '../../shared/api/terminal.ts'
+import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatAge } from '../data/age.ts'
+import { getCoordinatorTime, now } from '../data/live.ts'
+import { navigate } from '../data/navigation.ts'
+import { quoteShell } from '../data/quote-shell.ts'
+import { formatSessionPath, listSessions, startSession } from '../data/terminal-sessions.ts'
+import { isVisible } from '../data/visibility.ts'
+import { showHidden } from '../data/visible-text.ts'
+import { Command } from './command.tsx'
+import { EndSession } from './end-session.tsx'
+import { focusHeading } from './focus-heading.ts'
+import { Problem } from './problem.tsx'
+
+const POLL_MS = 5_000
+
+export function TerminalSessions({ box }: { box: Box }) {
+  const { id, hostname } = box
+  const sessions = useSignal<TerminalSession[] | null>(null)
+  const loadedAt = useSignal(0)
+  const error = useSignal<RequestError | null>(null)
+  const isRunning = box.observedState === 'running'
+  const load = () =>
+    listSessions(id).then(
+      (list) => {
+        sessions.value = list
+        loadedAt.value = getCoordinatorTime()
+        error.value = null
+      },
+      (reason) => {
+        error.value = toRequestError(reason)
+      },
+    )
+  const visible = isVisible.value
+  useEffect(() => {
+    if (!isRunning) {
+      sessions.value = null
+      return
+    }
+    if (!visible) return
+    void load()
+    const timer = setInterval(() => void load(), POLL_MS)
+    return () => clearInterval(timer)
+  }, [isRunning, visible])
+  return (
+    <>
+      <StartForm box={box} />
+      <h2>Sessions</h2>
+      <p>
+        A session continues when this page is closed. Everyone who may use this box can attach to it.{' '}
+        <Command text={`box sessions ${hostname}`} />
+      </p>
+      <Problem error={error.value} />
+      {error.value !== null && sessions.value !== null && (
+        <p>What is shown is {formatAge(now.value - loadedAt.value)} old.</p>
+      )}
+      {!isRunning ? (
+        <p>The box does not run, and has no sessions.</p>
+      ) : sessions.value === null ? (
+        error.value === null && <p>Loading the sessions.</p>
+      ) : sessions.value.length === 0 ? (
+        <p>There is no session.</p>
+      ) : (
+        <SessionTable
+          box={box}
+          sessions={sessions.value}
+          onEnd={() => {
+            focusHeading()
+            void load()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function StartForm({ box }: { box: Box }) {
+  const name = useSignal('')
+  const command = useSignal('')
+  const isBusy = useSignal(false)
+  const error = useSignal<RequestError | null>(null)
+  async function start(event: Event) {
+    event.preventDefault()
+    if (isBusy.value) return
+    isBusy.value = true
+    error.value = null
+    try {
+      const { session } = await startSession(box.id, {
+        ...(name.value !== '' && { session: name.value }),
+        ...(command.value.trim() !== '' && { command: command.value }),
+      })
+      navigate(formatSessionPath(box.hostname, session))
+    } catch (reason) {
+      error.value = toRequestError(reason)
+    } finally {
+      isBusy.value = false
+    }
+  }
+  if (box.desiredState === 'terminated') return null
+  return (
+    <form onSubmit={start} class="run">
+      <p class="tools">
+        <label>
+          Name{' '}
+          <input
+            value={name}
+            placeholder="a number"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={({ currentTarget }) => {
+              name.value = currentTarget.value
+            }}
+          />
+        </label>
+        <label>
+          Program{' '}
+          <input
+            class="code"
+            value={command}
+            placeholder="the login shell"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={({ currentTarget }) => {
+              command.value = currentTarget.value
+            }}
+          />
+        </label>
+        <button type="submit" class="primary">
+          Start a session
+        </button>
+        {command.value.trim() === '' && (
+          <Command
+            text={`box ssh ${box.hostname}${name.value === '' ? '' : ` --session ${quoteShell(name.value)}`}`}
+          />
+        )}
+      </p>
+      <p role="status">{isBusy.value && 'The session is being started.'}</p>
+      {box.observedState === 'suspended' && <p>The box is suspended. A session wakes it.</p>}
+      <Problem error={error.value} />
+    </form>
+  )
+}
+
+type SessionTableProps = { box: Box; sessions: readonly TerminalSession[]; onEnd(): void }
+
+function SessionTable({ box, sessions, onEnd }: SessionTableProps) {
+  const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Program</th>
+          <th scope="col">Viewers</th>
+          <th scope="col">Started</th>
+          <th scope="col">Last input or output</th>
+          <th scope="col">Actions</th>
+        </tr>
+      </thead>
+      <tbody>
+        {sessions.map(({ session, command, clients, startedAt, lastActiveAt }) => (
+          <tr key={session}>
+            <th scope="row">
+              <a href={formatSessionPath(box.hostname, session)}>{session}</a>
+            </th>
+            <td data-label="Program">
+              {command === null ? 'the login shell' : <span class="code">{showHidden(command)}</span>}
+            </td>
+            <td data-label="Viewers">{clients}</td>
+            <td data-label="Started">
+              <time dateTime={startedAt}>{age(startedAt)}</time>
+            </td>
+            <td data-label="Last input or output">
+              <time dateTime={lastActiveAt}>{age(lastActiveAt)}</time>
+            </td>
+            <td>
+              <EndSession box={box} session={session} onEnd={onEnd} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

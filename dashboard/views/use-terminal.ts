@@ -1,0 +1,145 @@
+// Connects the terminal emulator to a session, as long as a view shows it.
+import { useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Box } from '../../shared/api/boxes.ts'
+import { TerminalConnection, type TerminalState } from '../api/terminal-connection.ts'
+import { getBoxClient } from '../data/box-clients.ts'
+import { createRandomId, lostSince } from '../data/live.ts'
+import { storeClientId, takeClientId } from '../data/terminal-clients.ts'
+import { checkSession } from '../data/terminal-sessions.ts'
+import { openTerminalSocket } from '../data/terminal-socket.ts'
+import { isEnded, preparePaste } from '../data/terminal-text.ts'
+import { isVisible } from '../data/visibility.ts'
+import { createEmulator, type Emulator, type EmulatorOptions } from './xterm.ts'
+
+export type TerminalHook = {
+  /** Of the element that the emulator fills. */
+  element: RefObject<HTMLDivElement | null>
+  state: TerminalState
+  focus(): void
+  paste(text: string): void
+  attachAgain(): void
+}
+
+type TerminalHookOptions = Pick<EmulatorOptions, 'onPaste' | 'onLink' | 'onLeave'> & {
+  box: Box
+  session: string
+}
+
+export function useTerminal({ box, session, onPaste, onLink, onLeave }: TerminalHookOptions): TerminalHook {
+  const { id: boxId } = box
+  const element = useRef<HTMLDivElement>(null)
+  const emulator = useRef<Emulator | null>(null)
+  const connection = useRef<TerminalConnection | null>(null)
+  const state = useSignal<TerminalState>({ type: 'connecting' })
+  const focus = () => emulator.current?.focus()
+
+  useEffect(() => {
+    if (element.current === null) return
+    const shown = createEmulator({
+      element: element.current,
+      onInput: (text) => current.write(text),
+      onPaste,
+      onLink,
+      onLeave,
+    })
+    const store = getSessionStorage()
+    const client = takeClientId(store, boxId, session) ?? createRandomId()
+    const current = new TerminalConnection({
+      session,
+      client,
+      connect: (query, handlers) => openTerminalSocket(getBoxClient(boxId), query, handlers),
+      checkSession: (name) => checkSession(boxId, name),
+      sink: shown.sink,
+      onState(next) {
+        state.value = next
+        shown.setEnabled(!isEnded(next))
+      },
+      setTimer(run, ms) {
+        const timer = setTimeout(run, ms)
+        return () => clearTimeout(timer)
+      },
+      random: Math.random,
+    })
+    emulator.current = shown
+    connection.current = current
+    const fit = () => {
+      const size = shown.getFittingSize()
+      const { cols, rows } = shown.getSize()
+      if (size === null || (size.cols === cols && size.rows === rows)) return
+      shown.setSize(size)
+      current.resize(size)
+    }
+    const size = shown.getFittingSize()
+    if (size !== null) shown.setSize(size)
+    current.open(size)
+    shown.focus()
+
+    let frame = 0
+    const observer = new ResizeObserver(() => {
+      cancelAnimationFrame(frame)
+      frame = requestAnimationFrame(fit)
+    })
+    observer.observe(element.current)
+    // Another viewer may have given the session its own size.
+    element.current.addEventListener('focusin', fit)
+    const reconnect = () => current.reconnect()
+    const leavePage = () => storeClientId(store, boxId, session, client)
+    window.addEventListener('online', reconnect)
+    window.addEventListener('pagehide', leavePage)
+    // A page that the browser has kept continues with its own id.
+    const returnToPage = () => void takeClientId(store, boxId, session)
+    window.addEventListener('pageshow', returnToPage)
+    return () => {
+      cancelAnimationFrame(frame)
+      observer.disconnect()
+      window.removeEventListener('online', reconnect)
+      window.removeEventListener('pagehide', leavePage)
+      window.removeEventListener('pageshow', returnToPage)
+      current.detach()
+      shown.dispose()
+    }
+  }, [])
+
+  const visible = isVisible.value
+  useEffect(() => {
+    if (visible) connection.current?.resume()
+    else connection.current?.pause()
+  }, [visible])
+  // The feed notices a network that drops everything. When it is back, the socket of the terminal is replaced too.
+  const isLost = lostSince.value !== null
+  const wasLost = useRef(false)
+  useEffect(() => {
+    if (wasLost.current && !isLost) connection.current?.reconnect()
+    wasLost.current = isLost
+  }, [isLost])
+
+  const attachAgain = () => {
+    connection.current?.reopen()
+    focus()
+  }
+  // The programs of a box that was frozen continue when it runs again.
+  const waitsForBox = state.value.type === 'failed' && state.value.error.code === 'box_not_running'
+  const isRunning = box.observedState === 'running'
+  useEffect(() => {
+    if (waitsForBox && isRunning) connection.current?.reopen()
+  }, [waitsForBox, isRunning])
+
+  return {
+    element,
+    state: state.value,
+    focus,
+    paste: (text) => emulator.current?.paste(preparePaste(text)),
+    attachAgain,
+  }
+}
+
+/** Null: the browser blocks it. */
+function getSessionStorage(): Storage | null {
+  try {
+    return sessionStorage
+  } catch {
+    return null
+  }
+}
