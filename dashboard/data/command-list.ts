@@ -45,6 +45,8 @@ const UNITS = [
 export function formatDuration({ startedAt, finishedAt, status }: Command, now: number): string {
   if (finishedAt === null && status !== 'running') return 'unknown'
   const ms = Math.max(0, (finishedAt === null ? now : Date.parse(finishedAt)) - Date.parse(startedAt))
+  // The time of the coordinator advances every few seconds.
+  if (finishedAt === null && ms < 60_000) return `${Math.floor(ms / 1000)} s`
   if (ms < 1000) return `${ms} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   const index = UNITS.findIndex(([size]) => ms >= size)

@@ -50,6 +50,7 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
     first.value = index >= lastStart ? null : firstNumber + Math.max(0, index)
   }
 
+  useLayoutEffect(() => showMatch(0), [wanted.value])
   useLayoutEffect(() => {
     if (pane.current !== null && isAtEnd.current) pane.current.scrollTop = pane.current.scrollHeight
   }, [version, start])
@@ -73,7 +74,6 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
             value={wanted}
             onInput={({ currentTarget }) => {
               wanted.value = currentTarget.value
-              showMatch(0)
             }}
           />
         </label>

@@ -146,9 +146,17 @@ t.test('the list: pages, filter, results and durations', async (t) => {
   t.equal(formatResult(createCommand({ status: 'killed', signal: 'TERM' })), 'killed by TERM')
   t.equal(formatResult(createCommand({ status: 'exited', exitCode: 3 })), 'exited with 3')
   const start = Date.parse('2026-01-01T00:00:00.000Z')
-  const durations = [-5, 999, 59_900, 61_000, 3_660_000, 90_000_000].map((ms) =>
-    formatDuration(createCommand(), start + ms),
+  const ends = [-5, 999, 59_900, 61_000, 3_660_000, 90_000_000]
+  t.same(
+    ends.map((ms) =>
+      formatDuration(
+        createCommand({ status: 'exited', finishedAt: new Date(start + ms).toISOString() }),
+        start,
+      ),
+    ),
+    ['0 ms', '999 ms', '59.9 s', '1 min 1 s', '1 h 1 min', '1 d 1 h'],
   )
-  t.same(durations, ['0 ms', '999 ms', '59.9 s', '1 min 1 s', '1 h 1 min', '1 d 1 h'])
+  t.equal(formatDuration(createCommand(), start + 59_900), '59 s', 'a running command')
+  t.equal(formatDuration(createCommand({ status: 'lost' }), start), 'unknown')
   t.same([0, 1536, 3 * 1024 ** 4].map(formatBytes), ['0 bytes', '1.5 KiB', '3072.0 GiB'])
 })

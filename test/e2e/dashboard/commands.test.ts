@@ -20,9 +20,9 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     return getCommandId(page)
   }
 
-  await t.test('run with the keyboard, colours, and text that attacks', async (t) => {
+  await t.test('run with the keyboard, and download the output', async (t) => {
     const id = await run(
-      "printf '\\033[1;31mred\\033[0m \\033]0;title\\007<b onclick=x>\\u202e\\n'; head -c 900000 /dev/zero | tr '\\0' x; echo; echo last; exit 3",
+      "printf '\\033[1;31mred\\033[0m \\033]0;title\\007<b onclick=x>\\u202e\\n'; head -c 900000 /dev/zero | tr '\\0' x; echo; echo last; seq 2000; exit 3",
     )
     await page.getByText('exited with 3').waitFor()
     t.match(await load(id), {
@@ -31,13 +31,6 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
       mode: 'detached',
       actor: { userId: box.ownerUserId },
     })
-    const output = page.getByRole('log')
-    await output.getByText('last').waitFor()
-    t.match(await output.locator('.fg-1.bold').textContent(), 'red')
-    const [first = ''] = await output.locator('.line').allTextContents()
-    t.match(first, '⟨U+001B⟩]0;title⟨U+0007⟩<b onclick=x>')
-    t.equal(await output.locator('b').count(), 0)
-    t.match(await output.textContent(), 'more characters in this line')
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download stdout' }).click(),
@@ -45,13 +38,26 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     t.match(download.suggestedFilename(), `${box.hostname}-${id}-stdout`)
   })
 
-  await t.test('search', async (t) => {
-    await page.getByLabel('Search stdout').fill('LAST')
-    await page.getByText('Match 1 of 1, line 3').waitFor()
-    t.equal(await page.locator('.line.current').textContent(), 'last')
-    await page.getByLabel('Search stdout').fill('absent')
-    await page.getByText('No line matches.').waitFor()
-  })
+  await t.test(
+    'a search shows the part of the output with the match: colours, and text that attacks',
+    async (t) => {
+      const output = page.getByRole('log')
+      await output.getByText('2000', { exact: true }).waitFor()
+      t.equal(await output.locator('.line').count(), 500, 'the document has the end of the output')
+      await page.getByLabel('Search stdout').fill('LAST')
+      await page.getByText('Match 1 of 1, line 3').waitFor()
+      t.equal(await page.locator('.line.current').textContent(), 'last')
+      t.match(await output.locator('.fg-1.bold').textContent(), 'red')
+      const [first = ''] = await output.locator('.line').allTextContents()
+      t.match(first, '⟨U+001B⟩]0;title⟨U+0007⟩<b onclick=x>')
+      t.equal(await output.locator('b').count(), 0)
+      t.match(await output.textContent(), 'more characters in this line')
+      await page.getByRole('button', { name: 'Show later lines' }).click()
+      await output.getByText('600', { exact: true }).waitFor()
+      await page.getByLabel('Search stdout').fill('absent')
+      await page.getByText('No line matches.').waitFor()
+    },
+  )
 
   await t.test('a running command is followed, stopped, and run again', async (t) => {
     await page.getByRole('link', { name: 'All commands' }).click()
@@ -87,7 +93,7 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('row', { name: 'killed by TERM' }).first().waitFor({ state: 'detached' })
     await page.getByLabel('Filter').fill('printf')
     await page.getByRole('link', { name: 'printf' }).click()
-    await page.getByRole('log').getByText('last').waitFor()
+    await page.getByRole('log').getByText('2000', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'All commands' }).click()
     await testAccessibility(t, page, () => page.getByRole('row').nth(3).waitFor())
   })
