@@ -38,6 +38,7 @@ export function CommandHistory({ box }: { box: Box }) {
   const error = useSignal<RequestError | null>(null)
   const status = useSignal<'' | (typeof STATUSES)[number]>('')
   const filter = useSignal('')
+  const loadedStatus = useRef<string | null>(null)
   const generation = useRef(0)
 
   function createQuery(fields: CommandQuery): CommandQuery {
@@ -76,19 +77,14 @@ export function CommandHistory({ box }: { box: Box }) {
   const shownStatus = status.value
   const visible = isVisible.value
   const isRunning = box.observedState === 'running'
-  useEffect(() => {
-    void loadNewest(true)
-    return () => {
-      generation.current += 1
-    }
-  }, [shownStatus])
   // A box that does not run starts no command: its history changes only with its state.
   useEffect(() => {
     if (!visible) return
-    void loadNewest(false)
+    void loadNewest(loadedStatus.current !== shownStatus)
+    loadedStatus.current = shownStatus
     const timer = isRunning ? setInterval(() => void loadNewest(false), POLL_MS) : undefined
     return () => clearInterval(timer)
-  }, [visible, isRunning])
+  }, [shownStatus, visible, isRunning])
 
   const shown = commands.value === null ? [] : filterCommands(commands.value, filter.value)
   return (
