@@ -136,6 +136,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
   { glob: 'test/e2e/{dashboard,desktop-page,pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
+  { glob: 'test/e2e/dashboard/*.test.ts', reason: 'Chromium' },
   { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
   { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
