@@ -94,6 +94,13 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
       }
     },
   }
+  if (opened.size === 0) addEventListener('beforeunload', warn)
   opened.set(boxId, created)
   return created
+}
+
+/** The browser asks before it closes a document with a prompt that is not sent. */
+function warn(event: Event): void {
+  const texts = [...opened.values()].flatMap(({ drafts }) => [...drafts.values()])
+  if (texts.some((text) => text.trim() !== '')) event.preventDefault()
 }

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Box, CodingAgents } from '../../shared/api/boxes.ts'
-import type { Conversation, QueuedPrompt } from '../../shared/api/prompts.ts'
+import type { Conversation, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { type BoxPrompts, getBoxPrompts } from '../data/box-prompts.ts'
@@ -210,6 +210,15 @@ function Queue({ boxPrompts, queued }: { boxPrompts: BoxPrompts; queued: readonl
   )
 }
 
+const toConversation = (run: Run, queued: number) => ({
+  id: run.conversationId,
+  provider: run.provider,
+  model: run.model,
+  cwd: run.cwd,
+  running: run.status === 'running',
+  queued,
+})
+
 /** At this distance from the end of the page, new events keep the end in view. */
 const NEAR_END_PX = 120
 
@@ -217,8 +226,11 @@ function ConversationView({ box, boxPrompts, agents, id }: ViewProps & { id: str
   const { lists, changes } = boxPrompts
   const { value } = lists
   const isCurrent = value?.conversation === id
-  const conversation = value?.conversations.conversations.find((other) => other.id === id) ?? null
   const runs = isCurrent ? value.prompts.runs.toReversed() : []
+  const listed = value?.conversations.conversations.find((other) => other.id === id)
+  const last = runs.at(-1)
+  // The list has the conversations that were active most recently.
+  const conversation = listed ?? (last && toConversation(last, value?.prompts.queued.length ?? 0))
   const isAtEnd = useRef(false)
   useEffect(() => {
     const update = () => {
@@ -236,7 +248,7 @@ function ConversationView({ box, boxPrompts, agents, id }: ViewProps & { id: str
     <>
       <p class="tools">
         <a href={formatBoxPath(box.hostname, 'conversations')}>All conversations</a>
-        {conversation !== null && (
+        {conversation !== undefined && (
           <span>
             {conversation.provider}
             {conversation.model !== null && `, ${showHidden(conversation.model)}`}, in{' '}
@@ -250,7 +262,7 @@ function ConversationView({ box, boxPrompts, agents, id }: ViewProps & { id: str
         <RunView key={run.id} boxPrompts={boxPrompts} run={run} isNewest={index >= runs.length - 2} />
       ))}
       {isCurrent && <Queue boxPrompts={boxPrompts} queued={value.prompts.queued} />}
-      {conversation !== null && (
+      {conversation !== undefined && (
         <Compose
           boxName={box.hostname}
           boxPrompts={boxPrompts}

@@ -14,7 +14,7 @@ export type ComposeProps = {
   boxName: string
   boxPrompts: BoxPrompts
   /** Null: the prompt starts a conversation. */
-  conversation: Conversation | null
+  conversation: Pick<Conversation, 'id' | 'provider' | 'running' | 'queued'> | null
   /** Null: not known. */
   agents: CodingAgents | null
   onSent(conversationId: string): void

@@ -127,6 +127,7 @@ function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
   const isOver = useSignal(false)
   const error = useSignal<RequestError | null>(null)
   return (
+    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: the input in it does the same with the keyboard.
     <section
       aria-label="Upload"
       class={`drop-zone${isOver.value ? ' over' : ''}`}

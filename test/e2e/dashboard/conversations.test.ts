@@ -5,7 +5,12 @@ import t from 'tap'
 import type { TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
 import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
-import { collectProblems, signIn, testAccessibility } from '../../support/dashboard.ts'
+import {
+  collectProblems,
+  findAccessibilityProblems,
+  signIn,
+  testAccessibility,
+} from '../../support/dashboard.ts'
 import { createFakePromptAgent, type FakePromptAgent, respondJson } from '../../support/fake-prompt-agent.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -199,7 +204,12 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
 
   await testAccessibility(t, page, () => page.getByText('after').waitFor())
   await link('All conversations').click()
-  await testAccessibility(t, page, () => link('Go on').waitFor())
+  await link('Go on').waitFor()
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 })
+    t.same(await findAccessibilityProblems(page), [], `the list, ${width}`)
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, 'no horizontal scrolling')
+  }
 
   await t.test('a suspended box', async () => {
     await api('POST', `/boxes/${box.id}/suspend`)
