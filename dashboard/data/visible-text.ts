@@ -1,6 +1,7 @@
 // Text that a box or a user has chosen: characters that are invisible or change the order of the text are shown by their code.
 
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+/** Global: for replace() and search(). */
+export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 /** `a\u202eb` → `a⟨U+202E⟩b`. */
 export const showHidden = (text: string): string =>

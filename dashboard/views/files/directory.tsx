@@ -7,7 +7,7 @@ import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { readChosen, readDropped, type Selection } from '../../data/dropped-files.ts'
-import { FILE_SORTS, type FileSort, HOME, sortEntries } from '../../data/files.ts'
+import { FILE_SORTS, type FileSort, HOME, joinPath, sortEntries } from '../../data/files.ts'
 import { getCoordinatorTime, now } from '../../data/live.ts'
 import { quoteShell } from '../../data/quote-shell.ts'
 import { Command } from '../command.tsx'
@@ -160,7 +160,7 @@ function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
         />
       </label>{' '}
       <small>Or drop files and directories here. At most 1 GiB each.</small>{' '}
-      <Command text={`box cp FILE ${boxName}:${quoteShell(directory)}/`} />
+      <Command text={`box cp FILE ${boxName}:${quoteShell(joinPath(directory, ''))}`} />
       <Problem error={error.value} />
     </section>
   )

@@ -16,7 +16,7 @@ type EntryProps = { box: Box; directory: string; onAction(action: FileAction): v
 export function EntryTable({ entries, ...props }: EntryProps & { entries: FileEntry[] }) {
   if (entries.length === 0) return null
   return (
-    <table>
+    <table class="entries">
       <thead>
         <tr>
           <th scope="col">Name</th>

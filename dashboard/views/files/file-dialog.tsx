@@ -39,7 +39,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         fields={[{ name: 'name', label: 'Name' }]}
         submitLabel="Create"
         formatCommand={({ name = '' }) =>
-          `box files mkdir ${box.hostname} ${quoteShell(joinPath(directory, name))}`
+          `box files mkdir ${box.hostname} ${quoteShell(resolveTarget(directory, name))}`
         }
         accepts={({ name = '' }) => name !== ''}
         onClose={onClose}

@@ -37,6 +37,7 @@ const createEntry = (name: string, fields: Partial<FileEntry> = {}): FileEntry =
 t.test('paths and entries', async (t) => {
   t.equal(joinPath('/', 'a'), '/a')
   t.equal(joinPath('/a', 'b'), '/a/b')
+  t.equal(quoteShell('~/a'), "'~/a'")
   t.equal(resolveTarget('/a', 'b/c'), '/a/b/c')
   for (const path of ['/x', '~/x']) t.equal(resolveTarget('/a', path), path)
   t.same(listParents('/a/ b'), [
@@ -76,12 +77,13 @@ t.test('paths and entries', async (t) => {
     '10 MiB',
     '1.5 GiB',
   ])
-  t.same(['/a b', "it's", 'a.txt', '', '$(x)'].map(quoteShell), [
+  t.same(['/a b', "it's", 'a.txt', '', '$(x)', "\u202ea'\n\u{e0001}"].map(quoteShell), [
     "'/a b'",
     `'it'\\''s'`,
     'a.txt',
     "''",
     "'$(x)'",
+    "$'\\u202ea\\'\\u000a\\U000e0001'",
   ])
 })
 

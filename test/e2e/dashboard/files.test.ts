@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { findAccessibilityProblems, openDashboard, testAccessibility } from '../../support/dashboard.ts'
 
 /** One red pixel. */
 const PNG = Buffer.from(
@@ -93,7 +93,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await page.keyboard.press('Control+Home')
     await page.keyboard.type('zero\n')
     await page.keyboard.press('Control+s')
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Saved.', { exact: true }).waitFor()
     t.equal(await read('a.txt'), 'zero\r\nfirst\r\nsecond\r\n')
 
     await request('PUT', '/files', { path: 'a.txt', content: 'theirs' })
@@ -108,7 +108,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     t.match(await area.inputValue(), /mine/, 'the text is kept while another page is shown')
     await button('Save').click()
     await button('Replace it with my text').click()
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Saved.', { exact: true }).waitFor()
     t.match(await read('a.txt'), /^zero\r\nmine/)
     await button('Close').click()
     await page.getByText('zero').waitFor()
@@ -193,7 +193,15 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
   await testAccessibility(t, page, () => link('a.txt').waitFor())
   await link('a.txt').click()
   await page.getByText('replaced').waitFor()
-  await testAccessibility(t, page, () => page.getByText('replaced').waitFor())
+  for (const name of ['the text', 'the editor']) {
+    if (name === 'the editor') await button('Edit').click()
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      t.same(await findAccessibilityProblems(page), [], `${name}, ${width}`)
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, 'no horizontal scrolling')
+    }
+  }
+  await button('Close').click()
 
   await t.test('a suspended box is woken from the page', async (t) => {
     await api('POST', `/boxes/${box.id}/suspend`)
