@@ -1,5 +1,4 @@
 // Sends requests to the API of the coordinator, with the session cookie of the browser.
-
 import type { Box, BoxDetail, CreateBoxRequest, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type {
   Command,
@@ -12,6 +11,7 @@ import type { DownloadLink } from '../../shared/api/download-links.ts'
 import type { Environment } from '../../shared/api/environments.ts'
 import type { RegionList } from '../../shared/api/images.ts'
 import type { Metrics } from '../../shared/api/metrics.ts'
+import type { PolicyResponse } from '../../shared/api/policies.ts'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
@@ -87,9 +87,12 @@ export function createClient({ base, fetch }: ClientOptions) {
       send<{ box: Box; snapshot: Snapshot }>('POST', boxPath(id, '/fork'), request, key),
     createSnapshot: (request: CreateSnapshotRequest, key: string) =>
       send<{ snapshot: Snapshot }>('POST', 'snapshots', request, key),
+    createTemplate: (id: string, name: string, key: string) =>
+      send<{ snapshot: Snapshot }>('POST', boxPath(id, '/template'), { name }, key),
     /** The usage of the boxes, and the names of their owners. */
     loadTeamStatus: () => send<TeamStatus>('GET', 'team/status'),
     listRegions: () => send<RegionList>('GET', 'regions'),
+    loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
     listEnvironments: () => send<{ environments: Environment[] }>('GET', 'environments'),
     createTicket: (id: string) =>
       send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),

@@ -50,7 +50,6 @@ export function createWorkspaceClient(send: ClientSend) {
       send<{ member: Member }>('PATCH', path('members', id), request),
     removeMember: (id: string) => send<undefined>('DELETE', path('members', id)),
 
-    loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
     changePolicies: (request: PatchPolicyRequest) =>
       send<PolicyResponse>('PATCH', 'workspace/policies', request),
 

@@ -3,6 +3,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { FeedKind, FeedMessage } from '../../shared/api/feed.ts'
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
+import type { TeamBox } from '../../shared/api/team.ts'
 
 export type Boxes = ReadonlyMap<string, Box>
 type ItemOf = { boxes: Box; snapshots: Snapshot; operations: Operation }
@@ -28,28 +29,60 @@ export function createItemCollector(show: (changed: Partial<Items>) => void) {
   }
 }
 
-export const SORTS = { name: 'Name', state: 'State', owner: 'Owner', changed: 'Last change' } as const
+export const SORTS = {
+  name: 'Name',
+  state: 'State',
+  owner: 'Owner',
+  usage: 'CPU usage',
+  activity: 'Last activity',
+} as const
 export type Sort = keyof typeof SORTS
 
-/** @param filter words that the name, the state, the tier or the kind of a box must contain */
-export function selectBoxes(boxes: Boxes, filter: string, sort: Sort): Box[] {
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
-  const matches = ({ hostname, observedState, tier, kind, region }: Box) => {
-    const text = [hostname, formatState(observedState), tier, kind, region].join(' ')
-    return words.every((word) => text.includes(word))
-  }
-  return [...boxes.values()]
-    .filter(matches)
-    .sort((a, b) => COMPARE[sort](a, b) || compare(a.hostname, b.hostname))
+/** What the list shows beside the boxes of the feed. */
+export type Team = ReadonlyMap<string, TeamBox>
+
+/** The name of the owner of a box, as far as it is known. */
+export const getOwner = ({ id, ownerUserId }: Box, team: Team): string => {
+  const member = team.get(id)
+  // The box may have another owner since.
+  return member?.ownerUserId === ownerUserId
+    ? (member.ownerEmail ?? member.ownerName ?? ownerUserId)
+    : ownerUserId
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+/** The last change, command or prompt of a box. */
+export function getLastActivity({ id, updatedAt }: Box, team: Team): string {
+  const { lastExecAt = null, lastPromptAt = null } = team.get(id) ?? {}
+  return [lastExecAt, lastPromptAt].reduce<string>(
+    (latest, at) => (at !== null && Date.parse(at) > Date.parse(latest) ? at : latest),
+    updatedAt,
+  )
+}
 
-const COMPARE: Record<Sort, (a: Box, b: Box) => number> = {
+/** @param filter words that the name, the state, the tier, the kind, the region or the owner of a box must contain */
+export function selectBoxes(boxes: Boxes, filter: string, sort: Sort, team: Team = new Map()): Box[] {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const matches = (box: Box) => {
+    const { hostname, observedState, tier, kind, region } = box
+    const text = [hostname, formatState(observedState), tier, kind, region, getOwner(box, team)].join(' ')
+    return words.every((word) => text.toLowerCase().includes(word))
+  }
+  const shown = words.length === 0 ? [...boxes.values()] : [...boxes.values()].filter(matches)
+  // Each value is computed once, not in each comparison.
+  const keys = new Map(shown.map((box) => [box, SORT_KEYS[sort](box, team)]))
+  return shown.sort(
+    (a, b) => compare(keys.get(a) ?? '', keys.get(b) ?? '') || compare(a.hostname, b.hostname),
+  )
+}
+
+const compare = (a: string | number, b: string | number): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const SORT_KEYS: Record<Sort, (box: Box, team: Team) => string | number> = {
   name: () => 0,
-  state: (a, b) => compare(a.observedState, b.observedState),
-  owner: (a, b) => compare(a.ownerUserId, b.ownerUserId),
-  changed: (a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt),
+  state: ({ observedState }) => observedState,
+  owner: getOwner,
+  usage: ({ id }, team) => -(team.get(id)?.cpuPct ?? -1),
+  activity: (box, team) => -Date.parse(getLastActivity(box, team)),
 }
 
 export const formatState = (state: string): string => state.replaceAll('_', ' ')
@@ -65,4 +98,24 @@ export function listActions({ kind, observedState, desiredState }: Box): Action[
   if (ASLEEP.includes(observedState)) return ['wake', 'fork', 'snapshot', 'delete']
   if (observedState === 'running') return ['suspend', 'fork', 'snapshot', 'delete']
   return ['delete']
+}
+
+export type Setting = 'rename' | 'schedule' | 'resize' | 'move' | 'template' | 'stop'
+
+/** What the page of a box offers beside its actions. */
+export function listSettings({ kind, observedState, desiredState, suspendedAs }: Box): Setting[] {
+  if (desiredState === 'terminated') return []
+  if (kind === 'machine') return ['rename']
+  if (observedState === 'running') return ['rename', 'schedule', 'resize', 'move', 'template', 'stop']
+  if (observedState === 'suspended')
+    return [
+      'rename',
+      'schedule',
+      'resize',
+      'move',
+      'template',
+      ...(suspendedAs === 'frozen' ? (['stop'] as const) : []),
+    ]
+  if (observedState === 'deep_sleep') return ['rename', 'schedule', 'template']
+  return ['rename']
 }

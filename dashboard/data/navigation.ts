@@ -75,6 +75,13 @@ export function replaceQuery(params: Record<string, string>): void {
   readLocation()
 }
 
+/** Another name of the page, which stays the same page. @param target relative to the base */
+export function replacePath(target: string): void {
+  history.replaceState(null, '', resolveUrl(target))
+  readLocation()
+  navigations.value += 1
+}
+
 function readLocation(): void {
   path.value = getRelativePath(new URL(location.href)) ?? ''
   query.value = location.search

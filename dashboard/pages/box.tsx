@@ -6,10 +6,11 @@ import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatState } from '../data/items.ts'
-import { boxes, getClient, now } from '../data/live.ts'
+import { boxes, getClient, now, session } from '../data/live.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
+import { BoxSettings } from '../views/box-settings.tsx'
 import { Command } from '../views/command.tsx'
 import { Problem } from '../views/problem.tsx'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
@@ -96,6 +97,7 @@ function Detail({ box }: { box: Box }) {
         <a href={`desktop?box=${encodeURIComponent(box.hostname)}`}>Desktop</a>
       </p>
       <BoxActions box={box} />
+      <BoxSettings box={box} />
       <Problem error={error.value} />
       {detail.value === null ? <p>Loading the details.</p> : <Figures detail={detail.value} />}
     </>
@@ -124,6 +126,7 @@ function Figures({ detail }: { detail: BoxDetail }) {
           {state.connected ? 'connected' : 'not connected'}
         </Term>
         <Term name="Id">{box.id}</Term>
+        <Term name="Owner">{box.ownerUserId === session.value?.user.id ? 'you' : box.ownerUserId}</Term>
         <Term name="Kind">{box.kind}</Term>
         <Term name="Tier">{box.tier}</Term>
         <Term name="Region">{box.region}</Term>

@@ -1,41 +1,45 @@
 // The page of all boxes.
 import { useSignal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { Box } from '../../shared/api/boxes.ts'
-import type { Tier } from '../../shared/tiers.ts'
-import { formatAge } from '../data/age.ts'
-import { formatState, SORTS, type Sort, selectBoxes } from '../data/items.ts'
-import { boxes, getClient, now, session } from '../data/live.ts'
-import { formatBoxPath } from '../data/routes.ts'
-import { TIER_OPTIONS } from '../data/tiers.ts'
-import { showHidden } from '../data/visible-text.ts'
-import { BoxActions } from '../views/box-actions.tsx'
+import { useEffect } from 'preact/hooks'
+import { SORTS, type Sort, selectBoxes, type Team } from '../data/items.ts'
+import { boxes, getClient } from '../data/live.ts'
+import { query, replaceQuery } from '../data/navigation.ts'
+import { BoxTable } from '../views/box-table.tsx'
+import { BulkActions } from '../views/bulk-actions.tsx'
 import { Command } from '../views/command.tsx'
-import { focusHeading } from '../views/focus-heading.ts'
-import { FormDialog } from '../views/form-dialog.tsx'
+import { CreateBox } from '../views/create-box.tsx'
+import { useLoaded } from '../views/loaded.tsx'
 import { NextSteps } from '../views/next-steps.tsx'
+import { Problem } from '../views/problem.tsx'
+
+/** Usage is not part of the feed. */
+const TEAM_POLL_MS = 30_000
+const NO_TEAM: Team = new Map()
+
+const loadTeam = async (): Promise<Team> =>
+  new Map((await getClient().loadTeamStatus()).boxes.map((box) => [box.id, box]))
 
 export function BoxesPage() {
   const filter = useSignal('')
   const sort = useSignal<Sort>('name')
-  const isCreating = useSignal(false)
   const created = useSignal<string | null>(null)
+  const chosen = useSignal<ReadonlySet<string>>(new Set())
+  const { value, error } = useLoaded(loadTeam, [], TEAM_POLL_MS)
+  const team = value ?? NO_TEAM
   useEffect(() => {
     document.title = 'Boxes · Boxwood'
   }, [])
   const all = boxes.value
-  const shown = all === null ? [] : selectBoxes(all, filter.value, sort.value)
+  const shown = all === null ? [] : selectBoxes(all, filter.value, sort.value, team)
+  // A box may have been deleted since, or does not match the filter any more.
+  const selected = shown.filter(({ id }) => chosen.value.has(id))
+  // The command palette opens the dialog by the URL.
+  const isCreating = new URLSearchParams(query.value).has('create')
   return (
     <>
       <h1 tabIndex={-1}>Boxes</h1>
       <p class="tools">
-        <button
-          type="button"
-          class="primary"
-          onClick={() => {
-            isCreating.value = true
-          }}
-        >
+        <button type="button" class="primary" onClick={() => replaceQuery({ create: '' })}>
           Create a box
         </button>
         <label>
@@ -56,8 +60,8 @@ export function BoxesPage() {
               sort.value = currentTarget.value as Sort
             }}
           >
-            {Object.entries(SORTS).map(([value, label]) => (
-              <option key={value} value={value}>
+            {Object.entries(SORTS).map(([name, label]) => (
+              <option key={name} value={name}>
                 {label}
               </option>
             ))}
@@ -66,92 +70,36 @@ export function BoxesPage() {
         <Command text="box ls" />
       </p>
       {created.value !== null && <NextSteps name={created.value} />}
+      <BulkActions
+        selected={selected}
+        clear={() => {
+          chosen.value = new Set()
+        }}
+      />
+      <Problem error={error} />
       {all === null ? (
         <p>Loading the boxes.</p>
       ) : shown.length === 0 ? (
         <p>{all.size === 0 ? 'There is no box.' : 'No box matches the filter.'}</p>
       ) : (
-        <BoxTable items={shown} />
-      )}
-      {isCreating.value && (
-        <FormDialog
-          title="Create a box"
-          fields={[
-            { name: 'name', label: 'Name', hint: 'Default: a fruit name' },
-            { name: 'tier', label: 'Tier', options: TIER_OPTIONS },
-          ]}
-          submitLabel="Create"
-          formatCommand={({ name, tier }) =>
-            ['box create', name, tier && `--tier ${tier}`].filter(Boolean).join(' ')
-          }
-          onClose={() => {
-            isCreating.value = false
+        <BoxTable
+          items={shown}
+          team={team}
+          chosen={chosen.value}
+          choose={(ids) => {
+            chosen.value = ids
           }}
-          submit={async ({ name, tier }, key) => {
-            const { box } = await getClient().createBox(
-              { ...(name && { name }), ...(tier && { tier: tier as Tier }) },
-              key,
-            )
-            created.value = box.hostname
-            isCreating.value = false
-            focusHeading()
+        />
+      )}
+      {isCreating && (
+        <CreateBox
+          onClose={() => replaceQuery({})}
+          onCreated={({ hostname }) => {
+            created.value = hostname
+            replaceQuery({})
           }}
         />
       )}
     </>
-  )
-}
-
-function BoxTable({ items }: { items: Box[] }) {
-  const focused = useRef<Element | null>(null)
-  useLayoutEffect(() => {
-    // A live change may have removed the element that had the focus.
-    if (focused.current?.isConnected === false && document.activeElement === document.body) focusHeading()
-  })
-  return (
-    <table
-      onFocusCapture={({ target }) => {
-        focused.current = target as Element
-      }}
-    >
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">State</th>
-          <th scope="col">Tier</th>
-          <th scope="col">Owner</th>
-          <th scope="col">Last change</th>
-          <th scope="col">Actions</th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((box) => (
-          <BoxRow key={box.id} box={box} />
-        ))}
-      </tbody>
-    </table>
-  )
-}
-
-function BoxRow({ box }: { box: Box }) {
-  const { hostname, kind, observedState, tier, ownerUserId, updatedAt } = box
-  return (
-    <tr>
-      <th scope="row">
-        <a href={formatBoxPath(hostname)}>{showHidden(hostname)}</a>
-        {kind === 'machine' && <small> machine</small>}
-      </th>
-      <td data-label="State">
-        <span class={`state ${observedState}`}>{formatState(observedState)}</span>
-      </td>
-      <td data-label="Tier">{tier}</td>
-      <td data-label="Owner">{ownerUserId === session.value?.user.id ? 'you' : ownerUserId}</td>
-      <td data-label="Last change">
-        <time dateTime={updatedAt}>{formatAge(now.value - Date.parse(updatedAt))} ago</time>
-      </td>
-      <td>
-        <BoxActions box={box} />
-      </td>
-    </tr>
   )
 }

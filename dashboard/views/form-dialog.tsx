@@ -20,13 +20,15 @@ export type FormDialogProps = {
   formatCommand?(values: FormValues): string
   /** Whether the values may be sent. */
   accepts?(values: FormValues): boolean
+  /** Why the request will probably be refused. */
+  explain?(values: FormValues): string | null
   /** @param key the idempotency key of the dialog: a second attempt after a lost response has the effect of the first one */
   submit(values: FormValues, key: string): Promise<void>
   onClose(): void
 }
 
 export function FormDialog(props: FormDialogProps) {
-  const { title, children, fields, submitLabel, formatCommand, accepts, submit, onClose } = props
+  const { title, children, fields, submitLabel, formatCommand, accepts, explain, submit, onClose } = props
   const id = useId()
   const dialog = useModal()
   const key = useRef('')
@@ -80,6 +82,7 @@ export function FormDialog(props: FormDialogProps) {
             <Command text={formatCommand(values.value)} />
           </p>
         )}
+        {explain && <p role="status">{explain(values.value)}</p>}
         <Problem error={error.value} />
         <p class="buttons">
           <button type="submit" class="primary" disabled={accepts?.(values.value) === false}>

@@ -1,6 +1,6 @@
 // What all pages have: the header with the navigation, the banner, and the page of the current path.
 import { useSignal } from '@preact/signals'
-import { useLayoutEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { mayOpenPage } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
@@ -21,6 +21,7 @@ import { BoxPage } from '../pages/box.tsx'
 import { BoxesPage } from '../pages/boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from '../pages/workspace-pages.ts'
 import { focusHeading } from './focus-heading.ts'
+import { keepFocus } from './keep-focus.ts'
 import { NavigationMenu } from './navigation-menu.tsx'
 import { Problem } from './problem.tsx'
 
@@ -30,6 +31,7 @@ export function Layout() {
     // The first page keeps the focus of the document.
     if (count > 1) focusHeading()
   }, [count])
+  useEffect(keepFocus, [])
   return (
     <>
       <a class="skip" href={`${path.value}#main`} onClick={skip}>

@@ -14,7 +14,7 @@ t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
   const problems = collectProblems(page)
   const findBox = async (name: string) =>
     (await api('GET', `/boxes?live=1&box=${name}`)).json.boxes[0] as typeof first | undefined
-  const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) })
+  const row = (name: string) => page.getByRole('row', { name: new RegExp(`^Choose ${name} `) })
 
   await t.test('a visitor signs in, and returns to the page', async (t) => {
     await page.goto(`${url}/boxes/${first.hostname}`)
@@ -40,11 +40,11 @@ t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
   await t.test('create, with an error and a second attempt', async (t) => {
     await page.getByRole('button', { name: 'Create a box' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Name').fill(first.hostname)
+    await dialog.getByLabel('Name', { exact: true }).fill(first.hostname)
     await dialog.getByRole('button', { name: 'Create', exact: true }).click()
     await dialog.locator('.problem', { hasText: 'name_taken' }).waitFor()
     problems.splice(0)
-    await dialog.getByLabel('Name').fill('second')
+    await dialog.getByLabel('Name', { exact: true }).fill('second')
     await dialog.getByLabel('Tier').selectOption('nano')
     t.match(await dialog.locator('code').first().textContent(), 'box create second --tier nano')
     await dialog.getByRole('button', { name: 'Create', exact: true }).click()

@@ -4,7 +4,7 @@ import type { Enrollment } from '../../../shared/api/machines.ts'
 import { mayEnrollMachines } from '../../data/access.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { formatState } from '../../data/items.ts'
-import { boxes, now, session } from '../../data/live.ts'
+import { boxes, getClient, now, session } from '../../data/live.ts'
 import { type Expected, findJoined, listMachines } from '../../data/machines.ts'
 import { formatBoxPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -20,7 +20,7 @@ export function MachinesPage() {
   const client = getWorkspaceClient()
   const machines = boxes.value === null ? null : listMachines(boxes.value)
   const enrollments = useLoaded(() => client.listEnrollments(), [machines?.length])
-  const policies = useLoaded(() => client.loadPolicies())
+  const policies = useLoaded(() => getClient().loadPolicies())
   const expected = useSignal<Expected | null>(null)
   const dialog = useDialog()
   const role = session.value?.user.role ?? 'contractor'

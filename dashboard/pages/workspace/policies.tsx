@@ -1,7 +1,7 @@
 // The policies of the workspace. Owners change them.
 import type { Policy, PolicyName } from '../../../shared/api/policies.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
-import { session } from '../../data/live.ts'
+import { getClient, session } from '../../data/live.ts'
 import {
   formatPolicyValue,
   POLICIES,
@@ -19,7 +19,7 @@ import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
 export function PoliciesPage() {
-  const loaded = useLoaded(() => getWorkspaceClient().loadPolicies())
+  const loaded = useLoaded(() => getClient().loadPolicies())
   const dialog = useDialog()
   const isOwner = session.value?.user.role === 'owner'
   const { value } = loaded

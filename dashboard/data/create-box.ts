@@ -1,0 +1,63 @@
+// The form that creates a box: its request, and the command that does the same.
+import type { CreateBoxRequest } from '../../shared/api/boxes.ts'
+import type { Region, Tier } from '../../shared/tiers.ts'
+import { formatCommandLine } from './command-line.ts'
+
+type Values = Record<string, string>
+
+export const NO_ENVIRONMENT = '-'
+
+/** Null: no minutes. NaN: not a number. */
+const parseMinutes = (text = ''): number | null => (text.trim() === '' ? null : Number(text))
+
+const isMinutes = (text: string | undefined): boolean => {
+  const minutes = parseMinutes(text)
+  return minutes === null || (Number.isInteger(minutes) && minutes > 0)
+}
+
+export const acceptsBox = ({ ttl, autoPause, from, image, region }: Values): boolean =>
+  isMinutes(ttl) && isMinutes(autoPause) && (!from || (!image && !region))
+
+export function toCreateRequest(values: Values): CreateBoxRequest {
+  const { name, tier, region, image, environment, from, restricted } = values
+  const [ttlMinutes, autoPauseMin] = [parseMinutes(values.ttl), parseMinutes(values.autoPause)]
+  return {
+    ...(name && { name }),
+    ...(tier && { tier: tier as Tier }),
+    ...(region && { region: region as Region }),
+    ...(image && { image }),
+    ...(environment && { environment: environment === NO_ENVIRONMENT ? null : environment }),
+    ...(from && { fromSnapshotId: from }),
+    ...(ttlMinutes !== null && { ttlMinutes }),
+    ...(autoPauseMin !== null && { autoPauseMin }),
+    ...(restricted && { restricted: true }),
+  }
+}
+
+const option = (name: string, value: string | undefined) => (value ? [name, value] : [])
+
+export function formatCreateCommand(values: Values): string {
+  const { name, tier, region, image, environment, from, ttl, autoPause, restricted } = values
+  return formatCommandLine(
+    'box',
+    'create',
+    name,
+    ...option('--tier', tier),
+    ...option('--region', region),
+    ...option('--image', image),
+    ...option('--environment', environment === NO_ENVIRONMENT ? 'none' : environment),
+    ...option('--from', from),
+    ...option('--ttl', ttl?.trim() && `${ttl.trim()}m`),
+    ...option('--auto-pause', autoPause?.trim() && `${autoPause.trim()}m`),
+    restricted && '--restricted',
+  )
+}
+
+/** Whether a policy allows the image, as far as its name tells; the coordinator also compares its full form. */
+export function matchesImages(image: string, allowed: readonly string[] | null): boolean {
+  if (allowed === null || image === '') return true
+  return allowed.some((pattern) => {
+    const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    return new RegExp(`^${parts.join('.*')}$`).test(image)
+  })
+}

@@ -1,0 +1,138 @@
+// The dialog that creates a box.
+import type { Box } from '../../shared/api/boxes.ts'
+import { mayReadEnvironments } from '../data/access.ts'
+import {
+  acceptsBox,
+  formatCreateCommand,
+  matchesImages,
+  NO_ENVIRONMENT,
+  toCreateRequest,
+} from '../data/create-box.ts'
+import { getClient, session, snapshots } from '../data/live.ts'
+import { TIER_OPTIONS } from '../data/tiers.ts'
+import { showHidden } from '../data/visible-text.ts'
+import { FormDialog } from './form-dialog.tsx'
+import type { Field } from './form-field.tsx'
+import { useLoaded } from './loaded.tsx'
+import { Problem } from './problem.tsx'
+
+type CreateBoxProps = { onCreated(box: Box): void; onClose(): void }
+
+/** What the choices of the form depend on. */
+async function loadChoices() {
+  const client = getClient()
+  const isMember = session.value !== null && mayReadEnvironments(session.value.user.role)
+  const [{ regions }, environments, policies] = await Promise.all([
+    client.listRegions(),
+    isMember ? client.listEnvironments() : null,
+    isMember ? client.loadPolicies() : null,
+  ])
+  return {
+    regions,
+    environments: environments?.environments ?? [],
+    allowedImages: policies?.policy.allowedImages ?? null,
+  }
+}
+
+type Choices = Awaited<ReturnType<typeof loadChoices>>
+
+export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
+  const { value: choices, error } = useLoaded(loadChoices)
+  return (
+    <FormDialog
+      title="Create a box"
+      fields={listFields(choices)}
+      submitLabel="Create"
+      formatCommand={formatCreateCommand}
+      accepts={acceptsBox}
+      explain={({ image = '' }) =>
+        choices !== null && !matchesImages(image, choices.allowedImages)
+          ? `The policy allowedImages may refuse this image. It allows ${choices.allowedImages?.join(', ') || 'none'}.`
+          : null
+      }
+      onClose={onClose}
+      submit={async (values, key) => {
+        const { box } = await getClient().createBox(toCreateRequest(values), key)
+        onCreated(box)
+      }}
+    >
+      <Problem error={error} />
+    </FormDialog>
+  )
+}
+
+function listFields(choices: Choices | null): Field[] {
+  const { regions = [], environments = [] } = choices ?? {}
+  const available = [...(snapshots.value?.values() ?? [])].filter(({ status }) => status === 'available')
+  const withImages = regions.filter(({ images }) => images)
+  return [
+    { name: 'name', label: 'Name', hint: 'Default: a fruit name' },
+    { name: 'tier', label: 'Tier', options: TIER_OPTIONS },
+    {
+      name: 'region',
+      label: 'Region',
+      options: [
+        { value: '', label: 'Default' },
+        ...regions.map(({ region, provider, isDefault }) => ({
+          value: region,
+          label: `${region}: ${provider}${isDefault ? ', the default' : ''}`,
+        })),
+      ],
+      isAdvanced: true,
+    },
+    ...(withImages.length > 0
+      ? [
+          {
+            name: 'image',
+            label: 'Image',
+            hint: `Such as debian:12, in ${withImages.map(({ region }) => region).join(', ')}. Default: ${withImages[0]?.defaultImage}`,
+            isAdvanced: true,
+          },
+        ]
+      : []),
+    {
+      name: 'from',
+      label: 'Files of the snapshot or template',
+      hint: 'The box gets its region and image too.',
+      options: [
+        { value: '', label: 'none' },
+        ...available.map(({ id, name, templateName, sourceBoxHostname }) => ({
+          value: id,
+          label: `${showHidden(templateName ?? name)} of ${sourceBoxHostname}`,
+        })),
+      ],
+      isAdvanced: true,
+    },
+    ...(environments.length > 0
+      ? [
+          {
+            name: 'environment',
+            label: 'Environment',
+            options: [
+              { value: '', label: 'Default' },
+              { value: NO_ENVIRONMENT, label: 'none' },
+              ...environments.map(({ name }) => ({ value: name, label: showHidden(name) })),
+            ],
+            isAdvanced: true,
+          },
+        ]
+      : []),
+    { name: 'ttl', label: 'Suspend after (minutes)', hint: '5 to 43200. Default: never', isAdvanced: true },
+    {
+      name: 'autoPause',
+      label: 'Suspend when idle for (minutes)',
+      hint: '30 to 10080. Default: never',
+      isAdvanced: true,
+    },
+    {
+      name: 'restricted',
+      label: 'Restricted',
+      hint: 'For third parties: no secrets, and no links that need no membership. It stays so.',
+      options: [
+        { value: '', label: 'no' },
+        { value: 'yes', label: 'yes' },
+      ],
+      isAdvanced: true,
+    },
+  ]
+}

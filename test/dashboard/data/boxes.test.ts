@@ -1,0 +1,156 @@
+// The pure parts of the page of boxes and of the settings of a box.
+import t from 'tap'
+import { RequestError } from '../../../dashboard/api/errors.ts'
+import { runForEach } from '../../../dashboard/data/batch.ts'
+import {
+  acceptsSchedule,
+  formatScheduleCommand,
+  listScheduleValues,
+  toScheduleRequest,
+} from '../../../dashboard/data/box-schedule.ts'
+import {
+  acceptsBox,
+  formatCreateCommand,
+  matchesImages,
+  toCreateRequest,
+} from '../../../dashboard/data/create-box.ts'
+import { getLastActivity, getOwner, listSettings, selectBoxes } from '../../../dashboard/data/items.ts'
+import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
+import type { TeamBox } from '../../../shared/api/team.ts'
+
+const createBox = (hostname: string, fields: Partial<Box> = {}) =>
+  ({
+    id: hostname,
+    hostname,
+    kind: 'managed',
+    observedState: 'running',
+    desiredState: 'running',
+    ownerUserId: 'usr_1',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    autoPauseMin: 60,
+    pauseAt: null,
+    autoSnapshotHours: null,
+    autoSnapshotKeep: 3,
+    ...fields,
+  }) as Box
+
+t.test('owners, usage and activity', async (t) => {
+  const [fig, pear] = [createBox('fig'), createBox('pear', { ownerUserId: 'usr_2' })]
+  const boxes = new Map([fig, pear].map((box) => [box.id, box]))
+  const team = new Map([
+    [
+      'fig',
+      {
+        ownerUserId: 'usr_1',
+        ownerEmail: 'ada@example.com',
+        cpuPct: 3,
+        lastExecAt: '2026-01-03T00:00:00.000Z',
+      } as TeamBox,
+    ],
+    [
+      'pear',
+      { ownerUserId: 'usr_1', ownerEmail: 'ada@example.com', cpuPct: 70, lastPromptAt: null } as TeamBox,
+    ],
+  ])
+  t.same(
+    [getOwner(fig, team), getOwner(pear, team)],
+    ['ada@example.com', 'usr_2'],
+    'an earlier owner is not shown',
+  )
+  t.same(
+    [getLastActivity(fig, team), getLastActivity(pear, team)],
+    ['2026-01-03T00:00:00.000Z', pear.updatedAt],
+  )
+  const select = (filter: string, sort: 'usage' | 'activity') =>
+    selectBoxes(boxes, filter, sort, team).map(({ hostname }) => hostname)
+  t.same(select('', 'usage'), ['pear', 'fig'])
+  t.same(select('', 'activity'), ['fig', 'pear'])
+  t.same(select('ADA@', 'activity'), ['fig'])
+})
+
+t.test('an action on several boxes tries each, and lists the failures in order', async (t) => {
+  const tried: number[] = []
+  const failures = await runForEach([1, 2, 3, 4, 5], async (item) => {
+    tried.push(item)
+    if (item % 2 === 0) throw new RequestError('name_taken', `no ${item}`, 409)
+  })
+  t.same(tried.sort(), [1, 2, 3, 4, 5])
+  t.match(failures, [
+    { item: 2, error: { code: 'name_taken' } },
+    { item: 4, error: { message: 'no 4' } },
+  ])
+})
+
+t.test('the form that creates a box', async (t) => {
+  t.same(toCreateRequest({}), {})
+  t.equal(formatCreateCommand({}), 'box create')
+  const values = {
+    ...{ name: 'fig', tier: 'nano', region: 'us-west-2', image: 'debian:12', environment: '-', from: '' },
+    ...{ ttl: ' 90 ', autoPause: '30', restricted: 'yes' },
+  }
+  const request = toCreateRequest(values)
+  t.same(request, {
+    name: 'fig',
+    tier: 'nano',
+    region: 'us-west-2',
+    image: 'debian:12',
+    environment: null,
+    ttlMinutes: 90,
+    autoPauseMin: 30,
+    restricted: true,
+  })
+  t.ok(createBoxRequestSchema.safeParse(request).success)
+  t.equal(
+    formatCreateCommand(values),
+    'box create fig --tier nano --region us-west-2 --image debian:12 --environment none --ttl 90m --auto-pause 30m --restricted',
+  )
+  t.same(toCreateRequest({ from: 'snp_1' }), { fromSnapshotId: 'snp_1' })
+  t.same(
+    [{}, { ttl: '5' }, { ttl: 'x' }, { autoPause: '0' }, { from: 'a' }, { from: 'a', image: 'b' }].map(
+      acceptsBox,
+    ),
+    [true, true, false, false, true, false],
+  )
+  t.same(
+    [null, [], ['debian:*'], ['*.example.com/*']].map((allowed) => matchesImages('debian:12', allowed)),
+    [true, false, true, false],
+  )
+  t.equal(matchesImages('', []), true)
+})
+
+t.test('the form of the schedule sends what was changed', async (t) => {
+  const box = createBox('fig')
+  const values = Object.fromEntries(listScheduleValues(box).map(({ name, value }) => [name, value]))
+  t.same(values, { autoPauseMin: '60', ttlMinutes: '', autoSnapshotHours: '', autoSnapshotKeep: '3' })
+  t.same(toScheduleRequest(box, values), {})
+  const changed = {
+    ...values,
+    autoPauseMin: '',
+    ttlMinutes: 'off',
+    autoSnapshotHours: '24',
+    autoSnapshotKeep: '7',
+  }
+  const request = toScheduleRequest(box, changed)
+  t.same(request, { autoPauseMin: null, ttlMinutes: null, autoSnapshotHours: 24, autoSnapshotKeep: 7 })
+  t.ok(patchBoxRequestSchema.safeParse(request).success)
+  t.equal(
+    formatScheduleCommand(box, changed),
+    'box set fig --auto-pause off --ttl off --auto-snapshot 24h --keep 7',
+  )
+  t.same(
+    [values, changed, { ...values, autoSnapshotKeep: '' }, { ...values, autoPauseMin: '1h' }].map(
+      acceptsSchedule,
+    ),
+    [true, true, false, false],
+  )
+})
+
+t.test('settings depend on the state', async (t) => {
+  const list = (fields: Partial<Box>) => listSettings(createBox('fig', fields))
+  t.same(list({}), ['rename', 'schedule', 'resize', 'move', 'template', 'stop'])
+  t.same(list({ kind: 'machine' }), ['rename'])
+  t.same(list({ desiredState: 'terminated' }), [])
+  t.same(list({ observedState: 'deep_sleep' }), ['rename', 'schedule', 'template'])
+  t.ok(list({ observedState: 'suspended', suspendedAs: 'frozen' }).includes('stop'))
+  t.notOk(list({ observedState: 'suspended', suspendedAs: 'stopped' }).includes('stop'))
+})

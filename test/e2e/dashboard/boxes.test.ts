@@ -1,0 +1,148 @@
+// The page of all boxes, and the settings of a box, in a real browser: what each action did is checked with the API.
+import t from 'tap'
+import { NO_BROWSER } from '../../support/browser.ts'
+import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+t.test('boxes', { skip: NO_BROWSER }, async (t) => {
+  const dashboard = await openDashboard(t, () => '/boxes/', { machines: 'fake' })
+  const { url, api, box, page, problems } = dashboard
+  const row = (name: string) => page.getByRole('row', { name: new RegExp(`^Choose ${name} `) })
+  const list = async (): Promise<(typeof box)[]> => (await api('GET', '/boxes?live=1')).json.boxes
+  const find = async (name: string) => (await list()).find(({ hostname }) => hostname === name)
+  const dialog = page.getByRole('dialog')
+  async function submit(label: string): Promise<void> {
+    await dialog.getByRole('button', { name: label, exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+
+  await t.test('create with more settings; a lost response does not create a second box', async (t) => {
+    const keys: (string | undefined)[] = []
+    await page.route('**/api/v1/boxes', async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback()
+      keys.push(route.request().headers()['idempotency-key'])
+      const response = await route.fetch()
+      return keys.length === 1 ? route.abort() : route.fulfill({ response })
+    })
+    await page.getByRole('button', { name: 'Create a box' }).click()
+    await dialog.getByLabel('Name', { exact: true }).fill('second')
+    await dialog.getByText('More settings').click()
+    await dialog.getByRole('option', { name: /us-east-1/ }).waitFor({ state: 'attached' })
+    await dialog.getByLabel('Region').selectOption('us-east-1')
+    await dialog.getByLabel('Suspend when idle for').fill('45')
+    t.equal(
+      await dialog.locator('code').first().textContent(),
+      'box create second --region us-east-1 --auto-pause 45m',
+    )
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click()
+    await dialog.locator('.problem', { hasText: 'no_response' }).waitFor()
+    problems.splice(0)
+    await submit('Create')
+    await page.getByRole('region', { name: 'Next steps with second' }).waitFor()
+    t.equal(keys.length, 2)
+    t.equal(keys[0], keys[1], 'the same idempotency key')
+    t.equal((await list()).length, 2)
+    t.match(await find('second'), { region: 'us-east-1', autoPauseMin: 45 })
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Create a box', 'the focus returns')
+    await page.unroute('**/api/v1/boxes')
+    await row('second').locator('.state.running').waitFor()
+  })
+
+  await t.test('several boxes: suspend, wake, delete', async (t) => {
+    const { json } = await api('POST', '/boxes', { name: 'third' })
+    await dashboard.waitForState(json.box.id, 'running')
+    const choose = async () => {
+      for (const name of ['second', 'third']) await page.getByLabel(`Choose ${name}`).check()
+    }
+    const states = async () => [(await find('second'))?.observedState, (await find('third'))?.observedState]
+    await choose()
+    await page.getByRole('button', { name: 'Suspend 2' }).click()
+    t.same(await dialog.locator('li').allTextContents(), ['second', 'third'])
+    t.equal(await dialog.locator('code').textContent(), 'box suspend second third')
+    await submit('Suspend')
+    await page.getByText('2 of 2 are being suspended.').waitFor()
+    await waitUntil('both are suspended', async () =>
+      (await states()).every((state) => state === 'suspended'),
+    )
+    await row('third').locator('.state.suspended').waitFor()
+    await page.getByLabel('Filter').fill('third')
+    await page.getByLabel('Choose all shown boxes').check()
+    await page.getByRole('button', { name: 'Wake 1' }).click()
+    await submit('Wake')
+    await waitUntil('third runs', async () => (await states())[1] === 'running')
+    t.equal((await states())[0], 'suspended', 'a box that the filter hides is not chosen')
+    await page.getByLabel('Filter').fill('')
+    await choose()
+    await page.getByRole('button', { name: 'Delete 2' }).click()
+    t.ok(await dialog.getByRole('button', { name: 'Delete', exact: true }).isDisabled())
+    await dialog.getByRole('textbox').fill('2')
+    await submit('Delete')
+    await waitUntil('one box is left', async () => (await list()).length === 1)
+    await row('second').waitFor({ state: 'detached' })
+    t.not(await page.evaluate('document.activeElement.tagName'), 'BODY', 'the focus is not lost')
+  })
+
+  await t.test('a box that fails is named, and the others are done', async (t) => {
+    const { json } = await api('POST', '/boxes', { name: 'fourth' })
+    await dashboard.waitForState(json.box.id, 'running')
+    await page.route(`**/api/v1/boxes/${box.id}/suspend`, (route) =>
+      route.fulfill({ status: 409, json: { error: 'box_busy', message: 'Not now.' } }),
+    )
+    for (const name of [box.hostname, 'fourth']) await page.getByLabel(`Choose ${name}`).check()
+    await page.getByRole('button', { name: 'Suspend 2' }).click()
+    await submit('Suspend')
+    await page.getByText('1 of 2 are being suspended.').waitFor()
+    t.match(
+      await page.getByRole('alert').filter({ hasText: 'Not now' }).textContent(),
+      `${box.hostname}: Not now. box_busy`,
+    )
+    await dashboard.waitForState(json.box.id, 'suspended')
+    await page.unroute(`**/api/v1/boxes/${box.id}/suspend`)
+    problems.splice(0)
+  })
+
+  await t.test('settings: rename, schedule, resize, move, template, stop', async (t) => {
+    const open = (label: string, name: string) =>
+      page.getByRole('button', { name: `${label}: ${name}`, exact: true }).click()
+    await row(box.hostname).getByRole('link').click()
+    await open('Rename', box.hostname)
+    await dialog.getByRole('textbox').fill('renamed')
+    await submit('Rename')
+    await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor()
+    await open('Schedule', 'renamed')
+    t.equal(new URL(page.url()).pathname, '/boxes/renamed')
+    await dialog.getByLabel('Suspend when idle for').fill('120')
+    await dialog.getByLabel('Snapshot every').fill('24')
+    await submit('Set')
+    await page.getByText('after 120 idle minutes').waitFor()
+    t.match(await find('renamed'), { id: box.id, autoPauseMin: 120, autoSnapshotHours: 24 })
+    await open('Resize', 'renamed')
+    await dialog.getByLabel('Tier').selectOption('flow')
+    await submit('Resize')
+    await waitUntil('it has the tier', async () => (await find('renamed'))?.tier === 'flow')
+    await dashboard.waitForState(box.id, 'running')
+    await open('Move', 'renamed')
+    await dialog.getByLabel('Region').selectOption('eu-central-1')
+    await submit('Move')
+    await waitUntil('it is in the region', async () => (await find('renamed'))?.region === 'eu-central-1')
+    await dashboard.waitForState(box.id, 'running')
+    await open('Make a template', 'renamed')
+    await dialog.getByRole('textbox').fill('web')
+    await submit('Make a template')
+    await page.getByText('The template web is being taken.').waitFor()
+    t.match((await api('GET', '/snapshots')).json.snapshots, [{ templateName: 'web', boxId: box.id }])
+    await open('Stop', 'renamed')
+    await submit('Stop')
+    await dashboard.waitForState(box.id, 'suspended')
+    t.match(await find('renamed'), { suspendedAs: 'stopped' })
+  })
+
+  await t.test('axe-core finds nothing', async (t) => {
+    for (const path of ['/', '/boxes/renamed', '/?create=']) {
+      await page.goto(url + path)
+      await testAccessibility(t, page, () => page.locator('.state').first().waitFor())
+    }
+  })
+
+  t.same(problems, [], 'no violation of the policy and no error')
+})
