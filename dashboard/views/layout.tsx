@@ -20,6 +20,7 @@ import { showHidden } from '../data/visible-text.ts'
 import { BoxPage } from '../pages/box.tsx'
 import { BoxesPage } from '../pages/boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from '../pages/workspace-pages.ts'
+import { CommandPalette } from './command-palette.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { keepFocus } from './keep-focus.ts'
 import { NavigationMenu } from './navigation-menu.tsx'
@@ -39,6 +40,7 @@ export function Layout() {
       </a>
       <header>
         <NavigationMenu />
+        {session.value !== null && <CommandPalette />}
         <User />
       </header>
       <Banner />

@@ -1,8 +1,10 @@
 // A page in a file of its own, which is loaded when it is first shown.
 import { useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { navigations } from '../data/navigation.ts'
+import { focusHeading } from './focus-heading.ts'
 import { Problem } from './problem.tsx'
 
 /** @param load imports the file. A failed import is tried again when the page is shown again */
@@ -23,7 +25,12 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
         },
       )
     }, [])
-    if (isLoaded.value && loaded !== null) {
+    const isShown = isLoaded.value
+    useLayoutEffect(() => {
+      // A page of its own had no heading when the navigation moved the focus.
+      if (isShown && navigations.value > 1 && document.activeElement === document.body) focusHeading()
+    }, [isShown])
+    if (isShown && loaded !== null) {
       const Page = loaded
       return <Page {...props} />
     }

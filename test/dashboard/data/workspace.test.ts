@@ -13,6 +13,7 @@ import { createSha256, verifyChain } from '../../../dashboard/data/audit-chain.t
 import { formatCommandLine } from '../../../dashboard/data/command-line.ts'
 import { AREA_LEVELS, formatAccess, listLimitWords, parseAccess } from '../../../dashboard/data/keys.ts'
 import { findJoined } from '../../../dashboard/data/machines.ts'
+import { findPaletteItems, listPaletteItems } from '../../../dashboard/data/palette.ts'
 import {
   formatPolicyValue,
   POLICIES,
@@ -269,4 +270,35 @@ t.test('the hash chain', async (t) => {
     change(events)
     t.match(await verifyChain(load, sha256), { problem }, name)
   }
+})
+
+t.test('the command palette', async (t) => {
+  const boxes = new Map(
+    ['fig', 'pear', 'bigfig'].map((hostname, index) => {
+      const observedState = index === 1 ? 'suspended' : 'running'
+      return [
+        hostname,
+        { id: hostname, hostname, observedState, desiredState: 'running', kind: 'managed' } as Box,
+      ]
+    }),
+  )
+  const find = (text: string, role: 'owner' | 'contractor' = 'owner') =>
+    findPaletteItems(listPaletteItems(boxes, role), text).map(({ label }) => label)
+  t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Snapshots', 'Machines'])
+  t.equal(find(' FIG')[0], 'fig', 'a label that begins with the text is first')
+  t.ok(find('fig').includes('bigfig'))
+  t.same(find('wake'), ['Wake pear'])
+  t.same(find('pear suspend'), [])
+  t.ok(find('suspend fig').includes('Suspend bigfig'))
+  t.same(find('audit'), ['Audit log'])
+  t.same(find('audit', 'contractor'), [])
+  const many = new Map(
+    Array.from({ length: 1000 }, (_, n) => [
+      `${n}`,
+      { ...boxes.get('fig'), id: `${n}`, hostname: `box-${n}` } as Box,
+    ]),
+  )
+  const startedAt = performance.now()
+  t.equal(findPaletteItems(listPaletteItems(many, 'owner'), 'box-9').length, 50)
+  t.comment(`1,000 boxes: ${(performance.now() - startedAt).toFixed(1)} ms`)
 })

@@ -1,7 +1,7 @@
 // The page of all boxes, and the settings of a box, in a real browser: what each action did is checked with the API.
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { findAccessibilityProblems, openDashboard, testAccessibility } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 t.test('boxes', { skip: NO_BROWSER }, async (t) => {
@@ -135,6 +135,47 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     await submit('Stop')
     await dashboard.waitForState(box.id, 'suspended')
     t.match(await find('renamed'), { suspendedAs: 'stopped' })
+  })
+
+  await t.test('the command palette, with the keyboard only', async (t) => {
+    const palette = page.getByRole('combobox', { name: 'Box, page or action' })
+    await page.keyboard.press('Control+k')
+    await palette.waitFor()
+    await page.keyboard.type('audit')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor()
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Audit log')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('wake renamed')
+    await page.keyboard.press('Enter')
+    await dashboard.waitForState(box.id, 'running')
+    await palette.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('renamed')
+    await page.keyboard.press('ArrowDown')
+    const active = await palette.getAttribute('aria-activedescendant')
+    t.equal(await page.locator(`[id="${active}"]`).getAttribute('aria-selected'), 'true')
+    t.match(await page.locator(`[id="${active}"]`).textContent(), /renamed/)
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor()
+    t.equal(new URL(page.url()).pathname, '/boxes/renamed')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('create')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Create a box' }).waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Go to…' }).focus()
+    await page.keyboard.press('Enter')
+    await palette.waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      t.same(await findAccessibilityProblems(page), [], colorScheme)
+    }
+    await page.keyboard.press('Escape')
+    await palette.waitFor({ state: 'detached' })
+    t.match(await page.evaluate('document.activeElement.textContent'), 'Go to…', 'the focus returns')
   })
 
   await t.test('axe-core finds nothing', async (t) => {
