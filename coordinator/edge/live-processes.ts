@@ -11,7 +11,7 @@ export function liveProcessRoutes(context: EdgeContext): Route[] {
     route({
       method: 'GET',
       path: '/processes',
-      access: byKey('boxes', 'read'),
+      access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'List the processes of a box with their CPU and memory usage',
       description:
         'Usage is measured between requests; the first request takes half a second. Requests within a second get the same ' +

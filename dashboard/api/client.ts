@@ -12,6 +12,11 @@ import type { Environment } from '../../shared/api/environments.ts'
 import type { RegionList } from '../../shared/api/images.ts'
 import type { Metrics } from '../../shared/api/metrics.ts'
 import type { PolicyResponse } from '../../shared/api/policies.ts'
+import type {
+  CreatePortShareRequest,
+  CreatePortShareResponse,
+  PortShares,
+} from '../../shared/api/port-shares.ts'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
@@ -116,6 +121,11 @@ export function createClient({ base, fetch }: ClientOptions) {
     /** @param t milliseconds since the epoch */
     loadProcessesAt: (id: string, t: number) =>
       send<ProcsAt>('GET', boxPath(id, `/procs-at${formatQuery({ t: toTime(t) })}`)),
+    loadPortShares: (id: string) => send<PortShares>('GET', boxPath(id, '/port-shares')),
+    createPortShare: (id: string, request: CreatePortShareRequest) =>
+      send<CreatePortShareResponse>('POST', boxPath(id, '/port-shares'), request),
+    revokePortShare: (shareId: string) =>
+      send<unknown>('DELETE', `port-shares/${encodeURIComponent(shareId)}`),
     loadSnapshots: () => send<{ snapshots: Snapshot[] }>('GET', 'snapshots'),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */

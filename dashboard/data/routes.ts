@@ -8,6 +8,7 @@ export const BOX_TABS = {
   commands: 'Commands',
   conversations: 'Conversations',
   files: 'Files',
+  processes: 'Processes and ports',
 } as const
 export type BoxTab = keyof typeof BOX_TABS
 

@@ -7,6 +7,7 @@ import { lazy } from '../views/lazy.tsx'
 export type BoxTabProps = { box: Box }
 
 export const BOX_TAB_PAGES: Readonly<Record<Exclude<BoxTab, 'overview'>, ComponentType<BoxTabProps>>> = {
+  processes: lazy(async () => (await import('./processes.tsx')).ProcessesPage),
   timeline: lazy(async () => (await import('./timeline.tsx')).TimelinePage),
   terminals: lazy(async () => (await import('./terminals.tsx')).TerminalsPage),
   commands: lazy(async () => (await import('./commands.tsx')).CommandsPage),

@@ -208,3 +208,75 @@ t.test('usage with gaps, and the processes of a moment', { skip: NO_BROWSER }, a
   t.equal(new URL(page.url()).search, new URL(link).search, 'the link stays the same')
   t.same(problems, [], 'no violation of the policy and no error')
 })
+
+t.test('processes and ports', { skip: NO_BROWSER }, async (t) => {
+  const { box, page, api, send, problems, waitForState } = await openDashboard(
+    t,
+    ({ hostname }) => `/boxes/${hostname}/processes`,
+  )
+  const start = async (command: string) =>
+    (await send('POST', `/v1/box/${box.id}/exec`, { command, detached: true })).json.processId as string
+  const getOutput = async (id: string) => (await send('GET', `/v1/box/${box.id}/exec/${id}`)).json
+  const sleeper = await start('exec sleep 98765')
+  const server = await start(
+    'exec node -e "const s = require(\'net\').createServer().listen(0, () => console.log(s.address().port))"',
+  )
+  let port = ''
+  await waitUntil('the server listens', async () => {
+    port = (await getOutput(server)).stdout.trim()
+    return port !== ''
+  })
+  const processes = page.locator('table.processes')
+  const row = processes.getByRole('row', { name: /^sleep 98765/ })
+  const portRow = page.getByRole('row', { name: new RegExp(`^${port} `) })
+
+  await t.test('the processes are live, and sorted', async (t) => {
+    await row.waitFor()
+    await processes.getByRole('button', { name: 'Command' }).click()
+    t.equal(await processes.locator('th[aria-sort]').getAttribute('aria-sort'), 'ascending')
+    const commands = await processes.locator('tbody th').allTextContents()
+    t.same(commands, [...commands].sort())
+  })
+
+  await t.test('kill, by keyboard', async (t) => {
+    await row.getByRole('button', { name: /^Kill/ }).focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    t.match(await dialog.textContent(), /box exec \S+ -- kill -TERM \d+/)
+    await dialog.getByRole('button', { name: 'Send the signal' }).focus()
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    await waitUntil('the process has exited', async () => !(await getOutput(sleeper)).running)
+    t.match(await getOutput(sleeper), { signal: 'TERM' })
+    await row.waitFor({ state: 'detached' })
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the focus stays on the page')
+  })
+
+  await t.test('a port is shared and revoked', async (t) => {
+    await portRow.getByRole('button', { name: `Share ${port}` }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Who may open the link').selectOption('anyone')
+    await dialog.getByLabel('Lifetime').selectOption('3600')
+    t.match(await dialog.textContent(), `box share ${box.hostname} ${port} --anyone --expires 1h`)
+    await dialog.getByRole('button', { name: 'Create the link' }).click()
+    const shares = async () => (await api('GET', `/boxes/${box.id}/port-shares`)).json.shares
+    await page.getByText('It has a secret, which is shown only now.').waitFor()
+    t.match(await shares(), [{ port: Number(port), access: 'anyone' }])
+    await portRow.getByRole('button', { name: /^Revoke/ }).click()
+    await portRow.getByRole('button', { name: /^Share/ }).waitFor()
+    t.same(await shares(), [])
+  })
+
+  await testAccessibility(t, page, () => portRow.waitFor())
+  t.same(problems, [], 'no violation of the policy and no error')
+
+  await t.test('a suspended box has no processes, and is not asked for them', async (t) => {
+    await api('POST', `/boxes/${box.id}/suspend`)
+    await page.getByText('The box is suspended: no process runs.').waitFor()
+    await page.getByRole('link', { name: 'Processes of an earlier moment' }).click()
+    await page.getByRole('heading', { name: /^Processes at/ }).waitFor()
+    t.ok(new URL(page.url()).searchParams.has('at'))
+    await api('POST', `/boxes/${box.id}/wake`)
+    await waitForState(box.id, 'running')
+  })
+})
