@@ -9,7 +9,7 @@ import { clearMoment, selectMoment } from '../data/timeline/range.ts'
 import { layOutRows } from '../data/timeline/rows.ts'
 import { focusHeading } from '../views/focus-heading.ts'
 import { Problem } from '../views/problem.tsx'
-import { Controls } from '../views/timeline/controls.tsx'
+import { Controls, Hints } from '../views/timeline/controls.tsx'
 import { ItemList } from '../views/timeline/item-list.tsx'
 import { Moment } from '../views/timeline/moment.tsx'
 import { Notes } from '../views/timeline/notes.tsx'
@@ -28,13 +28,14 @@ export function TimelinePage({ box }: { box: Box }) {
   const { change } = control
   const items = selectItems(data.sources, view.range, {
     userId: session.value?.user.id ?? null,
+    names: data.names,
     now: now.value,
   })
   const layout = layOutRows(items, { range: view.range, width: getPlotWidth(width), now: now.value })
   const select = (at: number) => change(selectMoment(view, at, now.value))
   return (
     <>
-      <Controls box={box} view={view} change={change} />
+      <Controls view={view} change={change} />
       <Plot
         element={element}
         width={width}
@@ -47,6 +48,7 @@ export function TimelinePage({ box }: { box: Box }) {
           select(at)
         }}
       />
+      <Hints box={box} range={view.range} />
       <Notes box={box} range={view.range} layout={layout} data={data} />
       {data.errors.map((error) => (
         <Problem key={error.code} error={error} />

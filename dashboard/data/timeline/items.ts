@@ -29,8 +29,8 @@ export type Sources = {
   snapshots: readonly Snapshot[]
 }
 
-/** The id of the signed-in user, who is `you`. */
-export type Viewer = { userId: string | null; now: number }
+/** `userId`: of the signed-in user, who is `you`. `names`: of the members by id, as far as the user may see them. */
+export type Viewer = { userId: string | null; names: ReadonlyMap<string, string>; now: number }
 
 export const KIND_LABELS: Record<ItemKind, string> = {
   state: 'State',
@@ -181,8 +181,8 @@ const formatLength = (from: number, to: number | null, now: number): string =>
   to === null ? `${formatDuration(now - from)} so far` : formatDuration(to - from)
 
 const formatUser = (userId: string | null, viewer: Viewer): string =>
-  userId === null ? 'no user' : userId === viewer.userId ? 'you' : userId
+  userId === null ? 'no user' : userId === viewer.userId ? 'you' : (viewer.names.get(userId) ?? userId)
 
 /** @param actor user:<id>, key:<id> or system */
 const formatActor = (actor: string, viewer: Viewer): string =>
-  actor === `user:${viewer.userId}` ? 'you' : actor
+  actor.startsWith('user:') ? formatUser(actor.slice('user:'.length), viewer) : actor

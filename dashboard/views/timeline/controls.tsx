@@ -1,4 +1,4 @@
-// The range and the moment as texts and controls, with the commands that print the same.
+// The range and the moment as controls, the keys, and the commands that print the same.
 import type { Box } from '../../../shared/api/boxes.ts'
 import { getCoordinatorTime } from '../../data/live.ts'
 import { formatLocalTime, formatZone } from '../../data/local-time.ts'
@@ -6,6 +6,7 @@ import {
   getSpan,
   PRESETS,
   pan,
+  type Range,
   selectLast,
   selectMoment,
   type TimelineView,
@@ -14,9 +15,9 @@ import {
 import { Command } from '../command.tsx'
 import { PAN_SHARE, ZOOM_STEP } from './surface.tsx'
 
-export type ControlsProps = { box: Box; view: TimelineView; change(next: TimelineView): void }
+export type ControlsProps = { view: TimelineView; change(next: TimelineView): void }
 
-export function Controls({ box, view, change }: ControlsProps) {
+export function Controls({ view, change }: ControlsProps) {
   const { range, isLive, at } = view
   const span = getSpan(range)
   const center = (range.from + range.to) / 2
@@ -58,7 +59,16 @@ export function Controls({ box, view, change }: ControlsProps) {
       </p>
       <p>
         {formatLocalTime(range.from)} to {formatLocalTime(range.to)} ({formatZone(range.to)})
-        {isLive && ', live'}.{' '}
+        {isLive && ', live'}
+      </p>
+    </>
+  )
+}
+
+export function Hints({ box, range }: { box: Box; range: Range }) {
+  return (
+    <>
+      <p>
         <small id="timeline-keys">
           Drag or use the arrow keys to move, + and - to zoom, a click or Shift and the arrow keys to select a
           moment, Escape to clear it, End for the current time. The wheel zooms with Ctrl, or after a click.

@@ -4,7 +4,7 @@ import type { Box } from '../../../shared/api/boxes.ts'
 import type { PromptList } from '../../../shared/api/prompts.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
-import { getClient } from '../../data/live.ts'
+import { getClient, session } from '../../data/live.ts'
 import { type Charts, createCharts } from '../../data/timeline/charts.ts'
 import type { Sources } from '../../data/timeline/items.ts'
 import type { Range } from '../../data/timeline/range.ts'
@@ -16,6 +16,8 @@ export type TimelineData = {
   charts: Charts | null
   commands: CommandPages | null
   sources: Sources
+  /** The names of the members by id. */
+  names: ReadonlyMap<string, string>
   errors: RequestError[]
   loadEarlier(): Promise<void>
 }
@@ -34,12 +36,24 @@ export function useTimelineData(box: Box, range: Range): TimelineData {
     async () => (isRunning ? (await getBoxClient(id).send<PromptList>('GET', 'prompts')).runs : []),
     [id, range, isRunning],
   )
+  // Contractors may not see the members.
+  const seesMembers = session.value !== null && session.value.user.role !== 'contractor'
+  const members = useLoaded(
+    async () => (seesMembers ? (await client.loadMembers()).members : []),
+    [seesMembers],
+  )
   const earlier = useSignal<{ range: Range; pages: CommandPages } | null>(null)
   const earlierError = useSignal<RequestError | null>(null)
   const commands = earlier.value?.range === range ? earlier.value.pages : newest.value
-  const errors = [metrics, detail, snapshots, newest, prompts, { error: earlierError.value }].flatMap(
-    ({ error }) => (error === null ? [] : [error]),
-  )
+  const errors = [
+    metrics,
+    detail,
+    snapshots,
+    newest,
+    prompts,
+    members,
+    { error: earlierError.value },
+  ].flatMap(({ error }) => (error === null ? [] : [error]))
   return {
     charts: metrics.value,
     commands,
@@ -49,6 +63,7 @@ export function useTimelineData(box: Box, range: Range): TimelineData {
       runs: prompts.value ?? [],
       snapshots: (snapshots.value?.snapshots ?? []).filter(({ boxId }) => boxId === id),
     },
+    names: new Map((members.value ?? []).map(({ id, name, email }) => [id, name || (email ?? id)])),
     // A coordinator that does not respond is one problem.
     errors: errors.filter((error, index) => errors.findIndex(({ code }) => code === error.code) === index),
     async loadEarlier() {

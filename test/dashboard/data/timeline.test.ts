@@ -198,7 +198,7 @@ t.test('items of four sources in one range', (t) => {
       toState,
       reason: 'r',
       code: null,
-      actor: 'user:usr_1',
+      actor: `user:usr_${id === 'e3' ? 2 : 1}`,
     }) as never
   const items = selectItems(
     {
@@ -222,13 +222,14 @@ t.test('items of four sources in one range', (t) => {
       ],
     },
     { from: NOW - HOUR, to: NOW },
-    { userId: 'usr_1', now: NOW },
+    { userId: 'usr_1', names: new Map([['usr_2', 'Ada']]), now: NOW },
   )
   t.match(items.state, [
     { id: 'e2', title: 'suspended', tone: 'quiet', from: NOW - 2 * HOUR, to: NOW - 30 * MINUTE },
     { id: 'e3', title: 'running', tone: 'good', to: null },
   ])
   t.same(items.state.length, 2)
+  t.match(items.state[1]?.details, [{ name: 'Before', text: 'suspended' }, {}, { name: 'By', text: 'Ada' }])
   t.match(items.command, [{ id: 'p_1', result: 'exit 0' }])
   t.match(items.command[0]?.details, [
     {},

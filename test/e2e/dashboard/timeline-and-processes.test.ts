@@ -104,6 +104,37 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     await waitForQuery((query) => getSpan(query) < HOUR * 0.6)
   })
 
+  await t.test('a touch moves the range, and two fingers zoom', async (t) => {
+    const client = await page.context().newCDPSession(page)
+    const area = await surface.boundingBox()
+    if (area === null) throw new Error('the surface is not visible')
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...positions: number[]) =>
+      client.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: positions.map((x, id) => ({ id, x: area.x + x, y: area.y + 30 })),
+      })
+    const before = getQuery()
+    await touch('touchStart', 200)
+    for (const x of [230, 260, 290]) await touch('touchMove', x)
+    await touch('touchEnd')
+    await waitForQuery((query) => query.get('from') !== before.get('from'))
+    t.equal(getSpan(getQuery()), getSpan(before))
+    await touch('touchStart', 200)
+    await touch('touchStart', 200, 300)
+    for (const x of [190, 170, 150]) await touch('touchMove', x, 500 - x)
+    await touch('touchEnd')
+    await waitForQuery((query) => getSpan(query) < getSpan(before) * 0.7)
+  })
+
+  await t.test('a range that ends now advances, and loads what has happened', async () => {
+    await page.clock.install()
+    await page.goto(`${page.url().replace(/\?.*/, '')}?last=600`)
+    await items.filter({ hasText: 'exit 3' }).waitFor()
+    await run('echo later')
+    await page.clock.fastForward(31_000)
+    await items.filter({ hasText: 'echo later' }).waitFor()
+  })
+
   await t.test('a suspend is shown live, without prompts', async (t) => {
     await page.getByRole('button', { name: 'Last hour' }).click()
     await api('POST', `/boxes/${box.id}/suspend`)
@@ -206,6 +237,12 @@ t.test('usage with gaps, and the processes of a moment', { skip: NO_BROWSER }, a
 
   await testAccessibility(t, page, () => page.getByRole('img', { name: /^CPU/ }).waitFor())
   t.equal(new URL(page.url()).search, new URL(link).search, 'the link stays the same')
+
+  await page.addInitScript('const now = Date.now; Date.now = () => now() + 86_400_000')
+  await page.goto(`${url}/boxes/${box.hostname}/timeline`)
+  const range = await page.getByText(/^20.* to 20.*, live$/).textContent()
+  const end = Date.parse(/ to (\S+ \S+)/.exec(range ?? '')?.[1] ?? '')
+  t.ok(Math.abs(end - Date.now()) < HOUR, 'the range ends at the time of the coordinator, not of the device')
   t.same(problems, [], 'no violation of the policy and no error')
 })
 
