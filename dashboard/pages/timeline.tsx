@@ -19,7 +19,7 @@ import { useTimelineView } from '../views/timeline/use-view.ts'
 import { useWidth } from '../views/use-width.ts'
 
 export function TimelinePage({ box }: { box: Box }) {
-  const control = useTimelineView()
+  const control = useTimelineView(box.observedState)
   const data = useTimelineData(box, control.loaded.value)
   const element = useRef<HTMLDivElement>(null)
   const width = useWidth(element)

@@ -75,7 +75,7 @@ function Plot({ chart, times, range, ticks, width }: PlotProps) {
     created.setData(createData(times, chart.lines), false)
     // This also builds the lines again.
     created.setScale('x', { min: range.from / 1000, max: range.to / 1000 })
-  })
+  }, [count, chart, times, range, ticks, width])
 
   return <div ref={element} class="chart" role="img" aria-label={describe(chart)} />
 }

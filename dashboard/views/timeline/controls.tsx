@@ -4,6 +4,7 @@ import { getCoordinatorTime } from '../../data/live.ts'
 import { formatLocalTime, formatZone } from '../../data/local-time.ts'
 import {
   getSpan,
+  MAX_SPAN_MS,
   PRESETS,
   pan,
   type Range,
@@ -49,10 +50,14 @@ export function Controls({ view, change }: ControlsProps) {
           <input
             type="datetime-local"
             step="1"
-            value={at === null ? '' : formatLocalTime(at).replace(' ', 'T')}
+            min={toInput(getCoordinatorTime() - MAX_SPAN_MS)}
+            max={toInput(getCoordinatorTime())}
+            value={at === null ? '' : toInput(at)}
             onChange={({ currentTarget }) => {
               const moment = Date.parse(currentTarget.value)
-              if (!Number.isNaN(moment)) change(selectMoment(view, moment, getCoordinatorTime()))
+              // While a date is typed, its first digits are another date.
+              if (currentTarget.validity.valid && !Number.isNaN(moment))
+                change(selectMoment(view, moment, getCoordinatorTime()))
             }}
           />
         </label>
@@ -84,6 +89,8 @@ export function Hints({ box, range }: { box: Box; range: Range }) {
     </>
   )
 }
+
+const toInput = (ms: number): string => formatLocalTime(ms).replace(' ', 'T')
 
 const formatUtc = (ms: number): string =>
   new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '')

@@ -1,7 +1,7 @@
 // The charts, the lanes and the surface above them, with one time axis.
 import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { formatLocalTime } from '../../data/local-time.ts'
 import type { Charts } from '../../data/timeline/charts.ts'
 import { getPlotWidth, PLOT_LEFT } from '../../data/timeline/plot.ts'
@@ -37,7 +37,8 @@ export function Plot({ element, width, view, charts, layout, change, onSelect }:
   const pointer = useSignal<{ x: number; y: number } | null>(null)
   const { range } = view
   const plotWidth = getPlotWidth(width)
-  const ticks = listTicks(range, plotWidth / TICK_SPACE)
+  // The charts are drawn again for other ticks.
+  const ticks = useMemo(() => listTicks(range, plotWidth / TICK_SPACE), [range, plotWidth])
   const hoverTime = pointer.value && toTime(pointer.value.x, range, plotWidth)
   const hovered = pointer.value && findItem(layout, pointer.value.x, pointer.value.y)
   const locate = ({ clientX, clientY }: { clientX: number; clientY: number }) => {

@@ -17,7 +17,8 @@ export type TimelineControl = {
   change(next: TimelineView): void
 }
 
-export function useTimelineView(): TimelineControl {
+/** @param state of the box: a live range is loaded again when it changes */
+export function useTimelineView(state: string): TimelineControl {
   const view = useSignal(parseView(query.value, getCoordinatorTime()))
   const loaded = useSignal(view.value.range)
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
@@ -51,6 +52,10 @@ export function useTimelineView(): TimelineControl {
     view.value = parseView(query.value, getCoordinatorTime())
     load(view.value.range)
   }, [query.value])
+
+  useEffect(() => {
+    if (view.peek().isLive) load(advance(view.peek(), getCoordinatorTime()).range)
+  }, [state])
 
   useEffect(() => {
     if (!view.peek().isLive || timer.current !== null) return
