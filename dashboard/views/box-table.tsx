@@ -34,7 +34,7 @@ export function BoxTable({ items, team, chosen, choose }: BoxTableProps) {
   )
   const areAllChosen = items.every(({ id }) => chosen.has(id))
   return (
-    <table>
+    <table class="boxes">
       <thead>
         <tr>
           <th scope="col">

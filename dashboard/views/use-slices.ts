@@ -2,16 +2,18 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 
-/** Rows that are rendered in a few milliseconds, and more than a screen has. */
-const SLICE = 50
+/** More rows than a screen has. */
+const FIRST_SLICE = 30
+/** Rows that are rendered in less than 50 ms, so that the page responds to input. */
+const SLICE = 90
 
-/** How many of the items are shown. It grows with each frame until all are. */
+/** How many of the items are shown. It grows until all are. */
 export function useSlices(count: number): number {
-  const limit = useSignal(SLICE)
+  const limit = useSignal(FIRST_SLICE)
   const shown = Math.min(limit.value, count)
   useEffect(() => {
     if (shown === count) return
-    // A hidden tab has no frames.
+    // Not in an animation frame, which a hidden tab does not have.
     const timer = setTimeout(() => {
       limit.value += SLICE
     })

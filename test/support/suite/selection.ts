@@ -67,6 +67,7 @@ const LONG: readonly Choice[] = [
   },
   { glob: 'test/e2e/machines/**', reason: 'boots root file systems' },
   { glob: 'test/e2e/machine-*.test.ts', reason: 'builds, restarts and compares several agents' },
+  { glob: 'test/e2e/dashboard/workspace-accessibility.test.ts', reason: 'runs axe-core 32 times' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },
