@@ -22,6 +22,10 @@ export function KeysPage() {
   const loaded = useLoaded(() => getWorkspaceClient().listKeys())
   const secret = useSignal<KeyWithSecret | null>(null)
   const dialog = useDialog()
+  // Only owners see keys of others.
+  const isOwner = session.value?.user.role === 'owner'
+  const members = useLoaded(async () => (isOwner ? (await getWorkspaceClient().listMembers()).members : []))
+  const names = new Map(members.value?.map(({ id, email, name }) => [id, email ?? name]))
   const keys = sortKeys(loaded.value?.keys ?? [])
   const onSecret = (value: KeyWithSecret | null) => {
     secret.value = value
@@ -59,7 +63,12 @@ export function KeysPage() {
           </thead>
           <tbody>
             {keys.map((key) => (
-              <KeyRow key={key.id} apiKey={key} open={(create) => dialog.open(create(key, onSecret))} />
+              <KeyRow
+                key={key.id}
+                apiKey={key}
+                names={names}
+                open={(create) => dialog.open(create(key, onSecret))}
+              />
             ))}
           </tbody>
         </table>
@@ -73,16 +82,24 @@ export function KeysPage() {
 type OnSecret = (value: KeyWithSecret | null) => Promise<void>
 type CreateDialog = (key: ApiKey, onSecret: OnSecret) => DialogProps
 
-function KeyRow({ apiKey, open }: { apiKey: ApiKey; open(create: CreateDialog): void }) {
+type KeyRowProps = {
+  apiKey: ApiKey
+  /** Of the members, by id. */
+  names: ReadonlyMap<string, string>
+  open(create: CreateDialog): void
+}
+
+function KeyRow({ apiKey, names, open }: KeyRowProps) {
   const { name, kind, ending, userId, access, boxIds, lastUsedAt, expiresAt } = apiKey
-  const owner = userId === null ? 'no user' : userId === session.value?.user.id ? 'you' : userId
+  const owner =
+    userId === null ? 'no user' : userId === session.value?.user.id ? 'you' : (names.get(userId) ?? userId)
   return (
     <tr>
       <th scope="row">
         {showHidden(name)} {ending !== null && <code>…{ending}</code>}
         <small>
           {' '}
-          {kind === 'machine' ? 'sign-in of a machine' : 'API key'}, {owner}
+          {kind === 'machine' ? 'sign-in of a machine' : 'API key'}, {showHidden(owner)}
         </small>
       </th>
       <td data-label="Access">{formatAccess(access)}</td>

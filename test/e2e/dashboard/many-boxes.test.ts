@@ -1,4 +1,4 @@
-// The page of all boxes with 1,000 of them, which a fake feed sends: the rows appear in slices, and a change renders only its row.
+// The page of all boxes with 1,000 of them, which a fake feed sends: the rows appear in slices, and a change changes only its row.
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard } from '../../support/dashboard.ts'
@@ -65,7 +65,7 @@ t.test('1,000 boxes', { skip: NO_BROWSER }, async (t) => {
     result.firstRows > 0 && result.firstRows < COUNT,
     'the first rows are painted before the last ones are rendered',
   )
-  t.same(result.one.names, ['box-0500'], 'a change renders only its row')
+  t.same(result.one.names, ['box-0500'], 'nothing else of the document changes')
   t.equal(result.all.count, COUNT)
   t.equal(await page.locator('tbody .state.suspended').count(), COUNT)
   t.same(problems, [])

@@ -314,6 +314,11 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
       const { page, refused, problems } = await openAs(browser, dashboard, role)
       await page.goto(url)
       await page.getByRole('heading', { level: 1, name: 'Boxes' }).waitFor()
+      await press(page, 'Create a box')
+      await page.getByText('More settings').click()
+      await page.getByRole('option', { name: /us-east-1/ }).waitFor({ state: 'attached' })
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
       await page.getByText('Workspace', { exact: true }).click()
       const names = await page
         .locator('.menu a')
