@@ -35,7 +35,6 @@ Not there yet:
 - Cloud roles. Their routes respond with 404.
 - Billing. Amounts are 0, and no request is refused because of its cost.
 - The effect of most policies: only \`auditRetentionDays\`, \`allowedImages\`, \`machineEnrollment\`, \`anyoneLinksOwnerOnly\` and \`shareLinks\` have one. The others are stored, like \`quietHoursExempt\` of a box.
-- A dashboard. There is a sign-in page, and a list of the boxes.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
