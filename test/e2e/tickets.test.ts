@@ -89,6 +89,7 @@ t.test('a ticket is accepted on its routes, and on no other one', async (t) => {
     ...['GET /v1/box/{box}/download', 'PUT /v1/box/{box}/upload', 'GET /v1/box/{box}/terminal'],
     ...['GET', 'POST'].map((method) => `${method} /v1/box/{box}/terminal/sessions`),
     'DELETE /v1/box/{box}/terminal/sessions/{session}',
+    'GET /v1/box/{box}/processes',
     ...['GET', 'DELETE'].map((method) => `${method} /v1/box/{box}/desktop`),
     ...['GET /v1/box/{box}/desktop/stream', 'POST /v1/box/{box}/desktop/start'],
     ...['GET', 'POST'].map((method) => `${method} /v1/box/{box}/prompts`),
