@@ -83,7 +83,10 @@ export async function testArchives(t: Test, kind: EngineKind, imageEngine: Image
     const other = await test.openArchives(undefined, 2)
     t.teardown(() => other.store.close())
     await other.archives.capture(boxId, key('merged'), 'files')
-    t.match(await other.archiveImages.find('merged'), { layerCount: 1, environment: [/^PATH=/] })
+    const merged = await other.archiveImages.find('merged')
+    t.equal(merged?.layerCount, 1)
+    // Podman adds variables of its own, in any order.
+    t.ok(merged?.environment.some((variable) => variable.startsWith('PATH=')))
     const restored = await test.restoreMachine(other.archives, key('merged'))
     t.equal(
       test.exec(restored, 'cat /etc/layer && ls /etc/group 2>&1 | wc -l && cat /root/more'),
