@@ -332,6 +332,10 @@ t.test('rejects paths and queries that are not valid', async (t) => {
     ['stat', 'a\0b', '', 400, 'invalid_path'],
     ['stat', 'n'.repeat(256), '', 400, 'invalid_path'],
   ] as const)
-    t.match(await readError(await get(route, path, more)), { status, code }, `${route} ${path}${more}`)
+    t.match(
+      await readError(await get(route, path, more)),
+      { status, code },
+      `${route} ${encodeURI(path)}${more}`,
+    )
   t.match(await readError(await remove('plain', '&recursive=yes')), { status: 400, code: 'invalid_request' })
 })
