@@ -10,7 +10,6 @@ import type {
 import type { DownloadLink } from '../../shared/api/download-links.ts'
 import type { Environment } from '../../shared/api/environments.ts'
 import type { RegionList } from '../../shared/api/images.ts'
-import type { Member } from '../../shared/api/members.ts'
 import type { Metrics } from '../../shared/api/metrics.ts'
 import type { PolicyResponse } from '../../shared/api/policies.ts'
 import type {
@@ -127,7 +126,6 @@ export function createClient({ base, fetch }: ClientOptions) {
       send<CreatePortShareResponse>('POST', boxPath(id, '/port-shares'), request),
     revokePortShare: (shareId: string) =>
       send<unknown>('DELETE', `port-shares/${encodeURIComponent(shareId)}`),
-    loadMembers: () => send<{ members: Member[] }>('GET', 'members'),
     loadSnapshots: () => send<{ snapshots: Snapshot[] }>('GET', 'snapshots'),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */

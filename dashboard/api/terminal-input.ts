@@ -10,10 +10,10 @@ export class TerminalInput {
   /** From the accepted offset on. */
   #chunks: Uint8Array[] = []
   #accepted = 0
-  /** The end of what was sent over this connection. */
+  /** The offset after the last byte that was sent over this connection. */
   #sent = 0
   #isConnected = false
-  /** Null: no connection has told where this client's input continues. */
+  /** False: no message of the server has had the offset at which the input of this client continues. */
   #hasOffset = false
 
   constructor(send: (bytes: Uint8Array<ArrayBuffer>) => void) {

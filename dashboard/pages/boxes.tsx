@@ -11,6 +11,7 @@ import { CreateBox } from '../views/create-box.tsx'
 import { useLoaded } from '../views/loaded.tsx'
 import { NextSteps } from '../views/next-steps.tsx'
 import { Problem } from '../views/problem.tsx'
+import { SearchField } from '../views/search-field.tsx'
 
 /** Usage is not part of the feed. */
 const TEAM_POLL_MS = 30_000
@@ -42,16 +43,7 @@ export function BoxesPage() {
         <button type="button" class="primary" onClick={() => replaceQuery({ create: '' })}>
           Create a box
         </button>
-        <label>
-          Filter{' '}
-          <input
-            type="search"
-            value={filter}
-            onInput={({ currentTarget }) => {
-              filter.value = currentTarget.value
-            }}
-          />
-        </label>
+        <SearchField label="Filter" value={filter} />
         <label>
           Sort by{' '}
           <select

@@ -21,6 +21,7 @@ import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { Command } from './command.tsx'
 import { Problem } from './problem.tsx'
+import { SearchField } from './search-field.tsx'
 
 const POLL_MS = 5_000
 const PAGE_SIZE = 50
@@ -92,16 +93,7 @@ export function CommandHistory({ box }: { box: Box }) {
       <RunForm box={box} />
       <h2>History</h2>
       <p class="tools">
-        <label>
-          Filter{' '}
-          <input
-            type="search"
-            value={filter}
-            onInput={({ currentTarget }) => {
-              filter.value = currentTarget.value
-            }}
-          />
-        </label>
+        <SearchField label="Filter" value={filter} />
         <label>
           Status{' '}
           <select

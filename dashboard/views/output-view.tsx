@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { cutLine, findLines, type Line, type OutputLines } from '../data/output-lines.ts'
 import { showHiddenInOutput } from '../data/visible-text.ts'
+import { SearchField } from './search-field.tsx'
 
 const WINDOW_LINES = 500
 /** A longer line is cut, so that it does not stop the browser. The download has all of it. */
@@ -67,16 +68,7 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
           if (found.length > 0) step(1)
         }}
       >
-        <label>
-          Search {label}{' '}
-          <input
-            type="search"
-            value={wanted}
-            onInput={({ currentTarget }) => {
-              wanted.value = currentTarget.value
-            }}
-          />
-        </label>
+        <SearchField label={`Search ${label}`} value={wanted} />
         <button type="button" disabled={found.length === 0} onClick={() => step(-1)}>
           Previous
         </button>

@@ -16,6 +16,7 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
 import { NextSteps } from '../../views/next-steps.tsx'
 import { PageHead } from '../../views/page-head.tsx'
+import { SearchField } from '../../views/search-field.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
 const LABELS: Record<SnapshotAction, string> = {
@@ -37,16 +38,7 @@ export function SnapshotsPage() {
   return (
     <>
       <PageHead page="snapshots" command="box snapshots">
-        <label>
-          Filter{' '}
-          <input
-            type="search"
-            value={filter}
-            onInput={({ currentTarget }) => {
-              filter.value = currentTarget.value
-            }}
-          />
-        </label>
+        <SearchField label="Filter" value={filter} />
       </PageHead>
       {created.value !== null && <NextSteps name={created.value} />}
       {all === null ? (

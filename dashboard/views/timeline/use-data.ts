@@ -9,6 +9,7 @@ import { type Charts, createCharts } from '../../data/timeline/charts.ts'
 import type { Sources } from '../../data/timeline/items.ts'
 import type { Range } from '../../data/timeline/range.ts'
 import { type CommandPages, type LoadCommandPage, loadCommands } from '../../data/timeline/sources.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { useLoaded } from '../use-loaded.ts'
 
 export type TimelineData = {
@@ -39,7 +40,7 @@ export function useTimelineData(box: Box, range: Range): TimelineData {
   // Contractors may not see the members.
   const seesMembers = session.value !== null && session.value.user.role !== 'contractor'
   const members = useLoaded(
-    async () => (seesMembers ? (await client.loadMembers()).members : []),
+    async () => (seesMembers ? (await getWorkspaceClient().listMembers()).members : []),
     [seesMembers],
   )
   const earlier = useSignal<{ range: Range; pages: CommandPages } | null>(null)

@@ -179,7 +179,7 @@ export function createEngineImages(
       try {
         const image = await find(normalized)
         if (image === null) return false
-        // Podman has a digest for what it has built, too, and gives it names of localhost.
+        // Podman records a digest also for images that it has built, and puts them into the domain localhost.
         if (image.digest === null || parseReference(normalized).domain === 'localhost')
           throw new ImageError(
             'image_not_downloaded',
