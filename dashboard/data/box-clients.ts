@@ -2,6 +2,7 @@
 import { type BoxClient, createBoxClient } from '../api/box-client.ts'
 import { getClient, getCoordinatorTime } from './live.ts'
 import { resolveUrl } from './navigation.ts'
+import { retryingFetch } from './retrying-fetch.ts'
 
 const clients = new Map<string, BoxClient>()
 
@@ -11,7 +12,7 @@ export function getBoxClient(boxId: string): BoxClient {
   const client = createBoxClient({
     base: resolveUrl('').href,
     boxId,
-    fetch: (input, init) => fetch(input, init),
+    fetch: retryingFetch,
     createTicket: () => getClient().createTicket(boxId),
     getTime: getCoordinatorTime,
   })

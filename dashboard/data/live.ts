@@ -7,6 +7,7 @@ import { type RequestError, toRequestError } from '../api/errors.ts'
 import { createFeed, type Feed } from '../api/feed.ts'
 import { type Boxes, createItemCollector, type Items } from './items.ts'
 import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
+import { retryingFetch } from './retrying-fetch.ts'
 
 export const session = signal<CurrentSession | null>(null)
 /** Null until the first snapshot is complete. */
@@ -38,7 +39,7 @@ let client: Client | null = null
 export function getClient(): Client {
   client ??= createClient({
     base: resolveUrl('').href,
-    fetch: (input, init) => fetch(input, init),
+    fetch: retryingFetch,
   })
   return client
 }

@@ -57,10 +57,11 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
     onChange(list)
   }
 
-  async function withinRate<Result>(run: () => Promise<Result>): Promise<Result> {
+  async function uploadWithinRate(...args: Parameters<typeof upload>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await run()
+        await upload(...args)
+        return
       } catch (error) {
         if (toRequestError(error).code !== 'rate_limited' || attempt === RATE_LIMIT_ATTEMPTS) throw error
         await wait(RATE_LIMIT_MS)
@@ -70,7 +71,7 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
 
   async function createDirectories(): Promise<void> {
     for (const path of missing) {
-      await withinRate(() => makeDirectory(path))
+      await makeDirectory(path)
       missing.delete(path)
     }
   }
@@ -79,14 +80,14 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
     const { signal } = controller
     try {
       await createDirectories()
-      if (!replaces && (await withinRate(() => exists(path)))) {
+      if (!replaces && (await exists(path))) {
         if (!signal.aborted) change(id, { state: 'exists' })
         return
       }
       const onProgress = (sent: number) => {
         if (!signal.aborted) change(id, { sent })
       }
-      await withinRate(() => upload(path, content, { signal, onProgress }))
+      await uploadWithinRate(path, content, { signal, onProgress })
       jobs.delete(id)
       change(id, { state: 'done' })
     } catch (error) {
