@@ -52,17 +52,17 @@ function sendSignal(target: Identity, signal: 'SIGTERM' | 'SIGKILL'): void {
 
 /**
  * SIGTERM, a grace period, then SIGKILL until two scans find nothing: a scan can miss a process that exits after it has
- * forked its successor.
+ * forked its successor, and one in the middle of execve, which has no environment for a moment.
  */
 export async function terminate(find: () => Identity[], graceMs: number): Promise<void> {
   for (const target of find()) sendSignal(target, 'SIGTERM')
   const graceDeadline = performance.now() + graceMs
   while (find().length > 0 && performance.now() < graceDeadline) await sleep(POLL_MS)
   const deadline = performance.now() + KILL_TIMEOUT_MS
-  for (let emptyScans = 0; emptyScans < 2; ) {
+  for (let emptyScans = 0; ; ) {
     const remaining = find()
     emptyScans = remaining.length === 0 ? emptyScans + 1 : 0
-    if (emptyScans > 0) continue
+    if (emptyScans === 2) return
     if (performance.now() > deadline)
       throw new SetupError(
         `Processes survived SIGKILL: ${remaining.map(({ pid }) => pid).join(', ')}. Check the disks and network file systems that they use.`,
