@@ -67,6 +67,8 @@ export async function openDashboard(
   const page = await (await (await startBrowser(t)).newContext()).newPage()
   await page.goto(coordinator.url + getPath(box))
   await signIn(page, coordinator.dataDir)
+  // The page of the sign-in has a heading, too.
+  await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
   await page.getByRole('heading', { level: 1 }).waitFor()
   /** The box has one limit of requests for the page and the test. */
   const edge: typeof coordinator.edge = async (...args) => {
