@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
+import { benchDashboard } from './dashboard.ts'
 import { benchExec } from './exec.ts'
 import { benchFleet } from './fleet.ts'
 import { benchGrowth } from './growth.ts'
@@ -57,6 +58,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchHostile(),
         await benchTelemetry(),
         ...(await benchMetrics()),
+        ...(await benchDashboard()),
         benchMetricsCodec(),
         ...(await benchProcessSnapshots()),
         ...(await benchSnapshots()),

@@ -16,16 +16,22 @@ const DEADLINE_MS = 10_000
 
 /** Sends a byte and resolves when a byte arrives. */
 type PressKey = () => Promise<void>
-type Echo = { name: string; pressKey: PressKey; close(): Promise<void> }
+export type Echo = { name: string; pressKey: PressKey; close(): Promise<void> }
 
 /** Writes its input back, byte by byte, without the echo of the terminal. Writes a byte when it is ready. */
-const ECHO_COMMAND = 'stty raw -echo; printf r; exec cat'
+export const ECHO_COMMAND = 'stty raw -echo; printf r; exec cat'
 
-async function openBoxwoodEcho(boxwood: Boxwood): Promise<Echo> {
-  const route = `/v1/box/${boxwood.box.hostname}/terminal/sessions`
-  const body = Buffer.from(JSON.stringify({ session: 'echo', command: ECHO_COMMAND }))
-  const response = await boxwood.send('POST', route, body, { 'content-type': 'application/json' })
+/** Starts a terminal session of the first box. */
+export async function startSession({ box, send }: Boxwood, session: string, command: string): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ session, command }))
+  const response = await send('POST', `/v1/box/${box.hostname}/terminal/sessions`, body, {
+    'content-type': 'application/json',
+  })
   await response.toArray()
+}
+
+export async function openBoxwoodEcho(boxwood: Boxwood): Promise<Echo> {
+  await startSession(boxwood, 'echo', ECHO_COMMAND)
   const attachment = await openAttachment(boxwood, '/terminal?session=echo&create=never')
   await attachment.attached
   const pressKey = createKeyPress(attachment.onOutput, (bytes) => attachment.sendStdin(bytes))
@@ -34,7 +40,7 @@ async function openBoxwoodEcho(boxwood: Boxwood): Promise<Echo> {
     pressKey,
     async close() {
       attachment.close()
-      await (await boxwood.send('DELETE', `${route}/echo`)).toArray()
+      await (await boxwood.send('DELETE', `/v1/box/${boxwood.box.hostname}/terminal/sessions/echo`)).toArray()
     },
   }
 }

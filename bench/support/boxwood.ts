@@ -15,6 +15,7 @@ export type Boxwood = {
   url: string
   /** The owner's API key. */
   key: string
+  dataDir: string
   box: Box
   coordinatorPid: number
   agentPid: number
@@ -101,6 +102,7 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
   return {
     url,
     key,
+    dataDir,
     box,
     coordinatorPid: getPid(child),
     agentPid,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { collectProblems, signIn, testAccessibility } from '../support/dashboard.ts'
+import { collectProblems, signIn, testAccessibility, waitForExpression } from '../support/dashboard.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
@@ -110,7 +110,7 @@ t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
     await page.evaluate('window.isOld = true')
     await page.getByRole('link', { name: 'second', exact: true }).first().click()
     await page.getByRole('heading', { level: 1, name: 'second' }).waitFor()
-    await page.waitForFunction('window.isOld === undefined')
+    await waitForExpression(page, 'window.isOld === undefined')
     await page.unroute('**/dashboard/build.json')
   })
 

@@ -10,11 +10,16 @@ const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/
 /** Reason to skip tests that need a browser; false: one is installed. */
 export const NO_BROWSER = EXECUTABLE === undefined ? 'chromium is not installed' : false
 
-/** Closes the browser after the test. */
-export async function startBrowser(t: Test, args: string[] = []): Promise<Browser> {
+/** Rejects where no browser is installed. The caller closes it. */
+export async function launchBrowser(args: string[] = []): Promise<Browser> {
   if (EXECUTABLE === undefined) throw new Error(String(NO_BROWSER))
   // Chromium cannot use its own sandbox as root. The tests open only their own coordinator.
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false, args })
+  return await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false, args })
+}
+
+/** Closes the browser after the test. */
+export async function startBrowser(t: Test, args: string[] = []): Promise<Browser> {
+  const browser = await launchBrowser(args)
   t.teardown(() => browser.close())
   return browser
 }

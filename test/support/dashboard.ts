@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 import type { Box } from '../../shared/api/boxes.ts'
 import { startBrowser } from './browser.ts'
 import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
+import { waitUntil } from './wait-until.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -39,6 +40,10 @@ export async function findAccessibilityProblems(page: Page): Promise<string[]> {
     "axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
   )
 }
+
+/** Not page.waitForFunction(), whose eval() the policy of the dashboard allows in the first attempt only. */
+export const waitForExpression = (page: Page, expression: string, ms?: number): Promise<unknown> =>
+  waitUntil(`${expression} is true in the page`, () => page.evaluate(expression), ms)
 
 /** Runs axe-core on the page, light and dark, narrow and wide. @param ready waits until the page shows its content */
 export async function testAccessibility(t: Test, page: Page, ready: () => Promise<unknown>): Promise<void> {

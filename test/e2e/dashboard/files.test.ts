@@ -4,7 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { findAccessibilityProblems, openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import {
+  findAccessibilityProblems,
+  openDashboard,
+  testAccessibility,
+  waitForExpression,
+} from '../../support/dashboard.ts'
 
 /** One red pixel. */
 const PNG = Buffer.from(
@@ -69,7 +74,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     const image = page.getByRole('img', { name: 'pixel.txt' })
     await image.waitFor()
     t.match(await image.getAttribute('src'), /^blob:/)
-    await page.waitForFunction("document.querySelector('main img').naturalWidth === 1")
+    await waitForExpression(page, "document.querySelector('main img').naturalWidth === 1")
     await page.goBack()
     await link('image.svg').click()
     await page.getByText('<svg xmlns').waitFor()
@@ -89,7 +94,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await page.keyboard.press('Enter')
     const area = page.getByRole('textbox')
     await area.waitFor()
-    await page.waitForFunction("document.activeElement.tagName === 'TEXTAREA'")
+    await waitForExpression(page, "document.activeElement.tagName === 'TEXTAREA'")
     await page.keyboard.press('Control+Home')
     await page.keyboard.type('zero\n')
     await page.keyboard.press('Control+s')
@@ -121,7 +126,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await dialog.getByRole('button', { name: 'Create', exact: true }).click()
     await link('new dir/').waitFor()
     t.ok(await exists('new dir'))
-    await page.waitForFunction("document.activeElement.textContent === 'Create a directory'")
+    await waitForExpression(page, "document.activeElement.textContent === 'Create a directory'")
 
     await button('Rename dir').click()
     await dialog.getByLabel('New name, or path').fill('new dir')

@@ -5,7 +5,7 @@ import t from 'tap'
 import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import type { TestCoordinator } from '../../support/coordinator.ts'
-import { collectProblems, openDashboard } from '../../support/dashboard.ts'
+import { collectProblems, openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -162,7 +162,10 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await page.keyboard.press('Enter')
     await row(page, 'memberBoxLimit').getByText('7', { exact: true }).waitFor()
     t.match(await policies(), { memberBoxLimit: 7 })
-    await page.waitForFunction("document.activeElement.getAttribute('aria-label') === 'Set memberBoxLimit'")
+    await waitForExpression(
+      page,
+      "document.activeElement.getAttribute('aria-label') === 'Set memberBoxLimit'",
+    )
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
