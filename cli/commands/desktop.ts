@@ -4,6 +4,7 @@ import type { DesktopStarted, DesktopStatus, DesktopStopped } from '../../shared
 import { DESKTOP_MODES } from '../../shared/field-values.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createIntegerParser, createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { getRootUrl } from '../connection/find-coordinator.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { parseSize, type Size } from '../desktop/parse-size.ts'
 import { openUrl } from '../output/open-url.ts'
@@ -52,7 +53,7 @@ const createModeOption = () =>
 const addName = (command: Command): Command => command.argument('<name>', "the box's name or id")
 
 const getPageUrl = ({ coordinator }: Session, name: string): string =>
-  `${new URL(coordinator.baseUrl).origin}/desktop?box=${encodeURIComponent(name)}`
+  `${getRootUrl(coordinator.baseUrl)}/desktop?box=${encodeURIComponent(name)}`
 
 function addStatus(desktop: Command, runAction: RunAction): void {
   addName(desktop.command('status', { isDefault: true }))

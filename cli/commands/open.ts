@@ -1,7 +1,7 @@
 // box open: opens the page of the coordinator, of a box, or a port of a box, in a browser.
 import type { Command } from 'commander'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
-import { findCoordinator } from '../connection/find-coordinator.ts'
+import { findCoordinator, getRootUrl } from '../connection/find-coordinator.ts'
 import { openSession, type RunLocalAction, type Session } from '../connection/session.ts'
 import { openUrl } from '../output/open-url.ts'
 import { printJson } from '../output/print.ts'
@@ -47,16 +47,13 @@ async function openBox(
   options: JsonOption,
 ): Promise<undefined> {
   const { hostname } = await client.findBox(name)
-  return openPage(`${getRoot(coordinator.baseUrl)}/boxes/${encodeURIComponent(hostname)}`, options)
+  return openPage(`${getRootUrl(coordinator.baseUrl)}/boxes/${encodeURIComponent(hostname)}`, options)
 }
 
 async function openCoordinator(options: JsonOption): Promise<undefined> {
   const { baseUrl } = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
-  return openPage(`${getRoot(baseUrl)}/`, options)
+  return openPage(`${getRootUrl(baseUrl)}/`, options)
 }
-
-/** A proxy may add a path to the addresses of the coordinator. */
-const getRoot = (baseUrl: string): string => baseUrl.replace(/\/api\/v1$/, '')
 
 async function openPage(url: string, { json }: JsonOption): Promise<undefined> {
   if (json) printJson({ url })

@@ -105,8 +105,8 @@ export function toResponseError(status: number, body: Buffer, config: Coordinato
     return createApiError(code, describeRejection(code, config))
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
-    code === 'not_found' && !baseUrl.endsWith('/api/v1')
-      ? ` Check the path in ${urlSource}, such as ${origin}/api/v1.`
+    code === 'not_found' && new URL(baseUrl).pathname !== '/api/v1'
+      ? ` Check the path in ${urlSource}, such as ${origin}.`
       : ''
   return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`)
 }

@@ -234,7 +234,9 @@ function readFileIfExists(path: string): string | null {
   }
 }
 
-/** Adds the path prefix `/api/v1` to a URL without a path. @param source for the error message @throws CliError */
+const API_PATH = '/api/v1'
+
+/** Adds `/api/v1` to the URL of a coordinator, which may have a path that a proxy adds. @param source for the error message @throws CliError */
 export function parseBaseUrl(text: string, source = 'BOXWOOD_URL'): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -244,8 +246,11 @@ export function parseBaseUrl(text: string, source = 'BOXWOOD_URL'): string {
     )
   }
   const path = url.pathname.replace(/\/+$/, '')
-  return `${url.origin}${path === '' ? '/api/v1' : path}`
+  return `${url.origin}${path.endsWith(API_PATH) ? path : path + API_PATH}`
 }
+
+/** The URL of the coordinator, without a slash at its end. @param baseUrl the result of parseBaseUrl() */
+export const getRootUrl = (baseUrl: string): string => baseUrl.slice(0, -API_PATH.length)
 
 function getBaseUrl(dataDir: DataDir | null, cwd: string, projectDir: string): string {
   if (dataDir === null) {

@@ -67,7 +67,7 @@ async function explainSignIn(client: Client): Promise<void> {
   const { edge } = await client.requestBySession<Account>('GET', '/me')
   const url = new URL(edge.url)
   printMessage(
-    `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(url.origin)}\` and this email address. The coordinator then prints their code in its log, after \`box up\` coordinator.log in its data directory. Pass the code on.`,
+    `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(edge.url)}\` and this email address. The coordinator then prints their code in its log, after \`box up\` coordinator.log in its data directory. Pass the code on.`,
   )
   if (LOOPBACK.test(url.hostname))
     printMessage(

@@ -35,9 +35,9 @@ export type Config = {
   databaseUrl: string | null
   /** The file of the master keys, which the operator provides; null: master-keys in the data directory. */
   masterKeysFile: string | null
-  /** An origin without a path; null: the address at which the coordinator listens. */
+  /** An origin and the path that a proxy adds, without a slash at its end; null: the address at which the coordinator listens. */
   publicUrl: string | null
-  /** An origin without a path; null: the address at which the coordinator listens. */
+  /** An origin and the path that a proxy adds, without a slash at its end; null: the address at which the coordinator listens. */
   agentUrl: string | null
   /** The address of the second listener, which serves the metrics. */
   metricsListen: { host: string; port: number } | null
@@ -146,11 +146,19 @@ const listen = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-const origin = z.string().transform((text, context) => {
+/** The path that a reverse proxy adds. Its characters need no escape in HTML, in URLs and in shells. */
+const ADDED_PATH = /^(?:\/[A-Za-z0-9._~-]+)*$/
+
+/** Without a slash at its end. */
+const baseUrl = z.string().transform((text, context) => {
   const url = URL.parse(text)
-  const bare = url && `${url.protocol}//${url.host}`
-  if (url && /^https?:$/.test(url.protocol) && (text === bare || text === `${bare}/`)) return bare
-  context.addIssue('must be an http or https URL without a path, such as https://boxes.example.com')
+  const bare = text.replace(/\/$/, '')
+  const path = url?.pathname.replace(/\/$/, '') ?? ''
+  if (url && /^https?:$/.test(url.protocol) && ADDED_PATH.test(path) && bare === url.origin + path)
+    return bare
+  context.addIssue(
+    'must be an http or https URL, such as https://boxes.example.com or https://example.com/boxwood; its path has letters, digits and any of ._~- only',
+  )
   return z.NEVER
 })
 
@@ -336,14 +344,14 @@ export const VARIABLES = {
   BOXWOOD_PUBLIC_URL: {
     default: null,
     shownDefault: '`http://` and where it listens',
-    description: 'the URL at which clients reach the coordinator',
-    schema: origin,
+    description: 'the URL at which clients reach the coordinator, with the path that a reverse proxy adds',
+    schema: baseUrl,
   },
   BOXWOOD_AGENT_URL: {
     default: null,
     shownDefault: '`http://` and where it listens',
     description: 'the URL at which agents reach the coordinator. Local boxes then use it instead of a socket',
-    schema: origin,
+    schema: baseUrl,
   },
   BOXWOOD_TLS_LISTEN: {
     default: null,

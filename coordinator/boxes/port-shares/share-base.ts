@@ -3,11 +3,11 @@ import type { ShareBase } from './types.ts'
 
 /**
  * @param origin the share base, such as `https://boxes.example.com`
- * @param otherOrigins origins of the coordinator, which may be under the share base and are not those of links
+ * @param otherUrls URLs of the coordinator, whose names may be under the share base and are not those of links
  */
-export function createShareBase(origin: string, otherOrigins: readonly string[]): ShareBase {
+export function createShareBase(origin: string, otherUrls: readonly string[]): ShareBase {
   const { protocol, host, hostname } = new URL(origin)
-  const otherNames = new Set(otherOrigins.map((other) => new URL(other).hostname))
+  const otherNames = new Set(otherUrls.map((other) => new URL(other).hostname))
   return {
     getOrigin: (slug) => `${protocol}//${slug}.${host}`,
     parseHost(text) {

@@ -3,7 +3,7 @@
 import type { Guide } from './guides.ts'
 
 export type HomePage = {
-  /** An http or https origin, as `new URL()` formats it: it contains no character to escape in HTML. */
+  /** The http or https URL of the coordinator (BOXWOOD_PUBLIC_URL): it contains no character to escape in HTML. */
   publicUrl: string
   version: string
   guides: readonly Guide[]

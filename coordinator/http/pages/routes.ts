@@ -84,7 +84,7 @@ function fileRoute(url: string, directory: string, file = url): PublicRoute {
 }
 
 /**
- * @param publicUrl the origin at which clients reach this server
+ * @param publicUrl the URL at which clients reach this server, without a slash at its end
  * @param dashboard null: it is turned off, and GET / lists the boxes
  */
 export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): PublicRoute[] {

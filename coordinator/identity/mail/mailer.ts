@@ -39,7 +39,6 @@ export const createMailer = (options: MailerOptions): Mailer => {
   return smtpUrl === null ? createPrintingMailer(rest) : createSmtpMailer(smtpUrl, rest)
 }
 
-/** @param publicUrl an origin */
 export function createDefaultSender(publicUrl: string): string {
   const { hostname } = new URL(publicUrl)
   const isAddress = hostname.startsWith('[') || isIP(hostname) !== 0

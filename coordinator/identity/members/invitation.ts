@@ -10,7 +10,7 @@ const ROLE_NAMES: Readonly<Record<string, string>> = {
   contractor: 'a contractor',
 }
 
-/** @param options.publicUrl an origin */
+/** @param options.publicUrl the URL of the coordinator, without a slash at its end */
 export const writeInvitation = ({
   email,
   workspaceName,

@@ -3,7 +3,12 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { toUnreachableError } from '../../../cli/connection/api-errors.ts'
-import { findCoordinator, TYPED_URL } from '../../../cli/connection/find-coordinator.ts'
+import {
+  findCoordinator,
+  getRootUrl,
+  parseBaseUrl,
+  TYPED_URL,
+} from '../../../cli/connection/find-coordinator.ts'
 import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-file.ts'
 import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
@@ -47,6 +52,12 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
     code: 2,
     stderr: 'box: BOXWOOD_URL is not a valid URL: "fig". Example: http://127.0.0.1:7070\n',
   })
+  // A proxy adds the path.
+  for (const path of ['/boxwood', '/boxwood/', '/boxwood/api/v1/']) {
+    const baseUrl = parseBaseUrl(`https://example.com${path}`)
+    t.equal(baseUrl, 'https://example.com/boxwood/api/v1')
+    t.equal(getRootUrl(baseUrl), 'https://example.com/boxwood')
+  }
 })
 
 t.test('does not send the key of a data directory to another coordinator', async (t) => {

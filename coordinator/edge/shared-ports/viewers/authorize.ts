@@ -16,7 +16,7 @@ export type ViewerAuthorizerOptions = {
   base: Pick<ShareBase, 'getOrigin'>
   viewers: Pick<ShareViewers, 'exchange' | 'find'>
   clock: Clock
-  /** The origin with the dashboard sessions. */
+  /** The URL of the coordinator, whose origin has the dashboard sessions, without a slash at its end. */
   publicUrl: string
 }
 

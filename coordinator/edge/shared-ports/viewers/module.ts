@@ -22,6 +22,6 @@ export function viewersModule({ clock, finders, portShares, shareViewers, urls }
   })
   return {
     services: { authorizeViewer },
-    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers })],
+    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers, publicUrl: urls.public })],
   } satisfies Module
 }

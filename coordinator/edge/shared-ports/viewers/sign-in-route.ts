@@ -17,6 +17,8 @@ export type ShareSignInOptions = {
   finders: Pick<CredentialFinders, 'findSession'>
   portShares: Pick<PortShares, 'base' | 'find'>
   shareViewers: Pick<ShareViewers, 'createCode'>
+  /** The URL of the coordinator, without a slash at its end. */
+  publicUrl: string
 }
 
 /** Each response depends on the session. The page is never in a frame: another page could not see which links exist. */
@@ -28,7 +30,9 @@ const HEADERS = {
 }
 
 export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute {
-  const { finders, portShares, shareViewers } = options
+  const { finders, portShares, shareViewers, publicUrl } = options
+  /** The path that a proxy adds. */
+  const addedPath = new URL(publicUrl).pathname.replace(/\/$/, '')
 
   async function findUser({ headers }: FastifyRequest): Promise<Actor | undefined> {
     const token = readSessionCookie(headers)
@@ -59,8 +63,10 @@ export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute
       const signIn = parseSignInUrl(url)
       if (signIn === undefined) return sendNoSuchLink(request, reply)
       const actor = await findUser(request)
-      if (actor === undefined)
-        return reply.redirect(`/sign-in?${new URLSearchParams({ next: createSignInPath(signIn) })}`, 302)
+      if (actor === undefined) {
+        const query = new URLSearchParams({ next: addedPath + createSignInPath(signIn) })
+        return reply.redirect(`${addedPath}/sign-in?${query}`, 302)
+      }
       const location = await createUrl(actor, signIn)
       return location === undefined ? sendNoSuchLink(request, reply) : reply.redirect(location, 303)
     },

@@ -1,8 +1,11 @@
 // The pages over HTTP: content by Accept, security headers, files for the browser.
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { COORDINATOR_VERSION } from '../../../../coordinator/base/version.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
+import { createTestSession } from '../../../support/session.ts'
 
 /** What Chromium and Firefox send for a page. */
 const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, key: null }
@@ -38,6 +41,26 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
   })
   t.equal(head.status, 200)
   t.equal(head.headers.get('content-length'), String(Buffer.byteLength(page.text)))
+})
+
+t.test('behind a proxy that adds a path, all addresses have the path', async (t) => {
+  const publicUrl = 'https://example.com/boxwood'
+  const coordinator = await startTestCoordinator(t, { env: { BOXWOOD_PUBLIC_URL: publicUrl } })
+  const { send, api, url } = coordinator
+  const page = await send('GET', '/', undefined, BROWSER)
+  t.match(page.text, `box login ${publicUrl}\n`)
+  const visitor = { key: null }
+  t.match((await send('GET', '/', undefined, visitor)).json, { docs: `${publicUrl}/docs` })
+  t.match((await send('GET', '/openapi.json', undefined, visitor)).json, { servers: [{ url: publicUrl }] })
+  t.match((await api('GET', '/me')).json, { edge: { url: publicUrl } })
+  const machine = await api('POST', '/machines', {}, await createTestSession(coordinator))
+  t.match(machine.json.command, `curl -fsSL ${publicUrl}/install.sh | sh`)
+  const signIn = `/share/sign-in?slug=fig&path=%2Fa&state=${'0'.repeat(64)}`
+  // fetch() replaces these headers.
+  const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  const [response] = (await once(get(url + signIn, { headers: navigation }), 'response')) as [IncomingMessage]
+  response.resume()
+  t.equal(response.headers.location, `/boxwood/sign-in?${new URLSearchParams({ next: `/boxwood${signIn}` })}`)
 })
 
 t.test('GET / is a JSON document for other clients', async (t) => {
