@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
   const coordinator = await startTestCoordinator(t)
-  const { url, api, dataDir } = coordinator
+  const { pageUrl: url, api, dataDir } = coordinator
   const [first] = (await api('GET', '/boxes')).json.boxes
   await coordinator.waitForState(first.id, 'running')
   const page = await (await startBrowser(t)).newPage()
@@ -22,7 +22,7 @@ t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
     t.ok(problems.splice(0).every((text) => text.includes('401')))
     await signIn(page, dataDir)
     await page.getByRole('heading', { level: 2, name: 'Events' }).waitFor()
-    t.equal(new URL(page.url()).pathname, `/boxes/${first.hostname}`)
+    t.equal(page.url(), `${url}/boxes/${first.hostname}`)
     problems.splice(0)
   })
 

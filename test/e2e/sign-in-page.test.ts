@@ -40,7 +40,9 @@ t.test('the page continues only at a path of its own origin', async (t) => {
 t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   // The page that lists the boxes without the dashboard, which has test/e2e/dashboard.test.ts.
   const coordinator = await startSignInCoordinator(t, { env: { BOXWOOD_DASHBOARD: 'off' } })
-  const { url, addMember, readPrintedCode, finishTasks, printed, send, dataDir } = coordinator
+  const { pageUrl: url, addMember, readPrintedCode, finishTasks, printed, send, dataDir } = coordinator
+  /** The path that a proxy adds, without a slash at its end. */
+  const path = new URL(url).pathname.replace(/\/$/, '')
   await addMember('ann@example.com')
   await addMember('bob@example.com')
   const browser = await startBrowser(t, ['--host-resolver-rules=MAP boxes.example 127.0.0.1'])
@@ -154,10 +156,10 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   )
 
   await t.test('continues at the path in `next`, and shows it in an open session', async (t) => {
-    const page = await newPage('/sign-in?next=/docs%3Fa=b')
+    const page = await newPage(`/sign-in?next=${path}/docs%3Fa=b`)
     await signIn(page)
     await page.waitForURL(`${url}/docs?a=b`)
-    await page.goto(`${url}/sign-in?next=/docs`)
+    await page.goto(`${url}/sign-in?next=${path}/docs`)
     await page.getByRole('link', { name: 'Continue' }).click()
     await page.waitForURL(`${url}/docs`)
     await page.goto(`${url}/sign-in?next=//evil.example`)
@@ -198,7 +200,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   })
 
   await t.test('over http from another machine, a sentence says why the sign-in fails', async (t) => {
-    const foreignUrl = url.replace('127.0.0.1', 'boxes.example')
+    const foreignUrl = coordinator.url.replace('127.0.0.1', 'boxes.example')
     const page = await newPage('/sign-in', foreignUrl)
     await page.getByText('Browsers store the sign-in only for https pages').waitFor()
     await signIn(page, 'bob@example.com')

@@ -196,19 +196,20 @@ for (const name of PROXIES) {
     }
   })
 
-  t.test(`agents through ${name}`, options, async (t) => {
-    const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
-    t.after(() => coordinator.close())
-    const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`)
-    const box = coordinator.addBox()
-    const agent = await startTestAgent(box, url, (app) => {
-      app.get('/hello', async () => ({ hello: 'through the proxy' }))
-    })
-    t.after(() => agent.close())
-    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-    const response = await tunnel.request({ method: 'GET', path: '/hello' })
-    t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
+  for (const hasPath of [false, true])
+    t.test(`agents through ${name}${hasPath ? ' with a path' : ''}`, options, async (t) => {
+      const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
+      t.after(() => coordinator.close())
+      const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`, hasPath)
+      const box = coordinator.addBox()
+      const agent = await startTestAgent(box, url, (app) => {
+        app.get('/hello', async () => ({ hello: 'through the proxy' }))
+      })
+      t.after(() => agent.close())
+      const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
+      const response = await tunnel.request({ method: 'GET', path: '/hello' })
+      t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
 
-    await transferBothWays(t, coordinator, box, url, 8 * MIB + 1)
-  })
+      await transferBothWays(t, coordinator, box, url, 8 * MIB + 1)
+    })
 }

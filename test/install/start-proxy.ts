@@ -1,4 +1,4 @@
-// Starts nginx and Caddy with the configurations in install/proxies, changed only in names, ports and paths.
+// Starts nginx and Caddy with the configurations in install/proxies, changed only in names, ports and paths of files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,30 @@ function replace(text: string, from: string, to: string): string {
   return text.replaceAll(from, to)
 }
 
-function createNginxCommand(dir: string, port: number, httpPort: number, target: string): string[] {
+type CommandOptions = {
+  dir: string
+  port: number
+  httpPort: number
+  target: string
+  hasPath: boolean
+}
+
+/** The server of a host with other programs, which includes the configuration for a path. */
+const createServerWithPath = (dir: string, port: number) => `
+  server {
+    listen 127.0.0.1:${port} ssl http2;
+    ssl_certificate ${dir}/cert.pem;
+    ssl_certificate_key ${dir}/key.pem;
+    location / { return 200 "another program"; }
+    include ${dir}/boxwood.conf;
+  }`
+
+function createNginxCommand({ dir, port, httpPort, target, hasPath }: CommandOptions): string[] {
+  if (hasPath) {
+    const snippet = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx-path.conf'), 'utf8')
+    writeFileSync(join(dir, 'boxwood.conf'), replace(snippet, '127.0.0.1:7070', target))
+    return writeNginxConfig(dir, createServerWithPath(dir, port))
+  }
   let text = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx.conf'), 'utf8')
   text = replace(text, 'boxes.example.com *.ports.example.com;', 'localhost *.ports.localhost;')
   text = replace(text, '/etc/ssl/boxes.example.com/fullchain.pem', join(dir, 'cert.pem'))
@@ -30,7 +53,11 @@ function createNginxCommand(dir: string, port: number, httpPort: number, target:
   text = replace(text, 'listen 443 ', `listen 127.0.0.1:${port} `)
   text = replace(text, 'listen 80;', `listen 127.0.0.1:${httpPort};`)
   text = text.replaceAll(/^ *listen \[::\]:.*$/gm, '')
-  writeFileSync(join(dir, 'site.conf'), replace(text, '127.0.0.1:7070', target))
+  return writeNginxConfig(dir, replace(text, '127.0.0.1:7070', target))
+}
+
+function writeNginxConfig(dir: string, site: string): string[] {
+  writeFileSync(join(dir, 'site.conf'), site)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${join(dir, name)};`)
     .join('\n')
@@ -42,14 +69,16 @@ function createNginxCommand(dir: string, port: number, httpPort: number, target:
   return ['nginx', '-p', dir, '-e', join(dir, 'error.log'), '-c', join(dir, 'nginx.conf')]
 }
 
-function createCaddyCommand(dir: string, port: number, httpPort: number, target: string): string[] {
+function createCaddyCommand({ dir, port, httpPort, target, hasPath }: CommandOptions): string[] {
   let text = readFileSync(join(PROJECT_DIR, 'install/proxies/Caddyfile'), 'utf8')
   const certificate = `tls ${join(dir, 'cert.pem')} ${join(dir, 'key.pem')}`
-  text = replace(
-    text,
-    '\nboxes.example.com {',
-    `\nlocalhost:${port}, 127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${certificate}`,
-  )
+  const site = `localhost:${port}, 127.0.0.1:${port} {\n\tbind 127.0.0.1\n\t${certificate}`
+  if (hasPath) {
+    text = replace(text, '\nboxes.example.com {\n\timport boxwood\n}\n', '')
+    // The lines for a path are comments.
+    text = replace(text.replaceAll(/^#(?=\S|\t)/gm, ''), '\nwww.example.com {', `\n${site}`)
+    text = replace(text, 'handle_path', 'respond / "another program"\n\thandle_path')
+  } else text = replace(text, '\nboxes.example.com {', `\n${site}`)
   text = replace(
     text,
     '*.ports.example.com {\n\ttls ',
@@ -62,15 +91,21 @@ function createCaddyCommand(dir: string, port: number, httpPort: number, target:
   return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
 }
 
-/** @param target of the coordinator, as host:port */
-export async function startProxy(t: Test, name: ProxyName, target: string) {
+/** The path in the configurations. */
+const PATH = '/boxwood'
+
+/**
+ * @param target of the coordinator, as host:port
+ * @param hasPath whether the proxy adds a path, and has another program at its other paths
+ */
+export async function startProxy(t: Test, name: ProxyName, target: string, hasPath = false) {
   const dir = createTempDir(t, name)
   cpSync(CERTIFICATE, join(dir, 'cert.pem'))
   cpSync(PRIVATE_KEY, join(dir, 'key.pem'))
   mkdirSync(join(dir, 'home'))
   const [port, httpPort] = [await findFreePort(), await findFreePort()]
   const createCommand = name === 'nginx' ? createNginxCommand : createCaddyCommand
-  const [program = '', ...args] = createCommand(dir, port, httpPort, target)
+  const [program = '', ...args] = createCommand({ dir, port, httpPort, target, hasPath })
   const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
@@ -97,7 +132,7 @@ export async function startProxy(t: Test, name: ProxyName, target: string) {
   function readLog(): string {
     return name === 'nginx' ? readFileSync(join(dir, 'error.log'), 'utf8') : output
   }
-  return { url: `https://127.0.0.1:${port}`, port, httpPort, readLog }
+  return { url: `https://127.0.0.1:${port}${hasPath ? PATH : ''}`, port, httpPort, readLog }
 }
 
 async function findFreePort(): Promise<number> {

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 import type { Test } from 'tap'
+import { getFrontProxyName } from './front-proxy.ts'
 
 const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
@@ -13,8 +14,14 @@ export const NO_BROWSER = EXECUTABLE === undefined ? 'chromium is not installed'
 /** Rejects where no browser is installed. The caller closes it. */
 export async function launchBrowser(args: string[] = []): Promise<Browser> {
   if (EXECUTABLE === undefined) throw new Error(String(NO_BROWSER))
+  // The proxy of the run has a certificate that no authority has signed.
+  const proxyArgs = getFrontProxyName() === undefined ? [] : ['--ignore-certificate-errors']
   // Chromium cannot use its own sandbox as root. The tests open only their own coordinator.
-  return await chromium.launch({ executablePath: EXECUTABLE, chromiumSandbox: false, args })
+  return await chromium.launch({
+    executablePath: EXECUTABLE,
+    chromiumSandbox: false,
+    args: [...args, ...proxyArgs],
+  })
 }
 
 /** Closes the browser after the test. */

@@ -9,6 +9,7 @@ import { type Overrides, startCoordinator } from '../../coordinator/server/app.t
 import type { Box } from '../../shared/api/boxes.ts'
 import { databaseEnv } from './database-env.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
+import { startFrontProxy } from './front-proxy.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 import { DEADLINE_MS, nextPollDelay } from './wait-until.ts'
 
@@ -43,11 +44,13 @@ export type RequestOptions = {
 export async function startTestCoordinator(t: Test, options: CoordinatorOptions = {}) {
   const { machines = 'fake', infra = new FakeInfrastructure(), env = {}, ...overrides } = options
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'boxwood-test-'))
+  const front = await startFrontProxy(t)
   const config = loadConfig({
     BOXWOOD_LISTEN: '127.0.0.1:0',
     BOXWOOD_DATA: dataDir,
     BOXWOOD_LOG: 'silent',
     ...databaseEnv(dataDir),
+    ...front?.env,
     ...env,
   })
   const fakes = {
@@ -56,6 +59,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
   }
   const coordinator = await startCoordinator(config, { ...fakes, ...overrides })
   const { url } = coordinator
+  front?.setTarget(url)
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
   let isClosed = false
 
@@ -101,6 +105,8 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
 
   return {
     url,
+    /** The URL of the pages in a browser: that of the proxy of the run, without a slash at its end. */
+    pageUrl: front?.url ?? url,
     key,
     dataDir,
     infra,

@@ -72,7 +72,7 @@ function completeAgent(agent: FakePromptAgent): void {
 t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
   const agent = createFakePromptAgent()
   completeAgent(agent)
-  const { box, url, dataDir, infra, api, waitForState } = await startBoxWithFakeAgent(t, agent.handler)
+  const { box, pageUrl, dataDir, infra, api, waitForState } = await startBoxWithFakeAgent(t, agent.handler)
   infra.tunnels.on('disconnected', agent.disconnect)
   const old = agent.addRun({ prompt: '<b>old</b>\u202e prompt', provider: 'codex' })
   agent.addEvents(old, 1, {
@@ -81,7 +81,7 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
   agent.finish(old)
   const page = await (await startBrowser(t)).newPage()
   page.setDefaultTimeout(10_000)
-  await page.goto(`${url}/boxes/${box.hostname}/conversations`)
+  await page.goto(`${pageUrl}/boxes/${box.hostname}/conversations`)
   await signIn(page, dataDir)
   const problems = collectProblems(page)
   const link = (name: string | RegExp) => page.getByRole('link', { name })

@@ -30,7 +30,7 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     waitUntil(wanted, async () => (await readLines(shown)).includes(wanted))
 
   await t.test('a counter survives a reload and cut connections: no line is missing or double', async (t) => {
-    await page.goto(proxy.url + path)
+    await page.goto(url.replace(new URL(url).host, new URL(proxy.url).host) + path)
     await page.getByLabel('Name').fill('count')
     await page.getByLabel('Program').fill(COUNTER)
     await page.keyboard.press('Enter')

@@ -28,7 +28,7 @@ async function openAs(browser: Browser, coordinator: TestCoordinator, role: 'mem
   await devTools.send('Network.setCookie', {
     name: SESSION_COOKIE,
     value,
-    url: coordinator.url,
+    url: coordinator.pageUrl,
     secure: true,
   })
   const refused: string[] = []
@@ -59,7 +59,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('Workspace', { exact: true }).click()
     await page.getByRole('link', { name: label, exact: true }).click()
     await page.getByRole('heading', { level: 1, name: label }).waitFor()
-    t.equal(new URL(page.url()).pathname, `/workspace/${name}`)
+    t.equal(page.url(), `${url}/workspace/${name}`)
   }
 
   await t.test('snapshots: live, template, restore, delete', async (t) => {

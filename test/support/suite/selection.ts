@@ -24,6 +24,7 @@ export type Task = {
 const LOAD: readonly Choice[] = [
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
   { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
+  { glob: 'test/e2e/dashboard/all-behind-*.test.ts', reason: 'repeats all pages behind a proxy' },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
 ]
 
@@ -68,6 +69,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/machines/**', reason: 'boots root file systems' },
   { glob: 'test/e2e/machine-*.test.ts', reason: 'builds, restarts and compares several agents' },
   { glob: 'test/e2e/dashboard/workspace-accessibility.test.ts', reason: 'runs axe-core 32 times' },
+  { glob: 'test/e2e/dashboard/behind-*.test.ts', reason: 'repeats other files behind nginx and Caddy' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },
@@ -137,7 +139,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
   { glob: 'test/e2e/{dashboard,desktop-page,pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
-  { glob: 'test/e2e/dashboard/*.test.ts', reason: 'Chromium' },
+  { glob: 'test/e2e/dashboard/*.test.ts', reason: 'Chromium, nginx, Caddy' },
   { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
   { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
   { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
@@ -166,6 +168,8 @@ const SLOW: Record<string, number> = {
   'test/e2e/real-prompts/claude.test.ts': 120,
   'test/e2e/real-prompts/codex.test.ts': 120,
   'test/e2e/postgres.test.ts': 90,
+  'test/e2e/dashboard/behind-nginx.test.ts': 60,
+  'test/e2e/dashboard/behind-caddy.test.ts': 60,
   'test/e2e/metrics-load.test.ts': 155,
   'test/e2e/readme.test.ts': 60,
   'test/e2e/machine-upgrade.test.ts': 60,

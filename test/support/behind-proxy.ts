@@ -1,0 +1,24 @@
+// Runs test files of pages behind nginx or Caddy with a path, where the proxy is installed.
+import { readFileSync } from 'node:fs'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import type { Test } from 'tap'
+import { CERTIFICATE, type ProxyName } from '../install/start-proxy.ts'
+import { isInstalled } from './is-installed.ts'
+
+type Options = {
+  /** Whether axe-core runs on the pages. */
+  accessibility: boolean
+  /** Imports the test files, which open the pages at `pageUrl` of startTestCoordinator(). */
+  importFiles(): Promise<void>
+}
+
+export async function runBehindProxy(t: Test, name: ProxyName, options: Options): Promise<void> {
+  if (!isInstalled(name)) {
+    t.test(`behind ${name}`, { skip: `${name} is not installed` }, async () => undefined)
+    return
+  }
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(CERTIFICATE, 'utf8')])
+  process.env.BOXWOOD_TEST_PROXY = name
+  if (!options.accessibility) process.env.BOXWOOD_TEST_ACCESSIBILITY = 'off'
+  await options.importFiles()
+}
