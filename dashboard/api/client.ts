@@ -24,7 +24,7 @@ import type { TeamStatus } from '../../shared/api/team.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import type { RequestError } from './errors.ts'
-import { createSend, type Fetch } from './send.ts'
+import { createSend, type Fetch, RESPONSE_MS } from './send.ts'
 
 export type ClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
@@ -100,7 +100,10 @@ export function createClient({ base, fetch }: ClientOptions) {
     loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
     listEnvironments: () => send<{ environments: Environment[] }>('GET', 'environments'),
     createTicket: (id: string) =>
-      send<CreateTicketResponse>('POST', boxPath(id, '/tickets'), { expiresInSeconds: TICKET_SECONDS }),
+      sendOnce<CreateTicketResponse>('POST', boxPath(id, '/tickets'), {
+        body: { expiresInSeconds: TICKET_SECONDS },
+        responseMs: RESPONSE_MS,
+      }),
     listCommands: (id: string, query: CommandQuery) =>
       send<CommandList>('GET', boxPath(id, `/commands${formatQuery(query)}`)),
     loadCommand: (id: string, commandId: string) =>

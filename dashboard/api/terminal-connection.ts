@@ -87,6 +87,7 @@ export class TerminalConnection {
     if (this.#isEnded || this.#isPaused) return
     this.#release()
     this.#failures = 0
+    this.#options.onState({ type: 'connecting' })
     this.#connect()
   }
 
@@ -105,7 +106,6 @@ export class TerminalConnection {
   /** Connects again after a failure, such as that of a box that was suspended. */
   reopen(): void {
     this.#isEnded = false
-    this.#options.onState({ type: 'connecting' })
     this.reconnect()
   }
 

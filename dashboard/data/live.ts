@@ -20,6 +20,10 @@ export const operations = signal<Items['operations']>(new Map())
 export const startError = signal<RequestError | null>(null)
 /** When the feed has sent its last message, by the clock of the coordinator; null: the feed is connected. */
 export const lostSince = signal<number | null>(null)
+/** The tab was hidden or the device was asleep, and the feed is connecting for the first time since. */
+export const isReturning = signal(false)
+/** Counts how often the other connections of this tab may have been lost without a notice. */
+export const losses = signal(0)
 /** The coordinator serves another build of the dashboard. */
 export const isOutdated = signal(false)
 /** The time of the coordinator, which advances every few seconds. */
@@ -30,7 +34,9 @@ let offset = 0
 export const getCoordinatorTime = (): number => Date.now() + offset
 
 const TICK_MS = 5_000
-/** Ticks of a device that is awake are closer to each other, also in a slow tab. */
+/** The clock of timers may stop while the device is asleep: a check follows this soon after it. */
+const CHECK_MS = 500
+/** Checks of a device that is awake are closer to each other, also in a slow tab. */
 const ASLEEP_MS = 30_000
 /** A hidden tab keeps its connection for this long. */
 const HIDDEN_MS = 5_000
@@ -69,17 +75,6 @@ export function signIn(): void {
 function openFeed(): Feed {
   let collect = createItemCollector(() => undefined)
   let lastMessageAt = Date.now()
-  let lastTickAt = lastMessageAt
-  setInterval(() => {
-    const tickAt = Date.now()
-    now.value = tickAt + offset
-    // The device was asleep: the connection may be lost without a notice.
-    if (tickAt - lastTickAt > ASLEEP_MS && document.visibilityState === 'visible') {
-      feed.close()
-      feed.open()
-    }
-    lastTickAt = tickAt
-  }, TICK_MS)
   const feed = createFeed({
     connect({ onMessage, onClose }) {
       const url = resolveUrl('api/v1/feed?live=1')
@@ -111,15 +106,30 @@ function openFeed(): Feed {
       }
       collect(message)
       if (message.type !== 'ready') return
-      lostSince.value = null
+      batch(() => {
+        if (lostSince.value !== null && !isReturning.value) losses.value += 1
+        lostSince.value = null
+        isReturning.value = false
+      })
       void checkBuild()
     },
     onLost({ isRefused }) {
       lostSince.value ??= lastMessageAt + offset
+      isReturning.value = false
       void checkSession(isRefused)
     },
   })
-  return feed
+  return {
+    open() {
+      // What is shown is old until the feed is complete.
+      if (boxes.value !== null && lostSince.value === null) {
+        lostSince.value = lastMessageAt + offset
+        isReturning.value = true
+      }
+      feed.open()
+    },
+    close: feed.close,
+  }
 }
 
 /** A connection that fails does not say that the session has ended. @param isRefused the session of this page has no access any more */
@@ -133,13 +143,40 @@ async function checkSession(isRefused: boolean): Promise<void> {
   else if (current === null || isRefused) signIn()
 }
 
+/** Connects while the tab is visible, and again after the device was asleep: the connection may be lost without a notice. */
 function followFeed(feed: Feed): void {
+  let isOpen = false
   let closing: ReturnType<typeof setTimeout> | undefined
+  let checkedAt = Date.now()
+  const open = () => {
+    isOpen = true
+    feed.open()
+  }
+  const close = () => {
+    isOpen = false
+    feed.close()
+  }
+  const check = () => {
+    const at = Date.now()
+    const wasAsleep = at - checkedAt > ASLEEP_MS
+    checkedAt = at
+    if (wasAsleep || at + offset - now.value >= TICK_MS) now.value = at + offset
+    if (!wasAsleep || !isOpen || document.visibilityState !== 'visible') return
+    feed.close()
+    feed.open()
+    losses.value += 1
+  }
   const update = () => {
     clearTimeout(closing)
-    if (document.visibilityState === 'visible') feed.open()
-    else closing = setTimeout(feed.close, HIDDEN_MS)
+    if (document.visibilityState !== 'visible') {
+      closing = setTimeout(close, HIDDEN_MS)
+      return
+    }
+    check()
+    now.value = getCoordinatorTime()
+    if (!isOpen) open()
   }
+  setInterval(check, CHECK_MS)
   document.addEventListener('visibilitychange', update)
   update()
 }

@@ -7,7 +7,7 @@ import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { type BoxPrompts, getBoxPrompts } from '../data/box-prompts.ts'
 import { CODING_AGENTS, describeReadiness } from '../data/coding-agents.ts'
-import { getClient, now } from '../data/live.ts'
+import { getClient, losses, now } from '../data/live.ts'
 import { navigate, query } from '../data/navigation.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
@@ -39,7 +39,7 @@ function RunningBox({ box }: { box: Box }) {
       document.removeEventListener('visibilitychange', update)
       feed.stop()
     }
-  }, [feed])
+  }, [feed, losses.value])
   const agents = useCodingAgents(box)
   const { value } = lists
   return (

@@ -9,7 +9,7 @@ import { formatAge } from '../data/age.ts'
 import { getBoxClient } from '../data/box-clients.ts'
 import { canRunAgain, formatActor, formatBytes, formatDuration, formatResult } from '../data/command-list.ts'
 import { CommandOutputLoader } from '../data/command-output.ts'
-import { boxes, getClient, now, session } from '../data/live.ts'
+import { boxes, getClient, losses, now, session } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { startCommand } from '../data/start-command.ts'
 import { isVisible } from '../data/visibility.ts'
@@ -53,7 +53,7 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
       if (!controller.signal.aborted) isWatched.value = false
     })
     return () => controller.abort()
-  }, [visible])
+  }, [visible, losses.value])
   void version.value
   const { command } = loader
   return (

@@ -14,7 +14,7 @@ import {
   formatResult,
   mergeNewest,
 } from '../data/command-list.ts'
-import { getClient, getCoordinatorTime, now, session } from '../data/live.ts'
+import { getClient, getCoordinatorTime, losses, now, session } from '../data/live.ts'
 import { quoteShell } from '../data/quote-shell.ts'
 import { formatCommandPath, startCommand } from '../data/start-command.ts'
 import { isVisible } from '../data/visibility.ts'
@@ -85,7 +85,7 @@ export function CommandHistory({ box }: { box: Box }) {
     loadedStatus.current = shownStatus
     const timer = isRunning ? setInterval(() => void loadNewest(false), POLL_MS) : undefined
     return () => clearInterval(timer)
-  }, [shownStatus, visible, isRunning])
+  }, [shownStatus, visible, isRunning, losses.value])
 
   const shown = commands.value === null ? [] : filterCommands(commands.value, filter.value)
   return (

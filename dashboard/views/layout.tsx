@@ -8,6 +8,7 @@ import {
   boxes,
   getClient,
   isOutdated,
+  isReturning,
   lostSince,
   now,
   session,
@@ -83,16 +84,16 @@ function User() {
 }
 
 function Banner() {
-  const isLost = lostSince.value !== null
+  const age = lostSince.value === null ? null : formatAge(now.value - lostSince.value)
   return (
     <div role="status">
-      {isLost && (
+      {age !== null && isReturning.value && (
+        <p class="banner passing">What is shown is {age} old. The page is loading the changes.</p>
+      )}
+      {age !== null && !isReturning.value && (
         <p class="banner">
           The connection to the coordinator is lost.
-          {boxes.value !== null && (
-            <> What is shown is {formatAge(now.value - (lostSince.value ?? 0))} old.</>
-          )}{' '}
-          The page connects again by itself.
+          {boxes.value !== null && <> What is shown is {age} old.</>} The page connects again by itself.
         </p>
       )}
       {isOutdated.value && (

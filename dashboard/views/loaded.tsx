@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
-import { getCoordinatorTime, now } from '../data/live.ts'
+import { getCoordinatorTime, losses, now } from '../data/live.ts'
 import { Problem } from './problem.tsx'
 
 export type Loaded<Value> = {
@@ -47,7 +47,7 @@ export function useLoaded<Value>(
       document.removeEventListener('visibilitychange', update)
       clearInterval(timer)
     }
-  }, inputs)
+  }, [...inputs, losses.value])
   return { ...state.value, reload }
 }
 

@@ -5,7 +5,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { TerminalSession } from '../../shared/api/terminal.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
-import { getCoordinatorTime, now } from '../data/live.ts'
+import { getCoordinatorTime, losses, now } from '../data/live.ts'
 import { navigate } from '../data/navigation.ts'
 import { quoteShell } from '../data/quote-shell.ts'
 import { formatSessionPath, listSessions, startSession } from '../data/terminal-sessions.ts'
@@ -45,7 +45,7 @@ export function TerminalSessions({ box }: { box: Box }) {
     void load()
     const timer = setInterval(() => void load(), POLL_MS)
     return () => clearInterval(timer)
-  }, [isRunning, visible])
+  }, [isRunning, visible, losses.value])
   return (
     <>
       <StartForm box={box} />

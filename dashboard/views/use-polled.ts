@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { toRequestError } from '../api/errors.ts'
-import { getCoordinatorTime } from '../data/live.ts'
+import { getCoordinatorTime, losses } from '../data/live.ts'
+import { isVisible } from '../data/visibility.ts'
 import type { Loaded } from './use-loaded.ts'
 
 /** `loadedAt`: of the value, by the clock of the coordinator; null: there is no value. */
@@ -23,26 +24,25 @@ export function usePolled<Value>(
     loadedAt: null,
   })
   const round = useSignal(0)
+  const visible = isVisible.value
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     let isCurrent = true
     async function poll(): Promise<void> {
-      if (document.visibilityState === 'visible') {
-        try {
-          const value = await load()
-          if (isCurrent) state.value = { value, error: null, loadedAt: getCoordinatorTime() }
-        } catch (reason) {
-          if (isCurrent) state.value = { ...state.peek(), error: toRequestError(reason) }
-        }
+      try {
+        const value = await load()
+        if (isCurrent) state.value = { value, error: null, loadedAt: getCoordinatorTime() }
+      } catch (reason) {
+        if (isCurrent) state.value = { ...state.peek(), error: toRequestError(reason) }
       }
       if (isCurrent) timer = setTimeout(poll, intervalMs)
     }
-    void poll()
+    if (visible) void poll()
     return () => {
       isCurrent = false
       clearTimeout(timer)
     }
-  }, [...deps, round.value])
+  }, [...deps, round.value, visible, losses.value])
   return {
     ...state.value,
     reload() {

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Box } from '../../shared/api/boxes.ts'
 import { TerminalConnection, type TerminalState } from '../api/terminal-connection.ts'
 import { getBoxClient } from '../data/box-clients.ts'
-import { createRandomId, lostSince } from '../data/live.ts'
+import { createRandomId, losses } from '../data/live.ts'
 import { storeClientId, takeClientId } from '../data/terminal-clients.ts'
 import { checkSession } from '../data/terminal-sessions.ts'
 import { openTerminalSocket } from '../data/terminal-socket.ts'
@@ -107,13 +107,13 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
     if (visible) connection.current?.resume()
     else connection.current?.pause()
   }, [visible])
-  // The feed notices a network that drops everything. When it is back, the socket of the terminal is replaced too.
-  const isLost = lostSince.value !== null
-  const wasLost = useRef(false)
+  // The socket may be lost without a notice.
+  const lossCount = losses.value
+  const knownLosses = useRef(lossCount)
   useEffect(() => {
-    if (wasLost.current && !isLost) connection.current?.reconnect()
-    wasLost.current = isLost
-  }, [isLost])
+    if (knownLosses.current !== lossCount) connection.current?.reconnect()
+    knownLosses.current = lossCount
+  }, [lossCount])
 
   const attachAgain = () => {
     connection.current?.reopen()

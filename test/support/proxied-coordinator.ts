@@ -12,14 +12,14 @@ export async function startProxiedCoordinator(t: Test, env: Record<string, strin
   const target = { port: 0 }
   const clientProxy = await startTunnelProxy(() => target.port)
   const agentProxy = await startTunnelProxy(() => target.port)
+  // Runs after the coordinator's own teardown, which needs a connection to the box: the last one that is added runs first.
+  t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
   const coordinator = await startCoordinatorProcess(t, {
     BOXWOOD_PUBLIC_URL: clientProxy.url,
     BOXWOOD_AGENT_URL: agentProxy.url,
     BOXWOOD_LOG: 'silent',
     ...env,
   })
-  // Runs after the coordinator's own teardown, which needs a connection to the box.
-  t.teardown(() => Promise.all([clientProxy.close(), agentProxy.close()]))
   /** The coordinator has another port after each start. */
   const updateTarget = () => {
     target.port = Number(new URL(coordinator.url).port)

@@ -1,6 +1,8 @@
 // The requests of the dashboard to a box: the ticket is shared, renewed before it expires, and renewed once when it is refused.
+import { mock } from 'node:test'
 import t from 'tap'
 import { createBoxClient } from '../../../dashboard/api/box-client.ts'
+import { createClient } from '../../../dashboard/api/client.ts'
 import { RequestError } from '../../../dashboard/api/errors.ts'
 
 const MINUTE = 60_000
@@ -53,4 +55,29 @@ t.test('a refused ticket is renewed once', async (t) => {
   const always = createFixture(['dct_1', 'dct_2'])
   await t.rejects(always.client.open('download'), new RequestError('unauthorized', 'No.', 401))
   t.equal(always.requests.length, 2)
+})
+
+t.test('a request that gets no response ends', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { createTicket, loadBox, wakeBox } = createClient({
+    base: 'http://localhost/',
+    fetch: (_, init) =>
+      new Promise((_, reject) =>
+        init?.signal?.addEventListener('abort', () => reject(init.signal?.reason), { once: true }),
+      ),
+  })
+  const results = [createTicket('a'), loadBox('a')].map((request) =>
+    request.catch(({ code }: RequestError) => code),
+  )
+  let hasFailed = false
+  void wakeBox('a').then(
+    () => undefined,
+    () => {
+      hasFailed = true
+    },
+  )
+  mock.timers.tick(60_000)
+  t.same(await Promise.all(results), ['no_response', 'no_response'])
+  t.notOk(hasFailed, 'what changes something may take longer')
 })

@@ -1,0 +1,116 @@
+// A counting program in a terminal of the dashboard, through all that may happen to the page, the network, the coordinator and
+// the agent: no line is missing or double.
+import type { Browser, Page } from 'playwright-core'
+import t from 'tap'
+import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
+import { signIn } from '../../support/dashboard.ts'
+import { findAgentPid } from '../../support/find-agent-process.ts'
+import { startProxiedCoordinator } from '../../support/proxied-coordinator.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+/** Prints a line each 50 ms, at most as many as a new viewer gets. */
+const COUNTER =
+  'i=0; while [ ! -e stop ] && [ $i -lt 950 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; exit 3'
+/** The lines that are printed between two events. */
+const LINES = 10
+const MINUTE_MS = 60_000
+
+const WINDOW = { width: 1000, height: 700 }
+/** Shows all lines at once. */
+const TALL_WINDOW = { width: 1000, height: 20_000 }
+
+const readRows = async (page: Page): Promise<string[]> => {
+  const rows = await page.locator('.xterm-rows > div').allTextContents()
+  return rows.map((row) => row.replaceAll('\u00a0', ' ').trimEnd()).filter((row) => row !== '')
+}
+
+/** All lines of the terminal, with those that it has scrolled out of view. */
+async function readLines(page: Page): Promise<string[]> {
+  await page.setViewportSize(TALL_WINDOW)
+  await waitUntil('the terminal shows its first line', async () => (await readRows(page))[0] === 'line 1')
+  const lines = await readRows(page)
+  await page.setViewportSize(WINDOW)
+  return lines
+}
+
+async function readLast(page: Page): Promise<number> {
+  const lines = await readRows(page)
+  return Number(/\d+/.exec(lines.at(-1) ?? '')?.[0] ?? 0)
+}
+
+const count = (length: number) => Array.from({ length }, (_, index) => `line ${index + 1}`)
+
+async function openPage(browser: Browser, url: string, dataDir: string): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: WINDOW })).newPage()
+  await page.clock.install()
+  await page.goto(url)
+  await signIn(page, dataDir)
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  return page
+}
+
+t.test('a terminal with a counting program', { skip: NO_BROWSER }, async (t) => {
+  const { coordinator, clientProxy, box, restart } = await startProxiedCoordinator(t)
+  const browser = await startBrowser(t)
+  const page = await openPage(
+    browser,
+    `${clientProxy.url}/boxes/${box.hostname}/terminals`,
+    coordinator.dataDir,
+  )
+  const start = async (name: string) => {
+    await page.getByLabel('Name').fill(name)
+    await page.getByLabel('Program').fill(COUNTER)
+    await page.keyboard.press('Enter')
+  }
+  const advance = async (shown = page) => {
+    const last = await readLast(shown)
+    await waitUntil(`${LINES} more lines`, async () => (await readLast(shown)) >= last + LINES)
+  }
+  const checkLines = async (event: string, shown = page) => {
+    await advance(shown)
+    const lines = await readLines(shown)
+    t.same(lines, count(lines.length), `${event}: ${lines.length} lines`)
+  }
+  await start('count')
+  await advance()
+
+  await page.reload()
+  await checkLines('a reload')
+
+  const second = await openPage(browser, page.url(), coordinator.dataDir)
+  await checkLines('the second viewer', second)
+  await checkLines('the first viewer')
+
+  await page.context().setOffline(true)
+  clientProxy.blackhole()
+  const before = await readLast(page)
+  for (const shown of [page, second]) await shown.clock.fastForward(MINUTE_MS)
+  await checkLines('a connection that is lost without a notice', second)
+  await page.getByText('The connection to the coordinator is lost.').waitFor()
+  t.equal(await readLast(page), before, 'the page is offline')
+  await page.context().setOffline(false)
+  await checkLines('a minute without network')
+
+  await restart()
+  await checkLines('kill -9 of the coordinator')
+  await checkLines('kill -9 of the coordinator, the second viewer', second)
+
+  // The program ends with the agent, which has its pseudoterminal.
+  process.kill(findAgentPid(box.id) ?? Number.NaN, 'SIGKILL')
+  for (const shown of [page, second]) {
+    await waitUntil('the page shows that the session has ended', async () => {
+      // A request over a connection that is lost without a notice ends.
+      await shown.clock.fastForward(MINUTE_MS)
+      return shown.getByText('The session count has ended.').isVisible()
+    })
+    const lines = await readLines(shown)
+    t.same(lines, count(lines.length), `kill -9 of the agent: ${lines.length} lines stay`)
+  }
+  await page.getByRole('link', { name: 'Detach' }).click()
+  await start('again')
+  await checkLines('a session after kill -9 of the agent')
+  await coordinator.exec(box.id, 'touch stop')
+  await page.getByText('The session has ended with exit status 3.').waitFor()
+  const lines = await readLines(page)
+  t.same(lines, count(lines.length))
+})
