@@ -1,5 +1,6 @@
 // The listening ports of a box with their links, and who a new link may be for.
 import type { PortAudience, PortShare, PortShares } from '../../shared/api/port-shares.ts'
+import { formatCommandLine } from './command-line.ts'
 
 /** `process` and `pid`: null where they are unknown. A port with a link may have no listening process. */
 export type PortRow = {
@@ -61,13 +62,13 @@ export function parsePort(text: string): number | null {
 
 /** The command that creates the same link. @param access undefined: the link that the port already has, or one for members */
 export const formatShareCommand = (name: string, port: string, access: string, lifetime: string): string =>
-  [
-    `box share ${name} ${port}`,
+  formatCommandLine(
+    ...['box', 'share', name, port],
     access !== 'members' && access !== '' && `--${access}`,
-    access !== 'members' && access !== '' && lifetime !== '' && `--expires ${Number(lifetime) / 3_600}h`,
-  ]
-    .filter(Boolean)
-    .join(' ')
+    ...(access !== 'members' && access !== '' && lifetime !== ''
+      ? ['--expires', `${Number(lifetime) / 3_600}h`]
+      : []),
+  )
 
 /** Only such a link is followed; another text is shown. */
 export const isWebUrl = (text: string): boolean => /^https?:\/\//.test(text)

@@ -1,7 +1,11 @@
 // Text that a box or a user has chosen: characters that are invisible or change the order of the text are shown by their code.
 
-/** Global: for replace() and search(). */
-export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+/**
+ * Global: for replace() and search(). Fillers and other characters without a glyph included; not the variation selector with
+ * which a symbol is shown as an emoji.
+ */
+export const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u2800]|(?!\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\p{Extended_Pictographic})\ufe0f/gu
 
 /** `a\u202eb` → `a⟨U+202E⟩b`. */
 export const showHidden = (text: string): string =>

@@ -7,6 +7,7 @@ import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { type BoxPrompts, getBoxPrompts } from '../data/box-prompts.ts'
 import { CODING_AGENTS, describeReadiness } from '../data/coding-agents.ts'
+import { formatCommandLine } from '../data/command-line.ts'
 import { getClient, losses, now } from '../data/live.ts'
 import { navigate, query } from '../data/navigation.ts'
 import { formatBoxPath } from '../data/routes.ts'
@@ -255,7 +256,7 @@ function ConversationView({ box, boxPrompts, agents, id }: ViewProps & { id: str
             {showHiddenInOutput(conversation.cwd)}
           </span>
         )}
-        <Command text={`box prompts ${box.hostname} --conversation ${id}`} />
+        <Command text={formatCommandLine('box', 'prompts', box.hostname, '--conversation', id)} />
       </p>
       {!isCurrent && boxPrompts.error.value === null && <p>Loading the conversation.</p>}
       {runs.map((run, index) => (

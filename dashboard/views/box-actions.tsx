@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { Box } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatCommandLine } from '../data/command-line.ts'
 import { type Action, listActions } from '../data/items.ts'
 import { getClient } from '../data/live.ts'
 import { focusHeading } from './focus-heading.ts'
@@ -61,7 +62,7 @@ export function BoxActions({ box }: { box: Box }) {
           title={`Fork ${name}`}
           fields={[{ name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' }]}
           submitLabel="Fork"
-          formatCommand={(values) => ['box fork', name, values.name].filter(Boolean).join(' ')}
+          formatCommand={(values) => formatCommandLine('box', 'fork', name, values.name)}
           onClose={close}
           submit={async (values, key) => {
             const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {}, key)
@@ -75,7 +76,7 @@ export function BoxActions({ box }: { box: Box }) {
           title={`Take a snapshot of ${name}`}
           fields={[{ name: 'name', label: 'Name of the snapshot', value: `${name}-1` }]}
           submitLabel="Take the snapshot"
-          formatCommand={(values) => `box snapshot ${name} ${values.name}`}
+          formatCommand={(values) => formatCommandLine('box', 'snapshot', name, values.name)}
           onClose={close}
           submit={async (values, key) => {
             const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' }, key)

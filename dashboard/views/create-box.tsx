@@ -47,7 +47,7 @@ export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
       accepts={acceptsBox}
       explain={({ image = '' }) =>
         choices !== null && !matchesImages(image, choices.allowedImages)
-          ? `The policy allowedImages may refuse this image. It allows ${choices.allowedImages?.join(', ') || 'none'}.`
+          ? `The policy allowedImages may refuse this image. It allows ${showHidden(choices.allowedImages?.join(', ') || 'none')}.`
           : null
       }
       onClose={onClose}

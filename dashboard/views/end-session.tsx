@@ -2,7 +2,9 @@
 import { useSignal } from '@preact/signals'
 import type { Box } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { formatCommandLine } from '../data/command-line.ts'
 import { endSession } from '../data/terminal-sessions.ts'
+import { showHidden } from '../data/visible-text.ts'
 import { Command } from './command.tsx'
 import { Problem } from './problem.tsx'
 import { Question } from './question.tsx'
@@ -25,7 +27,7 @@ export function EndSession({ box, session, onEnd }: { box: Box; session: string;
     <>
       <button
         type="button"
-        aria-label={`End the session ${session}`}
+        aria-label={`End the session ${showHidden(session)}`}
         onClick={() => {
           isAsking.value = true
         }}
@@ -35,14 +37,14 @@ export function EndSession({ box, session, onEnd }: { box: Box; session: string;
       <Problem error={error.value} />
       {isAsking.value && (
         <Question
-          title={`End the session ${session}?`}
+          title={`End the session ${showHidden(session)}?`}
           label="End the session"
           onClose={close}
           onAccept={end}
         >
           <p>Its programs are terminated, for all viewers.</p>
           <p>
-            <Command text={`box sessions ${box.hostname} --kill ${session}`} />
+            <Command text={formatCommandLine('box', 'sessions', box.hostname, '--kill', session)} />
           </p>
         </Question>
       )}

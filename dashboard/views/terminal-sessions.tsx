@@ -5,9 +5,9 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { TerminalSession } from '../../shared/api/terminal.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
+import { formatCommandLine } from '../data/command-line.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
 import { navigate } from '../data/navigation.ts'
-import { quoteShell } from '../data/quote-shell.ts'
 import { formatSessionPath, listSessions, startSession } from '../data/terminal-sessions.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
@@ -136,7 +136,7 @@ function StartForm({ box }: { box: Box }) {
         </button>
         {command.value.trim() === '' && (
           <Command
-            text={`box ssh ${box.hostname}${name.value === '' ? '' : ` --session ${quoteShell(name.value)}`}`}
+            text={formatCommandLine('box', 'ssh', box.hostname, name.value && '--session', name.value)}
           />
         )}
       </p>
@@ -167,7 +167,7 @@ function SessionTable({ box, sessions, onEnd }: SessionTableProps) {
         {sessions.map(({ session, command, clients, startedAt, lastActiveAt }) => (
           <tr key={session}>
             <th scope="row">
-              <a href={formatSessionPath(box.hostname, session)}>{session}</a>
+              <a href={formatSessionPath(box.hostname, session)}>{showHidden(session)}</a>
             </th>
             <td data-label="Program">
               {command === null ? 'the login shell' : <span class="code">{showHidden(command)}</span>}

@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { RequestError } from '../api/errors.ts'
 import type { TerminalState } from '../api/terminal-connection.ts'
+import { formatCommandLine } from '../data/command-line.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { countLines, formatExit, hasSeveralLines, isEnded, parseWebLink } from '../data/terminal-text.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
@@ -64,7 +65,7 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
             Attach again
           </button>
         )}
-        <Command text={`box attach ${hostname} ${session}`} />
+        <Command text={formatCommandLine('box', 'attach', hostname, session)} />
         <span role="status">{formatState(state)}</span>
       </p>
       <Problem error={getError(state)} />

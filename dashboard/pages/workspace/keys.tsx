@@ -108,13 +108,25 @@ function KeyRow({ apiKey, names, open }: KeyRowProps) {
       <td data-label="Expires">{expiresAt ?? 'never'}</td>
       <td>
         <div class="actions">
-          <button type="button" onClick={() => open(createChangeDialog)} aria-label={`Change ${name}`}>
+          <button
+            type="button"
+            onClick={() => open(createChangeDialog)}
+            aria-label={`Change ${showHidden(name)}`}
+          >
             Change
           </button>
-          <button type="button" onClick={() => open(createRotateDialog)} aria-label={`Rotate ${name}`}>
+          <button
+            type="button"
+            onClick={() => open(createRotateDialog)}
+            aria-label={`Rotate ${showHidden(name)}`}
+          >
             Rotate
           </button>
-          <button type="button" onClick={() => open(createRevokeDialog)} aria-label={`Revoke ${name}`}>
+          <button
+            type="button"
+            onClick={() => open(createRevokeDialog)}
+            aria-label={`Revoke ${showHidden(name)}`}
+          >
             Revoke
           </button>
         </div>

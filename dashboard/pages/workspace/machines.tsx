@@ -133,7 +133,7 @@ function Tokens({
           <button
             type="button"
             onClick={() => revoke(enrollment)}
-            aria-label={`Revoke the token ${enrollment.name ?? enrollment.id}`}
+            aria-label={`Revoke the token ${showHidden(enrollment.name ?? enrollment.id)}`}
           >
             Revoke
           </button>

@@ -70,11 +70,11 @@ type CreateDialog = (member: Member, onDone: OnDone) => DialogProps
 
 function MemberRow({ member, open }: { member: Member; open: ((create: CreateDialog) => void) | null }) {
   const { id, email, name, role, status, lastActiveAt } = member
-  const title = email ?? name
+  const title = showHidden(email ?? name)
   return (
     <tr>
       <th scope="row">
-        {showHidden(title)}
+        {title}
         {id === session.value?.user.id && <small> you</small>}
       </th>
       <td data-label="Name">{showHidden(name)}</td>

@@ -56,7 +56,7 @@ function SessionRow({ item, end }: { item: Session; end(): void }) {
         {program}
         {item.isCurrent && <small> this session</small>}
       </th>
-      <td data-label="Address">{item.address ?? 'not known'}</td>
+      <td data-label="Address">{showHidden(item.address ?? 'not known')}</td>
       <td data-label="Signed in">
         <Age at={item.createdAt} />
       </td>

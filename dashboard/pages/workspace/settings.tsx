@@ -143,10 +143,11 @@ const createCloseDialog: CreateDialog = ({ name }, refresh) => ({
   ),
   fields: [{ name: 'name', label: `Type ${showHidden(name)} to close the workspace` }],
   submitLabel: 'Close the workspace',
-  accepts: (values) => values.name === name,
+  // A keyboard types the name as it is shown.
+  accepts: (values) => values.name === name || values.name === showHidden(name),
   formatCommand: () => formatCommandLine('box', 'workspace', 'close', name),
-  async submit(values) {
-    await getWorkspaceClient().closeWorkspace(values.name ?? '')
+  async submit() {
+    await getWorkspaceClient().closeWorkspace(name)
     await refresh()
   },
 })

@@ -92,7 +92,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
         {templateName !== null && (
           <>
             {' '}
-            <code>{templateName}</code>
+            <code>{showHidden(templateName)}</code>
           </>
         )}
       </td>
@@ -112,7 +112,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
               key={action}
               type="button"
               onClick={() => act(action)}
-              aria-label={`${LABELS[action]}: ${name}`}
+              aria-label={`${LABELS[action]}: ${showHidden(name)}`}
             >
               {LABELS[action]}
             </button>
@@ -169,7 +169,7 @@ function createDialog(
       }
     case 'untemplate':
       return {
-        title: `Remove the template name ${templateName}`,
+        title: `Remove the template name ${showHidden(templateName ?? '')}`,
         children: <p>The snapshot stays.</p>,
         fields: [],
         submitLabel: 'Remove the name',

@@ -6,7 +6,7 @@ import type { Conversation, PromptRequest, ProviderName } from '../../../shared/
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { CODING_AGENTS, chooseAgent } from '../../data/coding-agents.ts'
-import { quoteShell } from '../../data/quote-shell.ts'
+import { formatCommandLine } from '../../data/command-line.ts'
 import { Command } from '../command.tsx'
 import { Problem } from '../problem.tsx'
 
@@ -148,16 +148,14 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
       </p>
       <Problem error={error.value} />
       <Command
-        text={[
-          'box prompt',
-          conversation === null ? `--new -p ${provider}` : `--conversation ${conversation.id}`,
+        text={`${formatCommandLine(
+          ...['box', 'prompt'],
+          ...(conversation === null ? ['--new', '-p', provider] : ['--conversation', conversation.id]),
           '--queue',
           isAuto.value && provider !== 'pi' && '--auto',
-          model.value.trim() && `-m ${quoteShell(model.value.trim())}`,
-          `${boxName} "…"`,
-        ]
-          .filter(Boolean)
-          .join(' ')}
+          ...(model.value.trim() ? ['-m', model.value.trim()] : []),
+          boxName,
+        )} "…"`}
       />
     </form>
   )
