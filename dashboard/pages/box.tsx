@@ -161,7 +161,7 @@ function Figures({ detail }: { detail: BoxDetail }) {
           <li key={event.id}>
             <time dateTime={event.at}>{age(event.at)}</time> {formatState(event.toState)}:{' '}
             {showHidden(event.reason)}
-            {event.code !== null && <code>{event.code}</code>} <small>{event.actor}</small>
+            {event.code !== null && <code>{event.code}</code>} <small>{showHidden(event.actor)}</small>
           </li>
         ))}
       </ol>

@@ -90,7 +90,7 @@ function Facts({ command }: { command: CommandRecord }) {
           role="status"
           class={`result ${command.exitCode === 0 || command.status === 'running' ? 'exited' : ''}`}
         >
-          {formatResult(command)}
+          {showHidden(formatResult(command))}
         </span>
         <span>{formatDuration(command, now.value)}</span>
         <span>

@@ -205,7 +205,7 @@ function CommandTable({ commands, boxName }: { commands: readonly CommandRecord[
               <span
                 class={`result ${command.exitCode === 0 || command.status === 'running' ? 'exited' : ''}`}
               >
-                {formatResult(command)}
+                {showHidden(formatResult(command))}
               </span>
             </td>
             <td data-label="Started by">{formatActor(command, session.value)}</td>

@@ -98,7 +98,7 @@ function listFields(choices: Choices | null): Field[] {
         { value: '', label: 'none' },
         ...available.map(({ id, name, templateName, sourceBoxHostname }) => ({
           value: id,
-          label: `${showHidden(templateName ?? name)} of ${sourceBoxHostname}`,
+          label: `${showHidden(templateName ?? name)} of ${showHidden(sourceBoxHostname)}`,
         })),
       ],
       isAdvanced: true,

@@ -66,7 +66,7 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
           </button>
         )}
         <Command text={formatCommandLine('box', 'attach', hostname, session)} />
-        <span role="status">{formatState(state)}</span>
+        <span role="status">{showHidden(formatState(state))}</span>
       </p>
       <Problem error={getError(state)} />
       <div ref={element} class="screen" />

@@ -117,7 +117,8 @@ const INSPECT = `(() => {
   if (hidden.test(document.title)) found.push('title ' + JSON.stringify(document.title))
   for (const element of document.body.querySelectorAll('*')) {
     const name = element.tagName.toLowerCase()
-    if (/^(script|iframe|object|embed|svg|math|form.action|template|base|meta|link|animate)$/.test(name)) found.push(name)
+    if (/^(script|iframe|object|embed|math|template|base|meta|link|animate)$/.test(name)) found.push(name)
+    if (name === 'svg' && !element.matches('svg.lanes')) found.push(name)
     if (name === 'img' && !element.src.startsWith('blob:')) found.push('image ' + element.src)
     for (const attribute of element.attributes) {
       if (/^on|^srcdoc$|^formaction$/.test(attribute.name)) found.push(name + ' ' + attribute.name)
@@ -128,7 +129,8 @@ const INSPECT = `(() => {
       const isOther = url.origin !== location.origin
       if (!/^https?:$/.test(url.protocol)) found.push('link ' + element.href)
       if (isOther && (!element.rel.split(' ').includes('noopener') || element.target !== '_blank')) found.push('opener ' + element.href)
-      if (isOther && !element.textContent.includes(element.getAttribute('href'))) found.push('hidden address ' + element.href)
+      const shown = element.closest('dialog') ?? element
+      if (isOther && !shown.textContent.includes(element.getAttribute('href'))) found.push('hidden address ' + element.href)
     }
   }
   // Where the terminal draws, the characters are those of its cells.

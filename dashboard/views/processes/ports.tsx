@@ -164,7 +164,7 @@ function PortLine({ row, onShare, revoke }: PortLineProps) {
                 {url}
               </a>
             ) : (
-              share.origin
+              showHidden(share.origin)
             )}{' '}
             <small>
               {AUDIENCES[share.access]}
