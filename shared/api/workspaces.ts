@@ -14,6 +14,10 @@ export const workspaceSchema = z
       description:
         'true: the coordinator stores no command, working directory or output in the command history, no command lines in process snapshots, and no details of client reports in the audit log',
     }),
+    closable: z.boolean().meta({
+      description:
+        'whether POST /workspace/close is possible. false: the first workspace of the coordinator, whose owners operate it',
+    }),
     closingAt: timestampSchema.nullable().meta({
       description: 'when the closing of the workspace was requested; null: the workspace is open',
     }),

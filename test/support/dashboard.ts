@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Box } from '../../shared/api/boxes.ts'
+import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { startBrowser } from './browser.ts'
-import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
+import { type CoordinatorOptions, type RequestOptions, startTestCoordinator } from './coordinator.ts'
 import { waitUntil } from './wait-until.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -35,6 +36,25 @@ export async function signIn(page: Page, dataDir: string): Promise<void> {
 
 /** A run behind a proxy may omit the tests of accessibility, which a proxy does not change. */
 const omitsAccessibility = (): boolean => process.env.BOXWOOD_TEST_ACCESSIBILITY === 'off'
+/** Opens a page of its own with the session. @returns the responses with an error, except those that the page repeats */
+export async function openPage(browser: Browser, url: string, { headers = {} }: RequestOptions) {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  // addCookies() sets a domain, which the prefix __Host- does not allow.
+  const devTools = await context.newCDPSession(page)
+  await devTools.send('Network.setCookie', {
+    name: SESSION_COOKIE,
+    value: headers.cookie?.slice(SESSION_COOKIE.length + 1) ?? '',
+    url,
+    secure: true,
+  })
+  const refused: string[] = []
+  page.on('response', (response) => {
+    const status = response.status()
+    if (status >= 400 && status !== 429) refused.push(`${status} ${response.url()}`)
+  })
+  return { page, refused, problems: collectProblems(page) }
+}
 
 /** The rules that the page breaks, each with an element. The script runs outside the policy of the page. */
 export async function findAccessibilityProblems(page: Page): Promise<string[]> {

@@ -54,7 +54,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
   function create(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx) => {
       await confirmActor(trx, actor, clock.now())
-      const isOperator = actor.role === 'owner' && (await findFirstWorkspace(trx))?.id === actor.workspaceId
+      const isOperator = actor.role === 'owner' && (await isFirst(trx, actor.workspaceId))
       if (!isSignupOpen && !isOperator)
         throw new ApiError(
           'not_owner',
@@ -73,7 +73,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         )
       const { workspace, user: owner } = await insertOwnedWorkspace(trx, name, user, clock.now())
       record(trx, { ...actor, workspaceId: workspace.id, userId: owner.id }, 'workspace.create', { name })
-      return presentWorkspace(workspace)
+      return presentWorkspace(workspace, { closable: true })
     })
   }
 
@@ -85,7 +85,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
       const isRenamed = name !== undefined && name !== row.name
       const isSwitched =
         zeroDataRetention !== undefined && zeroDataRetention !== (row.zero_data_retention === 1)
-      if (!isRenamed && !isSwitched) return presentWorkspace(row)
+      if (!isRenamed && !isSwitched) return present(trx, row)
       const written = await updateWorkspace(trx, row.id, {
         ...(isRenamed && { name }),
         ...(isSwitched && { zero_data_retention: zeroDataRetention ? 1 : 0 }),
@@ -100,7 +100,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         await scheduleErasure(trx, row.id, now)
         onCommit(() => onSchedule(now))
       }
-      return presentWorkspace(written)
+      return present(trx, written)
     })
   }
 
@@ -112,26 +112,26 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
           'bad_request',
           'name must be the name of the workspace, which confirms the request',
         )
-      if ((await findFirstWorkspace(trx))?.id === row.id)
+      if (await isFirst(trx, row.id))
         throw new ApiError(
           'not_allowed',
           'The first workspace of a coordinator cannot be closed: its owners operate the coordinator.',
         )
-      if (row.closing_at !== null) return presentWorkspace(row)
+      if (row.closing_at !== null) return present(trx, row)
       const now = clock.now()
       const purgeAfter = now + purgeDays * DAY_MS
       const written = await updateWorkspace(trx, row.id, { closing_at: now, purge_after: purgeAfter })
       await schedulePurge(trx, row.id, purgeAfter)
       onCommit(() => onSchedule(purgeAfter))
       record(trx, actor, 'workspace.close', { purgeAfter: toTimestamp(purgeAfter) })
-      return presentWorkspace(written)
+      return present(trx, written)
     })
   }
 
   function reopen(actor: Actor): Promise<Workspace> {
     return transaction(db, async (trx) => {
       const row = await confirmActor(trx, actor, clock.now())
-      if (row.closing_at === null) return presentWorkspace(row)
+      if (row.closing_at === null) return present(trx, row)
       if (row.purge_after === null || row.purge_after <= clock.now())
         throw new ApiError(
           'workspace_closing',
@@ -140,13 +140,12 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
       const written = await updateWorkspace(trx, row.id, { closing_at: null, purge_after: null })
       await schedulePurge(trx, row.id, null)
       record(trx, actor, 'workspace.reopen', {})
-      return presentWorkspace(written)
+      return present(trx, written)
     })
   }
 
   return {
-    get: async (actor) =>
-      presentWorkspace((await findWorkspace(db, actor.workspaceId)) ?? throwMissing(actor)),
+    get: async (actor) => present(db, (await findWorkspace(db, actor.workspaceId)) ?? throwMissing(actor)),
     create,
     update,
     close,
@@ -159,11 +158,18 @@ function throwMissing({ workspaceId }: Actor): never {
   throw new ApiError('not_found', `The workspace ${workspaceId} has been deleted.`)
 }
 
-export const presentWorkspace = (row: WorkspaceRow): Workspace => ({
+const isFirst = async (db: Db | Trx, id: string): Promise<boolean> =>
+  (await findFirstWorkspace(db))?.id === id
+
+const present = async (db: Db | Trx, row: WorkspaceRow): Promise<Workspace> =>
+  presentWorkspace(row, { closable: !(await isFirst(db, row.id)) })
+
+const presentWorkspace = (row: WorkspaceRow, { closable }: Pick<Workspace, 'closable'>): Workspace => ({
   id: row.id,
   name: row.name,
   createdAt: toTimestamp(row.created_at),
   zeroDataRetention: row.zero_data_retention === 1,
+  closable,
   closingAt: toTimestampOrNull(row.closing_at),
   purgeAfter: toTimestampOrNull(row.purge_after),
 })

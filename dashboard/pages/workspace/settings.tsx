@@ -58,7 +58,7 @@ function WorkspaceSettings({
   workspace: Workspace
   open: ((create: CreateDialog) => void) | null
 }) {
-  const { id, name, createdAt, zeroDataRetention, closingAt, purgeAfter } = workspace
+  const { id, name, createdAt, zeroDataRetention, closable, closingAt, purgeAfter } = workspace
   return (
     <>
       {closingAt !== null && (
@@ -91,9 +91,11 @@ function WorkspaceSettings({
             Turn zero data retention {zeroDataRetention ? 'off' : 'on'}
           </button>
           {closingAt === null ? (
-            <button type="button" onClick={() => open(createCloseDialog)}>
-              Close the workspace
-            </button>
+            closable && (
+              <button type="button" onClick={() => open(createCloseDialog)}>
+                Close the workspace
+              </button>
+            )
           ) : (
             <button type="button" onClick={() => open(createReopenDialog)}>
               Reopen the workspace

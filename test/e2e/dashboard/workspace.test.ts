@@ -1,11 +1,9 @@
 // The pages of the workspace in a real browser: what each action did is checked with the API.
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import t from 'tap'
-import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
-import type { TestCoordinator } from '../../support/coordinator.ts'
-import { collectProblems, openDashboard, waitForExpression } from '../../support/dashboard.ts'
+import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -16,39 +14,6 @@ async function submit(page: Page, label: string): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
-
-/** Opens a page as a new user with the role. @returns the responses with an error */
-async function openAs(browser: Browser, coordinator: TestCoordinator, role: 'member' | 'contractor') {
-  const { headers = {} } = await createTestSession(coordinator, role)
-  const value = headers.cookie?.slice(SESSION_COOKIE.length + 1) ?? ''
-  const context = await browser.newContext()
-  const page = await context.newPage()
-  // addCookies() sets a domain, which the prefix __Host- does not allow.
-  const devTools = await context.newCDPSession(page)
-  await devTools.send('Network.setCookie', {
-    name: SESSION_COOKIE,
-    value,
-    url: coordinator.pageUrl,
-    secure: true,
-  })
-  const refused: string[] = []
-  page.on('response', (response) => {
-    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`)
-  })
-  return { page, refused, problems: collectProblems(page) }
-}
-
-/** The pages, each with a text that it shows when it has loaded. */
-const READY = [
-  ['snapshots', 'There is no snapshot.'],
-  ['machines', 'New builds:'],
-  ['keys', /As of/],
-  ['members', /As of/],
-  ['policies', 'shareLinks'],
-  ['audit', /As of/],
-  ['sessions', 'this session'],
-  ['settings', 'Zero data retention'],
-] as const
 
 t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/workspace/snapshots', { machines: 'fake' })
@@ -309,41 +274,4 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
   })
 
   t.same(problems, [], 'no violation of the policy and no error')
-
-  await t.test('members and contractors: no refused request', async (t) => {
-    const browser = dashboard.page.context().browser()
-    if (browser === null) throw new Error('there is no browser')
-    for (const role of ['member', 'contractor'] as const) {
-      const { page, refused, problems } = await openAs(browser, dashboard, role)
-      await page.goto(url)
-      await page.getByRole('heading', { level: 1, name: 'Boxes' }).waitFor()
-      await press(page, 'Create a box')
-      await page.getByText('More settings').click()
-      await page.getByRole('option', { name: /us-east-1/ }).waitFor({ state: 'attached' })
-      await page.keyboard.press('Escape')
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
-      await page.getByText('Workspace', { exact: true }).click()
-      const names = await page
-        .locator('.menu a')
-        .evaluateAll((links) => links.map((link) => link.textContent))
-      t.equal(names.length, role === 'member' ? 8 : 4)
-      for (const [name, text] of READY) {
-        await page.goto(`${url}/workspace/${name}`)
-        const isOffered = role === 'member' || ['snapshots', 'keys', 'sessions', 'settings'].includes(name)
-        await page
-          .getByText(isOffered ? text : 'This page is not for your role')
-          .first()
-          .waitFor()
-        if (isOffered) await page.waitForLoadState('networkidle')
-        const offered = await page.locator('main button:visible').allTextContents()
-        t.notOk(
-          offered.some((label) => /Invite|^Set$|^Reset$|rollout|Rename|Close|Turn/.test(label)),
-          `${role} ${name}: no action of owners`,
-        )
-      }
-      t.same(refused, [], `${role}: no refused request`)
-      t.same(problems, [])
-      await page.context().close()
-    }
-  })
 })

@@ -72,6 +72,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/dashboard/workspace-accessibility.test.ts', reason: 'runs axe-core 32 times' },
   { glob: 'test/e2e/dashboard/behind-*.test.ts', reason: 'repeats other files behind nginx and Caddy' },
   { glob: 'test/e2e/dashboard/terminal-survival.test.ts', reason: 'kills the coordinator and the agent' },
+  { glob: 'test/e2e/dashboard/roles.test.ts', reason: 'opens each page with four sessions' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },

@@ -40,8 +40,8 @@ onEachDatabase(t, async (t, newDb) => {
     const withoutUser = await addKeyOf(db, { ...other, userId: null })
     for (const actor of [other, await addUser(db, owner, { role: 'member' }), withoutUser])
       await t.rejects(workspaces.create(actor, 'Three'), { code: 'not_owner' })
-    t.match(await workspaces.get(other), { name: 'Two', closingAt: null, purgeAfter: null })
-    t.match(await workspaces.get(owner), { name: 'Boxwood' })
+    t.match(await workspaces.get(other), { name: 'Two', closable: true, closingAt: null, purgeAfter: null })
+    t.match(await workspaces.get(owner), { name: 'Boxwood', closable: false })
   })
 
   t.test('a person owns a limited number of workspaces', async (t) => {
