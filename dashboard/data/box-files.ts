@@ -5,6 +5,7 @@ import { getBoxClient } from './box-clients.ts'
 import { getClient } from './live.ts'
 import { resolveUrl } from './navigation.ts'
 import type { Draft } from './text-edits.ts'
+import { addUnsentCheck } from './unsent.ts'
 import { createUploads, isActive, type Upload, type Uploads } from './uploads.ts'
 
 export type BoxFiles = {
@@ -19,6 +20,7 @@ export type BoxFiles = {
 
 const opened = new Map<string, BoxFiles>()
 const drafts = new Map<string, Draft>()
+addUnsentCheck(hasUnsaved)
 
 export function getBoxFiles(boxId: string): BoxFiles {
   const existing = opened.get(boxId)
@@ -49,10 +51,15 @@ export function getBoxFiles(boxId: string): BoxFiles {
   return created
 }
 
+/** Whether an upload is in progress, or a text is not saved. */
+function hasUnsaved(): boolean {
+  const isUploading = [...opened.values()].some(({ uploadList }) => uploadList.value.some(isActive))
+  return isUploading || drafts.size > 0
+}
+
 /** The browser asks before the document is closed. */
 function warn(event: Event): void {
-  const isUploading = [...opened.values()].some(({ uploadList }) => uploadList.value.some(isActive))
-  if (isUploading || drafts.size > 0) event.preventDefault()
+  if (hasUnsaved()) event.preventDefault()
 }
 
 /** Starts a download to disk. Rejects with RequestError. */

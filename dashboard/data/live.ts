@@ -8,6 +8,7 @@ import { createFeed, type Feed } from '../api/feed.ts'
 import { type Boxes, createItemCollector, type Items } from './items.ts'
 import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
 import { retryingFetch } from './retrying-fetch.ts'
+import { hasUnsent } from './unsent.ts'
 
 export const session = signal<CurrentSession | null>(null)
 /** Null until the first snapshot is complete. */
@@ -24,14 +25,31 @@ export const lostSince = signal<number | null>(null)
 export const isReturning = signal(false)
 /** Counts how often the other connections of this tab may have been lost without a notice. */
 export const losses = signal(0)
+/** The session has ended while the page has a text that is not sent. The page continues after a sign-in in another tab. */
+export const isSignedOut = signal(false)
 /** The coordinator serves another build of the dashboard. */
 export const isOutdated = signal(false)
 /** The time of the coordinator, which advances every few seconds. */
 export const now = signal(Date.now())
 
-/** By how much the clock of the coordinator is ahead of the one of this device, in milliseconds. */
-let offset = 0
-export const getCoordinatorTime = (): number => Date.now() + offset
+/** By how much the clock of the coordinator is ahead of the one of this device, in milliseconds. Null: not known yet. */
+let offset: number | null = null
+export const getCoordinatorTime = (): number => Date.now() + (offset ?? 0)
+
+/** @param at the time of the coordinator */
+function setTime(at: string): void {
+  const ms = Date.parse(at)
+  if (Number.isNaN(ms)) return
+  offset = ms - Date.now()
+  now.value = ms
+}
+
+/** The first response has the time of the coordinator in seconds; the messages of the feed are more precise. */
+async function fetchWithTime(...args: Parameters<typeof fetch>): Promise<Response> {
+  const response = await retryingFetch(...args)
+  if (offset === null) setTime(response.headers.get('date') ?? '')
+  return response
+}
 
 const TICK_MS = 5_000
 /** The clock of timers may stop while the device is asleep: a check follows this soon after it. */
@@ -45,7 +63,7 @@ let client: Client | null = null
 export function getClient(): Client {
   client ??= createClient({
     base: resolveUrl('').href,
-    fetch: retryingFetch,
+    fetch: fetchWithTime,
   })
   return client
 }
@@ -62,8 +80,13 @@ export async function startStore(): Promise<void> {
     startError.value = toRequestError(error)
     return
   }
-  if (session.value === null) signIn()
-  else followFeed(openFeed())
+  if (session.value === null) {
+    signIn()
+    return
+  }
+  feed = openFeed()
+  followFeed(feed)
+  followSignIns()
 }
 
 /** Opens the sign-in page, which returns to this page. */
@@ -72,10 +95,21 @@ export function signIn(): void {
   location.replace(resolveUrl(`sign-in?next=${encodeURIComponent(pathname + search + hash)}`))
 }
 
+let feed: Feed | null = null
+
+/** Other tabs announce that they have a session. The user may have signed in on another page, too, and returns to this tab. */
+function followSignIns(): void {
+  const channel = new BroadcastChannel(resolveUrl('').pathname)
+  const check = () => void (isSignedOut.value && checkSession(false))
+  channel.onmessage = check
+  channel.postMessage('session')
+  window.addEventListener('focus', check)
+}
+
 function openFeed(): Feed {
   let collect = createItemCollector(() => undefined)
-  let lastMessageAt = Date.now()
-  const feed = createFeed({
+  let lastMessageAt = getCoordinatorTime()
+  const opened = createFeed({
     connect({ onMessage, onClose }) {
       const url = resolveUrl('api/v1/feed?live=1')
       url.protocol = url.protocol.replace('http', 'ws')
@@ -99,22 +133,20 @@ function openFeed(): Feed {
       )
     },
     onMessage(message) {
-      lastMessageAt = Date.now()
-      if (message.type !== 'items') {
-        offset = Date.parse(message.at) - lastMessageAt
-        now.value = lastMessageAt + offset
-      }
+      if (message.type !== 'items') setTime(message.at)
+      lastMessageAt = getCoordinatorTime()
       collect(message)
       if (message.type !== 'ready') return
       batch(() => {
         if (lostSince.value !== null && !isReturning.value) losses.value += 1
         lostSince.value = null
         isReturning.value = false
+        isSignedOut.value = false
       })
       void checkBuild()
     },
     onLost({ isRefused }) {
-      lostSince.value ??= lastMessageAt + offset
+      lostSince.value ??= lastMessageAt
       isReturning.value = false
       void checkSession(isRefused)
     },
@@ -123,12 +155,12 @@ function openFeed(): Feed {
     open() {
       // What is shown is old until the feed is complete.
       if (boxes.value !== null && lostSince.value === null) {
-        lostSince.value = lastMessageAt + offset
+        lostSince.value = lastMessageAt
         isReturning.value = true
       }
-      feed.open()
+      opened.open()
     },
-    close: feed.close,
+    close: opened.close,
   }
 }
 
@@ -139,9 +171,19 @@ async function checkSession(isRefused: boolean): Promise<void> {
     .catch(() => undefined)
   // The browser may have signed in again, or has switched to another workspace.
   const isAnother = current?.session.id !== session.value?.session.id
-  if (current && isAnother) location.reload()
-  else if (current === null || isRefused) signIn()
+  if (current && isAnother) {
+    if (session.value !== null && seesTheSame(current, session.value)) {
+      session.value = current
+      feed?.open()
+    } else location.reload()
+  } else if (current === null || isRefused) {
+    if (hasUnsent()) isSignedOut.value = true
+    else signIn()
+  }
 }
+
+const seesTheSame = (a: CurrentSession, b: CurrentSession): boolean =>
+  a.user.id === b.user.id && a.user.role === b.user.role && a.workspace.id === b.workspace.id
 
 /** Connects while the tab is visible, and again after the device was asleep: the connection may be lost without a notice. */
 function followFeed(feed: Feed): void {
@@ -160,7 +202,8 @@ function followFeed(feed: Feed): void {
     const at = Date.now()
     const wasAsleep = at - checkedAt > ASLEEP_MS
     checkedAt = at
-    if (wasAsleep || at + offset - now.value >= TICK_MS) now.value = at + offset
+    const time = getCoordinatorTime()
+    if (wasAsleep || time - now.value >= TICK_MS) now.value = time
     if (!wasAsleep || !isOpen || document.visibilityState !== 'visible') return
     feed.close()
     feed.open()

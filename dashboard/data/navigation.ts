@@ -75,11 +75,10 @@ export function replaceQuery(params: Record<string, string>): void {
   readLocation()
 }
 
-/** Another name of the page, which stays the same page. @param target relative to the base */
+/** Another name of the page, which stays the same page with the same focus. @param target relative to the base */
 export function replacePath(target: string): void {
   history.replaceState(null, '', resolveUrl(target))
   readLocation()
-  navigations.value += 1
 }
 
 function readLocation(): void {

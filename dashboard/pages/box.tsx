@@ -1,13 +1,15 @@
 // The page of one box.
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatState } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
+import { query, replacePath } from '../data/navigation.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath } from '../data/routes.ts'
+import { hasUnsent } from '../data/unsent.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
 import { BoxSettings } from '../views/box-settings.tsx'
@@ -23,20 +25,47 @@ export function BoxPage({ name, tab }: { name: string; tab: BoxTab }) {
     const label = tab === 'overview' ? '' : ` · ${BOX_TABS[tab]}`
     document.title = `${showHidden(name)}${label} · Boxwood`
   }, [name, tab])
-  const box = boxes.value && [...boxes.value.values()].find(({ hostname }) => hostname === name)
+  const { box, isGone } = useNamedBox(name, tab)
   return (
     <>
       <h1 tabIndex={-1}>{showHidden(name)}</h1>
       <Tabs name={name} current={tab} />
+      <div role="status">
+        {isGone && <p class="problem">The box was deleted, or is not yours any more.</p>}
+      </div>
       {box ? (
-        <TabPage box={box} tab={tab} />
+        <TabPage key={box.id} box={box} tab={tab} />
       ) : (
-        <p>
-          {boxes.value === null ? 'Loading the box.' : 'There is no box with this name, or it is not yours.'}
-        </p>
+        !isGone && (
+          <p>
+            {boxes.value === null
+              ? 'Loading the box.'
+              : 'There is no box with this name, or it is not yours.'}
+          </p>
+        )
       )}
     </>
   )
+}
+
+/**
+ * The box with this name. Another user may rename the box: the page then gets its new name. A page with a text that is not
+ * sent stays when the box is deleted.
+ */
+function useNamedBox(name: string, tab: BoxTab): { box: Box | undefined; isGone: boolean } {
+  const last = useRef<{ name: string; box: Box } | null>(null)
+  const all = boxes.value
+  const named = all && [...all.values()].find(({ hostname }) => hostname === name)
+  if (named) last.current = { name, box: named }
+  else if (last.current?.name !== name) last.current = null
+  const previous = last.current?.box
+  const box = named ?? (previous && (all?.get(previous.id) ?? previous))
+  const isGone = box !== undefined && all !== null && !all.has(box.id)
+  const newName = box !== undefined && !isGone && box.hostname !== name ? box.hostname : null
+  useEffect(() => {
+    if (newName !== null) replacePath(`${formatBoxPath(newName, tab)}${query.value}`)
+  }, [newName])
+  return { box: isGone && !hasUnsent() ? undefined : box, isGone }
 }
 
 function Tabs({ name, current }: { name: string; current: BoxTab }) {

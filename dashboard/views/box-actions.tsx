@@ -1,10 +1,10 @@
 // The buttons of a box, with the dialogs of the actions that need values.
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { Box } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { type Action, listActions } from '../data/items.ts'
-import { getClient } from '../data/live.ts'
+import { boxes, getClient } from '../data/live.ts'
 import { focusHeading } from './focus-heading.ts'
 import { FormDialog } from './form-dialog.tsx'
 import { NextSteps } from './next-steps.tsx'
@@ -18,22 +18,44 @@ const LABELS: Record<Action, string> = {
   delete: 'Delete',
 }
 
+type DialogAction = Exclude<Action, 'wake' | 'suspend'>
+
+type Opened = {
+  box: Box
+  action: DialogAction
+  onMessage(text: string): void
+  /** The name of the new box. */
+  onCreated(name: string): void
+}
+
+/** Not part of the row of the box: another user may delete the box while the dialog is open. */
+const opened = signal<Opened | null>(null)
+
+export function closeBoxDialog(): void {
+  opened.value = null
+}
+
 export function BoxActions({ box }: { box: Box }) {
   const { id, hostname: name } = box
-  const open = useSignal<Action | null>(null)
   const message = useSignal('')
   const created = useSignal<string | null>(null)
   const error = useSignal<RequestError | null>(null)
   const client = getClient()
-  const close = () => {
-    open.value = null
-  }
   async function run(action: Action) {
     error.value = null
     message.value = ''
     created.value = null
     if (action !== 'wake' && action !== 'suspend') {
-      open.value = action
+      opened.value = {
+        box,
+        action,
+        onMessage(text) {
+          message.value = text
+        },
+        onCreated(copy) {
+          created.value = copy
+        },
+      }
       return
     }
     try {
@@ -57,50 +79,66 @@ export function BoxActions({ box }: { box: Box }) {
       <span role="status">{message}</span>
       <Problem error={error.value} />
       {created.value !== null && <NextSteps name={created.value} />}
-      {open.value === 'fork' && (
-        <FormDialog
-          title={`Fork ${name}`}
-          fields={[{ name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' }]}
-          submitLabel="Fork"
-          formatCommand={(values) => formatCommandLine('box', 'fork', name, values.name)}
-          onClose={close}
-          submit={async (values, key) => {
-            const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {}, key)
-            created.value = copy.hostname
-            close()
-          }}
-        />
-      )}
-      {open.value === 'snapshot' && (
-        <FormDialog
-          title={`Take a snapshot of ${name}`}
-          fields={[{ name: 'name', label: 'Name of the snapshot', value: `${name}-1` }]}
-          submitLabel="Take the snapshot"
-          formatCommand={(values) => formatCommandLine('box', 'snapshot', name, values.name)}
-          onClose={close}
-          submit={async (values, key) => {
-            const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' }, key)
-            message.value = `The snapshot ${snapshot.name} is being taken.`
-            close()
-          }}
-        />
-      )}
-      {open.value === 'delete' && (
-        <FormDialog
-          title={`Delete ${name}`}
-          fields={[{ name: 'name', label: `Type ${name} to delete the box and its files` }]}
-          submitLabel="Delete"
-          formatCommand={() => `box rm ${name}`}
-          accepts={(values) => values.name === name}
-          onClose={close}
-          submit={async () => {
-            await client.deleteBox(id)
-            close()
-            // The box, with this button, is removed from the page.
-            focusHeading()
-          }}
-        />
-      )}
     </div>
+  )
+}
+
+/** The dialog of the action that was chosen last. */
+export function BoxActionDialog() {
+  const { value } = opened
+  if (value === null) return null
+  // Another user may have renamed the box.
+  const box = boxes.value?.get(value.box.id) ?? value.box
+  return <ActionDialog key={`${value.action} ${box.id}`} {...value} box={box} />
+}
+
+function ActionDialog({ box, action, onMessage, onCreated }: Opened) {
+  const { id, hostname: name } = box
+  const client = getClient()
+  if (action === 'fork')
+    return (
+      <FormDialog
+        title={`Fork ${name}`}
+        fields={[{ name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' }]}
+        submitLabel="Fork"
+        formatCommand={(values) => formatCommandLine('box', 'fork', name, values.name)}
+        onClose={closeBoxDialog}
+        submit={async (values, key) => {
+          const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {}, key)
+          onCreated(copy.hostname)
+          closeBoxDialog()
+        }}
+      />
+    )
+  if (action === 'snapshot')
+    return (
+      <FormDialog
+        title={`Take a snapshot of ${name}`}
+        fields={[{ name: 'name', label: 'Name of the snapshot', value: `${name}-1` }]}
+        submitLabel="Take the snapshot"
+        formatCommand={(values) => formatCommandLine('box', 'snapshot', name, values.name)}
+        onClose={closeBoxDialog}
+        submit={async (values, key) => {
+          const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' }, key)
+          onMessage(`The snapshot ${snapshot.name} is being taken.`)
+          closeBoxDialog()
+        }}
+      />
+    )
+  return (
+    <FormDialog
+      title={`Delete ${name}`}
+      fields={[{ name: 'name', label: `Type ${name} to delete the box and its files` }]}
+      submitLabel="Delete"
+      formatCommand={() => `box rm ${name}`}
+      accepts={(values) => values.name === name}
+      onClose={closeBoxDialog}
+      submit={async () => {
+        await client.deleteBox(id)
+        closeBoxDialog()
+        // The box, with its button, is removed from the page.
+        focusHeading()
+      }}
+    />
   )
 }

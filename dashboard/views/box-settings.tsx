@@ -13,8 +13,6 @@ import {
 import { formatCommandLine } from '../data/command-line.ts'
 import { listSettings, type Setting } from '../data/items.ts'
 import { getClient } from '../data/live.ts'
-import { replacePath } from '../data/navigation.ts'
-import { formatBoxPath } from '../data/routes.ts'
 import { ALL_TIER_OPTIONS } from '../data/tiers.ts'
 import { Problem } from './problem.tsx'
 import { type DialogProps, useDialog } from './use-dialog.tsx'
@@ -74,8 +72,8 @@ const DIALOGS: Record<Setting, CreateDialog> = {
     accepts: ({ name }) => Boolean(name) && name !== hostname,
     formatCommand: ({ name }) => formatCommandLine('box', 'rename', hostname, name || 'NAME'),
     async submit({ name = '' }) {
-      const { box } = await getClient().updateBox(id, { name })
-      replacePath(formatBoxPath(box.hostname))
+      // The page gets the new name with the next change of the feed.
+      await getClient().updateBox(id, { name })
     },
   }),
   schedule: (box, done) => ({

@@ -8,6 +8,7 @@ import { Command } from './command.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { type Field, FormField } from './form-field.tsx'
 import { Problem } from './problem.tsx'
+import { SignedOut } from './signed-out.tsx'
 
 export type FormValues = Record<string, string>
 
@@ -84,6 +85,10 @@ export function FormDialog(props: FormDialogProps) {
         )}
         {explain && <p role="status">{explain(values.value)}</p>}
         <Problem error={error.value} />
+        {/* The dialog is modal: the banner of the page cannot be used. */}
+        <p role="status">
+          <SignedOut />
+        </p>
         <p class="buttons">
           <button type="submit" class="primary" disabled={accepts?.(values.value) === false}>
             {submitLabel}

@@ -9,6 +9,7 @@ import {
   getClient,
   isOutdated,
   isReturning,
+  isSignedOut,
   lostSince,
   now,
   session,
@@ -21,17 +22,20 @@ import { showHidden } from '../data/visible-text.ts'
 import { BoxPage } from '../pages/box.tsx'
 import { BoxesPage } from '../pages/boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from '../pages/workspace-pages.ts'
+import { BoxActionDialog, closeBoxDialog } from './box-actions.tsx'
 import { CommandPalette } from './command-palette.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { keepFocus } from './keep-focus.ts'
 import { NavigationMenu } from './navigation-menu.tsx'
 import { Problem } from './problem.tsx'
+import { SignedOut } from './signed-out.tsx'
 
 export function Layout() {
   const count = navigations.value
   useLayoutEffect(() => {
     // The first page keeps the focus of the document.
     if (count > 1) focusHeading()
+    return closeBoxDialog
   }, [count])
   useEffect(keepFocus, [])
   return (
@@ -48,6 +52,7 @@ export function Layout() {
       <main id="main">
         <Page />
       </main>
+      <BoxActionDialog />
     </>
   )
 }
@@ -84,13 +89,19 @@ function User() {
 }
 
 function Banner() {
+  const isLost = lostSince.value !== null && !isSignedOut.value
   const age = lostSince.value === null ? null : formatAge(now.value - lostSince.value)
   return (
     <div role="status">
-      {age !== null && isReturning.value && (
+      {isSignedOut.value && (
+        <p class="banner">
+          <SignedOut />
+        </p>
+      )}
+      {isLost && isReturning.value && (
         <p class="banner passing">What is shown is {age} old. The page is loading the changes.</p>
       )}
-      {age !== null && !isReturning.value && (
+      {isLost && !isReturning.value && (
         <p class="banner">
           The connection to the coordinator is lost.
           {boxes.value !== null && <> What is shown is {age} old.</>} The page connects again by itself.
@@ -116,7 +127,7 @@ function Page() {
       </>
     )
   if (route.page === 'boxes') return <BoxesPage />
-  if (route.page === 'box') return <BoxPage key={route.name} name={route.name} tab={route.tab} />
+  if (route.page === 'box') return <BoxPage name={route.name} tab={route.tab} />
   if (route.page === 'workspace') {
     if (session.value === null) return <p>Loading the session.</p>
     if (!mayOpenPage(session.value.user.role, route.name))
