@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { buildDashboard } from '../coordinator/http/dashboard/build.ts'
 import { launchBrowser, NO_BROWSER } from '../test/support/browser.ts'
 import { signIn, waitForExpression } from '../test/support/dashboard.ts'
-import { measureManyBoxes } from '../test/support/many-boxes.ts'
+import { createManyBoxes, measureManyBoxes } from '../test/support/many-boxes.ts'
 import { PROJECT_DIR } from '../test/support/project.ts'
 import { type Boxwood, startBoxwood } from './support/boxwood.ts'
 import { formatNumber, measureDuration, median, toMiB } from './support/stats.ts'
@@ -128,7 +128,7 @@ async function measureReady(page: Page, { url }: Boxwood): Promise<Figure> {
 
 async function measureBoxes(page: Page, { url, box }: Boxwood): Promise<Figure[]> {
   const other = await page.context().newPage()
-  const { firstPaintMs, allMs, one, all } = await measureManyBoxes(other, url, box)
+  const { firstPaintMs, allMs, one, all } = await measureManyBoxes(other, url, createManyBoxes(box))
   await other.close()
   const ms = (value: number) => `${formatNumber(value)} ms`
   return [

@@ -125,10 +125,14 @@ export function CommandHistory({ box }: { box: Box }) {
       ) : (
         <CommandTable commands={shown} boxName={hostname} />
       )}
-      {before.value !== null && (
-        <button type="button" onClick={loadOlder}>
-          Load older commands
-        </button>
+      {before.value !== null && commands.value !== null && (
+        <p>
+          The newest {commands.value.length} commands are loaded. Older ones are not shown, and the filter
+          does not search them.{' '}
+          <button type="button" onClick={loadOlder}>
+            Load older commands
+          </button>
+        </p>
       )}
     </>
   )

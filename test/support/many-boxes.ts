@@ -62,14 +62,17 @@ const MEASURE = `(async (boxes) => {
   return { firstPaintMs, firstRows, allMs, longestListMs, one, all: { ms: all.ms, count: all.names.length } }
 })`
 
-/** @param page with a session, before it opens the dashboard */
-export async function measureManyBoxes(page: Page, url: string, box: Box): Promise<ManyBoxes> {
-  await page.addInitScript('window.WebSocket = class { constructor() { window.feed = this } close() {} }')
-  await page.goto(url)
-  await page.getByText('Loading the boxes.').waitFor()
-  const boxes = Array.from({ length: MANY_BOXES }, (_, index) => {
+/** Copies of the box with other names. */
+export const createManyBoxes = (box: Box): Box[] =>
+  Array.from({ length: MANY_BOXES }, (_, index) => {
     const digits = String(index).padStart(4, '0')
     return { ...box, id: `${box.id.slice(0, -4)}${digits}`, hostname: `box-${digits}` }
   })
+
+/** @param page with a session, before it opens the dashboard */
+export async function measureManyBoxes(page: Page, url: string, boxes: readonly Box[]): Promise<ManyBoxes> {
+  await page.addInitScript('window.WebSocket = class { constructor() { window.feed = this } close() {} }')
+  await page.goto(url)
+  await page.getByText('Loading the boxes.').waitFor()
   return await page.evaluate(`${MEASURE}(${JSON.stringify(boxes)})`)
 }

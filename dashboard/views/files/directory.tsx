@@ -16,7 +16,17 @@ import { Breadcrumb } from './breadcrumb.tsx'
 import { EntryTable } from './entry-table.tsx'
 import { type FileAction, FileDialog } from './file-dialog.tsx'
 
-type Listing = { path: string; entries: FileEntry[]; nextCursor: string | null; at: number }
+type Listing = {
+  path: string
+  entries: FileEntry[]
+  /** How many entries are before these. */
+  skipped: number
+  nextCursor: string | null
+  at: number
+}
+
+/** More entries would stop the browser: further ones replace the first ones. */
+const MAX_SHOWN = 2000
 
 export function DirectoryView({ box, path }: { box: Box; path: string }) {
   const { files, uploads, uploadList } = getBoxFiles(box.id)
@@ -28,10 +38,12 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
   async function load(cursor: string | null = null): Promise<void> {
     try {
       const page = await files.list(path, cursor)
-      const before = cursor === null ? [] : (listing.value?.entries ?? [])
+      const before = cursor === null ? null : listing.value
+      const entries = [...(before?.entries ?? []), ...page.entries]
       listing.value = {
         path: page.path,
-        entries: [...before, ...page.entries],
+        entries: entries.slice(-MAX_SHOWN),
+        skipped: (before?.skipped ?? 0) + Math.max(0, entries.length - MAX_SHOWN),
         nextCursor: page.nextCursor,
         at: getCoordinatorTime(),
       }
@@ -89,8 +101,15 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
       ) : (
         <>
           <p>
-            {value.entries.length === 0 ? 'The directory is empty.' : `${value.entries.length} entries`}
-            {value.nextCursor !== null && ', and more'}, read {formatAge(now.value - value.at)} ago
+            {formatCount(value)}, read {formatAge(now.value - value.at)} ago
+            {value.skipped > 0 && (
+              <>
+                {' '}
+                <button type="button" onClick={() => void load()}>
+                  Show the first entries
+                </button>
+              </>
+            )}
           </p>
           <EntryTable
             box={box}
@@ -119,6 +138,14 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
       )}
     </>
   )
+}
+
+function formatCount({ entries, skipped, nextCursor }: Listing): string {
+  if (entries.length === 0 && skipped === 0) return 'The directory is empty'
+  const more = nextCursor === null ? '' : ', and more'
+  return skipped === 0
+    ? `${entries.length} entries${more}`
+    : `Entries ${skipped + 1} to ${skipped + entries.length}${more}`
 }
 
 type UploadTargetProps = { directory: string; boxName: string; add(selection: Selection): void }

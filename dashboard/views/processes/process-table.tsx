@@ -102,7 +102,7 @@ export function ProcessTable({ box }: { box: Box }) {
         <tbody>
           {shown.map((process) => (
             <tr key={`${process.pid} ${process.startedAt}`}>
-              <th scope="row">{showHidden(getText(process).slice(0, TITLE_CHARS))}</th>
+              <th scope="row">{formatTitle(process)}</th>
               <td data-label="PID">{process.pid}</td>
               <td data-label="User">{showHidden(process.user)}</td>
               <td data-label="State">{process.state}</td>
@@ -152,6 +152,12 @@ export function ProcessTable({ box }: { box: Box }) {
   )
 }
 
+/** The start of the command line. The dialog shows all of it. */
+function formatTitle(process: LiveProcess): string {
+  const text = getText(process)
+  return text.length > TITLE_CHARS ? `${showHidden(text.slice(0, TITLE_CHARS))}…` : showHidden(text)
+}
+
 type SortHeaderProps = { sort: { value: ProcessSort }; name: ProcessSort }
 
 function SortHeader({ sort, name }: SortHeaderProps) {
@@ -193,7 +199,7 @@ function KillDialog({ box, process, kill, onClose }: KillDialogProps) {
       submit={({ signal }) => kill(process, signal as KillSignal)}
     >
       <p>
-        <code>{showHidden(getText(process).slice(0, TITLE_CHARS))}</code>
+        <code>{showHidden(getText(process))}</code>
       </p>
     </FormDialog>
   )
