@@ -58,3 +58,9 @@ function decode(text: string): string | null {
 /** Relative to the base of the document. */
 export const formatBoxPath = (name: string, tab: BoxTab = 'overview'): string =>
   `boxes/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
+
+export const formatCommandPath = (boxName: string, commandId: string): string =>
+  `${formatBoxPath(boxName, 'commands')}?${new URLSearchParams({ command: commandId })}`
+
+export const formatConversationPath = (boxName: string, conversationId: string): string =>
+  `${formatBoxPath(boxName, 'conversations')}?${new URLSearchParams({ conversation: conversationId })}`

@@ -3,10 +3,7 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
 import { getBoxClient } from './box-clients.ts'
 import { navigate } from './navigation.ts'
-import { formatBoxPath } from './routes.ts'
-
-export const formatCommandPath = (boxName: string, commandId: string): string =>
-  `${formatBoxPath(boxName, 'commands')}?command=${encodeURIComponent(commandId)}`
+import { formatCommandPath } from './routes.ts'
 
 /** Opens the page of the command. Rejects with RequestError. */
 export async function startCommand(

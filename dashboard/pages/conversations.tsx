@@ -10,7 +10,7 @@ import { CODING_AGENTS, describeReadiness } from '../data/coding-agents.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { getClient, losses, now } from '../data/live.ts'
 import { navigate, query } from '../data/navigation.ts'
-import { formatBoxPath } from '../data/routes.ts'
+import { formatBoxPath, formatConversationPath } from '../data/routes.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
 import { Command } from '../views/command.tsx'
 import { Compose } from '../views/conversations/compose.tsx'
@@ -23,9 +23,6 @@ export function ConversationsPage({ box }: { box: Box }) {
   if (box.observedState !== 'running') return <NotRunning box={box} subject="Conversations" />
   return <RunningBox key={box.id} box={box} />
 }
-
-const formatPath = (boxName: string, conversation: string) =>
-  `${formatBoxPath(boxName, 'conversations')}?${new URLSearchParams({ conversation })}`
 
 function RunningBox({ box }: { box: Box }) {
   const boxPrompts = getBoxPrompts(box.id)
@@ -127,7 +124,7 @@ function Overview({ box, boxPrompts, agents }: ViewProps) {
         boxPrompts={boxPrompts}
         conversation={null}
         agents={agents}
-        onSent={(id) => navigate(formatPath(box.hostname, id))}
+        onSent={(id) => navigate(formatConversationPath(box.hostname, id))}
       />
     </>
   )
@@ -149,7 +146,7 @@ function ConversationTable(props: { boxName: string; conversations: readonly Con
         {props.conversations.map((conversation) => (
           <tr key={conversation.id}>
             <th scope="row">
-              <a href={formatPath(props.boxName, conversation.id)}>
+              <a href={formatConversationPath(props.boxName, conversation.id)}>
                 {showHidden(shorten(conversation.lastPrompt)) || conversation.id}
               </a>
             </th>

@@ -30,7 +30,9 @@ export function TimelinePage({ box }: { box: Box }) {
     userId: session.value?.user.id ?? null,
     names: data.names,
     now: now.value,
+    boxName: box.hostname,
   })
+  const merged = mergeItems(items)
   const layout = layOutRows(items, { range: view.range, width: getPlotWidth(width), now: now.value })
   const select = (at: number) => change(selectMoment(view, at, now.value))
   return (
@@ -42,6 +44,7 @@ export function TimelinePage({ box }: { box: Box }) {
         view={view}
         charts={data.charts}
         layout={layout}
+        selected={merged.find(({ id }) => id === openId.value) ?? null}
         change={change}
         onSelect={(at, itemId) => {
           openId.value = itemId
@@ -65,7 +68,7 @@ export function TimelinePage({ box }: { box: Box }) {
       )}
       <section aria-labelledby="items">
         <h2 id="items">Events in this range</h2>
-        <ItemList items={mergeItems(items)} openId={openId.value} onSelectMoment={select} />
+        <ItemList items={merged} openId={openId.value} onSelectMoment={select} />
       </section>
     </>
   )

@@ -1,10 +1,12 @@
 // What happened in a box, from four sources, as items on one time axis.
+import type { AuditEvent } from '../../../shared/api/audit.ts'
 import type { BoxEvent } from '../../../shared/api/boxes.ts'
 import type { Command } from '../../../shared/api/commands.ts'
 import type { Run } from '../../../shared/api/prompts.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { formatState } from '../items.ts'
 import { formatDuration } from '../local-time.ts'
+import { formatCommandPath, formatConversationPath } from '../routes.ts'
 import { formatBytes } from '../sizes.ts'
 import { overlaps, type Span } from './lanes.ts'
 import type { Range } from './range.ts'
@@ -20,17 +22,26 @@ export type TimelineItem = Span & {
   result: string
   tone: Tone
   details: { name: string; text: string }[]
+  /** The page that shows the whole item; null: none does. */
+  link: { label: string; path: string } | null
 }
 
 export type Sources = {
   events: readonly BoxEvent[]
+  /** Requests that have changed the state earlier. */
+  requests: readonly AuditEvent[]
   commands: readonly Command[]
   runs: readonly Run[]
   snapshots: readonly Snapshot[]
 }
 
 /** `userId`: of the signed-in user, who is `you`. `names`: of the members by id, as far as the user may see them. */
-export type Viewer = { userId: string | null; names: ReadonlyMap<string, string>; now: number }
+export type Viewer = {
+  userId: string | null
+  names: ReadonlyMap<string, string>
+  now: number
+  boxName: string
+}
 
 export const KIND_LABELS: Record<ItemKind, string> = {
   state: 'State',
@@ -48,9 +59,12 @@ export function selectItems(
   const select = (items: TimelineItem[]) =>
     items.filter((item) => overlaps(item, range)).sort((a, b) => a.from - b.from)
   return {
-    state: select(createStateItems(sources.events, viewer)),
+    state: select([
+      ...createStateItems(sources.events, viewer),
+      ...sources.requests.map((request) => createRequestItem(request, viewer)),
+    ]),
     command: select(sources.commands.map((command) => createCommandItem(command, viewer))),
-    prompt: select(sources.runs.map(createPromptItem)),
+    prompt: select(sources.runs.map((run) => createPromptItem(run, viewer))),
     snapshot: select(sources.snapshots.map(createSnapshotItem)),
   }
 }
@@ -90,8 +104,27 @@ function createStateItems(events: readonly BoxEvent[], viewer: Viewer): Timeline
         { name: 'By', text: formatActor(event.actor, viewer) },
         { name: 'Lasted', text: formatLength(at, to, viewer.now) },
       ],
+      link: null,
     }
   })
+}
+
+/** The audit log has the time of a request, and not how long the state lasted. */
+function createRequestItem(
+  { id, at, kind, actorKind, actorUserId }: AuditEvent,
+  viewer: Viewer,
+): TimelineItem {
+  return {
+    id: `audit_${id}`,
+    kind: 'state',
+    from: Date.parse(at),
+    to: Date.parse(at),
+    title: kind,
+    result: 'from the audit log',
+    tone: 'quiet',
+    details: [{ name: 'By', text: `${formatUser(actorUserId, viewer)} (${actorKind})` }],
+    link: null,
+  }
 }
 
 function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
@@ -121,6 +154,7 @@ function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
       },
       { name: 'Id', text: command.id },
     ],
+    link: { label: 'Open the command', path: formatCommandPath(viewer.boxName, command.id) },
   }
 }
 
@@ -136,7 +170,7 @@ export function formatCommandResult({
   return [status.replaceAll('_', ' '), end].filter(Boolean).join(', ')
 }
 
-function createPromptItem(run: Run): TimelineItem {
+function createPromptItem(run: Run, { boxName }: Viewer): TimelineItem {
   const from = Date.parse(run.startedAt)
   const to = run.finishedAt === null ? null : Date.parse(run.finishedAt)
   return {
@@ -154,6 +188,7 @@ function createPromptItem(run: Run): TimelineItem {
       { name: 'Events', text: String(run.eventCount) },
       { name: 'Id', text: run.id },
     ],
+    link: { label: 'Open the conversation', path: formatConversationPath(boxName, run.conversationId) },
   }
 }
 
@@ -174,6 +209,7 @@ function createSnapshotItem(snapshot: Snapshot): TimelineItem {
       ...(snapshot.sizeGb === null ? [] : [{ name: 'Size', text: `${snapshot.sizeGb} GB` }]),
       { name: 'Id', text: snapshot.id },
     ],
+    link: { label: 'Open the snapshots', path: 'workspace/snapshots' },
   }
 }
 

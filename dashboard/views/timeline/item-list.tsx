@@ -72,7 +72,8 @@ function Item({ item, isOpen, onSelectMoment }: ItemProps) {
             </div>
           ))}
         </dl>
-        <p>
+        <p class="tools">
+          {item.link !== null && <a href={item.link.path}>{item.link.label}</a>}
           <button type="button" onClick={() => onSelectMoment(item.from)}>
             Show the processes of this moment
           </button>

@@ -5,6 +5,7 @@ import { formatLocalTime } from '../../data/local-time.ts'
 import { KIND_LABELS } from '../../data/timeline/items.ts'
 import type { Range } from '../../data/timeline/range.ts'
 import type { Rows } from '../../data/timeline/rows.ts'
+import { LISTED_PROMPTS } from '../../data/timeline/sources.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import type { TimelineData } from './use-data.ts'
 
@@ -14,17 +15,10 @@ const STORED_EVENTS = 50
 export type NotesProps = { box: Box; range: Range; layout: Rows; data: TimelineData }
 
 export function Notes({ box, range, layout, data }: NotesProps) {
-  const { charts, commands, sources } = data
-  const isBusy = useSignal(false)
+  const { charts, commands, sources, earlierRuns, requests } = data
   const oldest = sources.events.at(-1)
   const startOfEvents =
     oldest && sources.events.length >= STORED_EVENTS && Date.parse(oldest.at) > range.from ? oldest.at : null
-  async function loadEarlier() {
-    if (isBusy.value) return
-    isBusy.value = true
-    await data.loadEarlier()
-    isBusy.value = false
-  }
   return (
     <div class="notes">
       {charts === null && data.errors.length === 0 && <p>Loading the samples.</p>}
@@ -44,15 +38,54 @@ export function Notes({ box, range, layout, data }: NotesProps) {
       {commands !== null && commands.next !== null && (
         <p>
           {commands.commands.length} commands of this range are loaded, and earlier ones are not shown.{' '}
-          <button type="button" onClick={loadEarlier}>
-            Load earlier commands
-          </button>
+          <LoadButton label="Load earlier commands" load={data.earlierCommands.load} />
         </p>
       )}
       {startOfEvents !== null && (
-        <p>State changes before {formatLocalTime(Date.parse(startOfEvents))} are not stored.</p>
+        <p>
+          State changes before {formatLocalTime(Date.parse(startOfEvents))} are not stored
+          {requests === null ? (
+            '.'
+          ) : (
+            <>
+              {requests.pages === null
+                ? '. The audit log has the requests that have caused them. '
+                : '. The requests before are from the audit log, which does not have the end of a state. '}
+              {requests.pages?.next !== null && (
+                <LoadButton label="Load earlier requests from the audit log" load={requests.load} />
+              )}
+            </>
+          )}
+        </p>
+      )}
+      {data.lacksRuns && earlierRuns.pages === null && (
+        <p>
+          The newest prompts are loaded, and earlier ones of this range are not shown.{' '}
+          <LoadButton label="Load earlier prompts" load={earlierRuns.load} />
+        </p>
+      )}
+      {data.lacksRuns && earlierRuns.pages?.isComplete === false && (
+        <p>
+          The box lists the newest {LISTED_PROMPTS} prompts of a conversation and its newest {LISTED_PROMPTS}{' '}
+          conversations. Earlier prompts are not shown.
+        </p>
       )}
       {box.observedState !== 'running' && <p>Prompts are stored on the box, and are shown while it runs.</p>}
     </div>
+  )
+}
+
+function LoadButton({ label, load }: { label: string; load(): Promise<void> }) {
+  const isBusy = useSignal(false)
+  async function run() {
+    if (isBusy.value) return
+    isBusy.value = true
+    await load()
+    isBusy.value = false
+  }
+  return (
+    <button type="button" aria-busy={isBusy.value} onClick={run}>
+      {label}
+    </button>
   )
 }

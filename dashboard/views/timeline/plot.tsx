@@ -4,6 +4,7 @@ import type { RefObject } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import { formatLocalTime } from '../../data/local-time.ts'
 import type { Charts } from '../../data/timeline/charts.ts'
+import type { TimelineItem } from '../../data/timeline/items.ts'
 import { getPlotWidth, PLOT_LEFT } from '../../data/timeline/plot.ts'
 import { type TimelineView, toTime } from '../../data/timeline/range.ts'
 import { findItem, type Rows } from '../../data/timeline/rows.ts'
@@ -27,12 +28,14 @@ export type PlotProps = {
   view: TimelineView
   charts: Charts | null
   layout: Rows
+  /** The item that was clicked. */
+  selected: TimelineItem | null
   change(next: TimelineView): void
   /** @param itemId of the bar at the pointer */
   onSelect(at: number, itemId: string | null): void
 }
 
-export function Plot({ element, width, view, charts, layout, change, onSelect }: PlotProps) {
+export function Plot({ element, width, view, charts, layout, selected, change, onSelect }: PlotProps) {
   const svg = useRef<SVGSVGElement>(null)
   const pointer = useSignal<{ x: number; y: number } | null>(null)
   const { range } = view
@@ -48,8 +51,17 @@ export function Plot({ element, width, view, charts, layout, change, onSelect }:
   return (
     <>
       <p class="readout">
-        {hoverTime === null ? '\u00a0' : formatLocalTime(hoverTime)}
-        {hovered && ` · ${showHidden(hovered.title.slice(0, TITLE_CHARS))} · ${showHidden(hovered.result)}`}
+        {hoverTime === null ? (
+          selected?.link ? (
+            <>
+              {describe(selected)} · <a href={selected.link.path}>{selected.link.label}</a>
+            </>
+          ) : (
+            '\u00a0'
+          )
+        ) : (
+          `${formatLocalTime(hoverTime)}${hovered ? ` · ${describe(hovered)}` : ''}`
+        )}
       </p>
       <div ref={element} class="plot">
         {charts !== null && width > 0 && (
@@ -73,3 +85,6 @@ export function Plot({ element, width, view, charts, layout, change, onSelect }:
     </>
   )
 }
+
+const describe = ({ title, result }: TimelineItem): string =>
+  `${showHidden(title.slice(0, TITLE_CHARS))} · ${showHidden(result)}`

@@ -1,16 +1,27 @@
 // Loads what the timeline of a box shows. Each source has an error of its own.
-import { useSignal } from '@preact/signals'
 import type { Box } from '../../../shared/api/boxes.ts'
-import type { PromptList } from '../../../shared/api/prompts.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import type { RequestError } from '../../api/errors.ts'
+import { createPrompts } from '../../api/prompts.ts'
+import { mayOpenPage } from '../../data/access.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
 import { getClient, session } from '../../data/live.ts'
 import { type Charts, createCharts } from '../../data/timeline/charts.ts'
 import type { Sources } from '../../data/timeline/items.ts'
 import type { Range } from '../../data/timeline/range.ts'
-import { type CommandPages, type LoadCommandPage, loadCommands } from '../../data/timeline/sources.ts'
+import {
+  addNewest,
+  type CommandPages,
+  type EarlierRuns,
+  hasEarlierRuns,
+  type LoadCommandPage,
+  loadCommands,
+  loadEarlierRuns,
+  loadRequests,
+  type RequestPages,
+} from '../../data/timeline/sources.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { useLoaded } from '../use-loaded.ts'
+import { type Earlier, useEarlier } from './use-earlier.ts'
 
 export type TimelineData = {
   /** Null: not loaded. */
@@ -20,7 +31,12 @@ export type TimelineData = {
   /** The names of the members by id. */
   names: ReadonlyMap<string, string>
   errors: RequestError[]
-  loadEarlier(): Promise<void>
+  earlierCommands: Pick<Earlier<CommandPages>, 'load'>
+  earlierRuns: Earlier<EarlierRuns>
+  /** Null: contractors may not read the audit log. */
+  requests: Earlier<RequestPages> | null
+  /** Whether the list of prompts lacks earlier ones of the range. */
+  lacksRuns: boolean
 }
 
 export function useTimelineData(box: Box, range: Range): TimelineData {
@@ -34,18 +50,35 @@ export function useTimelineData(box: Box, range: Range): TimelineData {
   const newest = useLoaded(() => loadCommands(loadPage, range), [id, range])
   // Prompts are stored on the box, and can be read while it runs.
   const prompts = useLoaded(
-    async () => (isRunning ? (await getBoxClient(id).send<PromptList>('GET', 'prompts')).runs : []),
+    async () => (isRunning ? (await createPrompts(getBoxClient(id)).list(null)).runs : []),
     [id, range, isRunning],
   )
   // Contractors may not see the members.
-  const seesMembers = session.value !== null && session.value.user.role !== 'contractor'
+  const seesMembers = session.value !== null && mayOpenPage(session.value.user.role, 'members')
   const members = useLoaded(
     async () => (seesMembers ? (await getWorkspaceClient().listMembers()).members : []),
     [seesMembers],
   )
-  const earlier = useSignal<{ range: Range; pages: CommandPages } | null>(null)
-  const earlierError = useSignal<RequestError | null>(null)
-  const commands = earlier.value?.range === range ? earlier.value.pages : newest.value
+  const earlierCommands = useEarlier<CommandPages>(id, range, (previous) =>
+    loadCommands(loadPage, range, previous ?? newest.value ?? undefined),
+  )
+  const commands = addNewest(earlierCommands.pages, newest.value)
+  const earlierRuns = useEarlier<EarlierRuns>(id, range, () =>
+    loadEarlierRuns(createPrompts(getBoxClient(id)), range),
+  )
+  const runs = new Map(
+    [...(earlierRuns.pages?.runs ?? []), ...(prompts.value ?? [])].map((run) => [run.id, run]),
+  )
+  const events = detail.value?.events ?? []
+  const requests = useEarlier<RequestPages>(id, range, (previous) =>
+    loadRequests(
+      (query) => getWorkspaceClient().listAuditEvents(query),
+      id,
+      // The state changes that are stored begin here.
+      { from: range.from, to: Date.parse(events.at(-1)?.at ?? '') || range.to },
+      previous,
+    ),
+  )
   const errors = [
     metrics,
     detail,
@@ -53,28 +86,26 @@ export function useTimelineData(box: Box, range: Range): TimelineData {
     newest,
     prompts,
     members,
-    { error: earlierError.value },
+    earlierCommands,
+    earlierRuns,
+    requests,
   ].flatMap(({ error }) => (error === null ? [] : [error]))
   return {
     charts: metrics.value,
     commands,
     sources: {
-      events: detail.value?.events ?? [],
+      events,
+      requests: requests.pages?.requests ?? [],
       commands: commands?.commands ?? [],
-      runs: prompts.value ?? [],
+      runs: [...runs.values()],
       snapshots: (snapshots.value?.snapshots ?? []).filter(({ boxId }) => boxId === id),
     },
     names: new Map((members.value ?? []).map(({ id, name, email }) => [id, name || (email ?? id)])),
     // A coordinator that does not respond is one problem.
     errors: errors.filter((error, index) => errors.findIndex(({ code }) => code === error.code) === index),
-    async loadEarlier() {
-      if (commands === null) return
-      try {
-        earlier.value = { range, pages: await loadCommands(loadPage, range, commands) }
-        earlierError.value = null
-      } catch (reason) {
-        earlierError.value = toRequestError(reason)
-      }
-    },
+    earlierCommands,
+    earlierRuns,
+    requests: session.value !== null && mayOpenPage(session.value.user.role, 'audit') ? requests : null,
+    lacksRuns: isRunning && hasEarlierRuns(prompts.value ?? [], range),
   }
 }

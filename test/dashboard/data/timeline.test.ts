@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { CommandQuery } from '../../../dashboard/api/client.ts'
 import type { Metrics } from '../../../shared/api/metrics.ts'
+import { createRun } from '../../support/fake-prompt-agent.ts'
 
 process.env.TZ = 'Europe/Berlin'
 const { advance, formatView, pan, parseView, selectLast, selectMoment, zoom } = await import(
@@ -13,7 +14,9 @@ const { createCharts, findBucket, listIsolated } = await import('../../../dashbo
 const { formatCommandResult, mergeItems, selectItems } = await import(
   '../../../dashboard/data/timeline/items.ts'
 )
-const { loadCommands } = await import('../../../dashboard/data/timeline/sources.ts')
+const { addNewest, hasEarlierRuns, loadCommands, loadEarlierRuns, loadRequests } = await import(
+  '../../../dashboard/data/timeline/sources.ts'
+)
 const { formatDuration, formatLocalTime, formatZone } = await import('../../../dashboard/data/local-time.ts')
 const { formatBytes } = await import('../../../dashboard/data/sizes.ts')
 
@@ -208,7 +211,19 @@ t.test('items of four sources in one range', (t) => {
         event('e1', NOW - DAY, null, 'running'),
       ],
       commands: [command('p_1', NOW - 10 * MINUTE), command('p_0', NOW - DAY)],
-      runs: [],
+      requests: [
+        {
+          ...{ id: 7, at: new Date(NOW - 50 * MINUTE).toISOString(), kind: 'box.suspend', origin: 'server' },
+          ...{ actorKind: 'session', actorUserId: 'usr_2', actorTokenId: null, boxId: 'b', detail: {} },
+        } as never,
+      ],
+      runs: [
+        createRun({
+          id: 'run_1',
+          conversationId: 'cv_1',
+          startedAt: new Date(NOW - 40 * MINUTE).toISOString(),
+        }),
+      ],
       snapshots: [
         {
           id: 's',
@@ -222,14 +237,20 @@ t.test('items of four sources in one range', (t) => {
       ],
     },
     { from: NOW - HOUR, to: NOW },
-    { userId: 'usr_1', names: new Map([['usr_2', 'Ada']]), now: NOW },
+    { userId: 'usr_1', names: new Map([['usr_2', 'Ada']]), now: NOW, boxName: 'fig' },
   )
   t.match(items.state, [
     { id: 'e2', title: 'suspended', tone: 'quiet', from: NOW - 2 * HOUR, to: NOW - 30 * MINUTE },
+    {
+      id: 'audit_7',
+      title: 'box.suspend',
+      result: 'from the audit log',
+      details: [{ name: 'By', text: 'Ada (session)' }],
+    },
     { id: 'e3', title: 'running', tone: 'good', to: null },
   ])
-  t.same(items.state.length, 2)
-  t.match(items.state[1]?.details, [{ name: 'Before', text: 'suspended' }, {}, { name: 'By', text: 'Ada' }])
+  t.same(items.state.length, 3)
+  t.match(items.state[2]?.details, [{ name: 'Before', text: 'suspended' }, {}, { name: 'By', text: 'Ada' }])
   t.match(items.command, [{ id: 'p_1', result: 'exit 0' }])
   t.match(items.command[0]?.details, [
     {},
@@ -238,7 +259,19 @@ t.test('items of four sources in one range', (t) => {
   ])
   t.same(
     mergeItems(items).map(({ id }) => id),
-    ['s', 'p_1', 'e3', 'e2'],
+    ['s', 'p_1', 'e3', 'run_1', 'audit_7', 'e2'],
+  )
+  t.same(
+    mergeItems(items).map(({ link }) => link?.path),
+    [
+      'workspace/snapshots',
+      'boxes/fig/commands?command=p_1',
+      undefined,
+      'boxes/fig/conversations?conversation=cv_1',
+      undefined,
+      undefined,
+    ],
+    'an item links to its page',
   )
   t.equal(formatCommandResult({ status: 'timed_out', exitCode: null, signal: 'TERM' }), 'timed out, SIGTERM')
   t.equal(
@@ -271,6 +304,72 @@ t.test('commands are loaded until the start of the range, a bounded number of pa
   const short = await loadCommands(loadPage, { from: NOW - HOUR, to: NOW })
   t.equal(short.next, null)
   t.equal(short.commands.length, 201)
+  const later = addNewest(second, { commands: [command('p_new', NOW + MINUTE)], next: '1' })
+  t.equal(later?.commands.length, 1202, 'a live range keeps the earlier commands')
+  t.equal(later?.next, null)
+  t.equal(addNewest(null, first), first)
+})
+
+t.test('earlier prompts are those of the conversations that were active in the range', async (t) => {
+  const range = { from: NOW - HOUR, to: NOW }
+  const createRuns = (conversationId: string, count: number, minutes: number) =>
+    Array.from({ length: count }, (_, index) =>
+      createRun({ conversationId, startedAt: new Date(NOW - index * minutes * MINUTE).toISOString() }),
+    )
+  const runs = new Map([
+    ['long', createRuns('long', 50, 1)],
+    ['short', createRuns('short', 3, 1)],
+  ])
+  const listed: (string | null)[] = []
+  const createConversation = (id: string, updatedAt: number, createdAt = updatedAt) => ({
+    id,
+    createdAt: new Date(createdAt).toISOString(),
+    updatedAt: new Date(updatedAt).toISOString(),
+  })
+  const conversations = [
+    createConversation('later', NOW + HOUR),
+    createConversation('long', NOW, NOW - DAY),
+    createConversation('short', NOW - MINUTE),
+    createConversation('before', NOW - DAY),
+  ]
+  const prompts = {
+    listConversations: async () => ({ conversations }) as never,
+    async list(conversation: string | null) {
+      listed.push(conversation)
+      return { runs: runs.get(conversation ?? '') ?? [] } as never
+    },
+  }
+  const earlier = await loadEarlierRuns(prompts, range)
+  t.same(listed, ['long', 'short'])
+  t.equal(earlier.runs.length, 53)
+  t.equal(earlier.isComplete, false, 'the conversation has had more prompts in the hour')
+  t.equal((await loadEarlierRuns(prompts, { from: NOW - 30 * MINUTE, to: NOW })).isComplete, true)
+  const all = Array.from({ length: 50 }, (_, index) => createConversation(`c${index}`, NOW - index))
+  const many = { ...prompts, listConversations: async () => ({ conversations: all }) as never }
+  t.equal((await loadEarlierRuns(many, range)).isComplete, false, 'the list of conversations is at its limit')
+  t.equal(hasEarlierRuns(createRuns('a', 49, 1), range), false)
+  t.equal(hasEarlierRuns(createRuns('a', 50, 1), range), true)
+  t.equal(hasEarlierRuns(createRuns('a', 50, 2), range), false, 'the list begins before the range')
+})
+
+t.test('earlier requests come from the audit log, page by page', async (t) => {
+  const queries: URLSearchParams[] = []
+  const loadPage = async (query: URLSearchParams) => {
+    queries.push(query)
+    const isFirst = !query.has('before')
+    return { events: [{ id: isFirst ? 9 : 4 }], nextBefore: isFirst ? 9 : null } as never
+  }
+  const range = { from: NOW - HOUR, to: NOW }
+  const first = await loadRequests(loadPage, 'b', range, null)
+  const second = await loadRequests(loadPage, 'b', range, first)
+  t.match(second, { requests: [{ id: 9 }, { id: 4 }], next: null })
+  t.match(Object.fromEntries(queries[1] ?? []), {
+    box: 'b',
+    kind: /^box\.create,box\.wake,box\.suspend,/,
+    since: '2026-11-27T11:00:00.000Z',
+    until: '2026-11-27T12:00:00.000Z',
+    before: '9',
+  })
 })
 
 t.test('times, durations and sizes', (t) => {

@@ -1,6 +1,8 @@
 // The pages Timeline and Processes of a box in a real browser.
+import type { Locator } from 'playwright-core'
 import t from 'tap'
 import { formatLocalTime } from '../../../dashboard/data/local-time.ts'
+import type { Metrics } from '../../../shared/api/metrics.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
 import { createRun } from '../../support/fake-prompt-agent.ts'
@@ -9,6 +11,16 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+/** The response of a box without samples. */
+const removeSamples = (metrics: Metrics): Metrics => ({
+  ...metrics,
+  buckets: [],
+  series: Object.fromEntries(
+    Object.keys(metrics.series).map((name) => [name, { avg: [], max: [] }]),
+  ) as unknown as Metrics['series'],
+  fs: [],
+  ifaces: [],
+})
 const iso = (ms: number): string => new Date(ms).toISOString()
 
 t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async (t) => {
@@ -30,9 +42,21 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
   await page.route('**/v1/box/*/prompts', (route) =>
     route.fulfill({ json: { ok: true, type: 'prompt.list', runs: [prompt], active: null, queued: [] } }),
   )
+  // A box takes its first sample after 30 seconds: the charts would then move the lanes below the pointer.
+  await page.route('**/api/v1/boxes/*/metrics?*', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: removeSamples(await response.json()) })
+  })
   await page.reload()
   const items = page.locator('.items > li')
   const surface = page.getByRole('slider', { name: 'Range of the timeline' })
+  /** What is loaded later does not move the surface any more. */
+  const locate = async (element: Locator) => {
+    await page.getByText('There are no samples in this range.').waitFor()
+    const area = await element.boundingBox()
+    if (area === null) throw new Error('the element is not visible')
+    return area
+  }
   const getQuery = () => new URL(page.url()).searchParams
   const waitForQuery = (isExpected: (query: URLSearchParams) => boolean) =>
     waitUntil(`another URL than ${page.url()}`, async () => isExpected(getQuery()))
@@ -59,6 +83,37 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     await page.keyboard.press('Enter')
     await item.getByText(/^you \(/).waitFor()
     t.match(await item.locator('dl').textContent(), /Duration/)
+  })
+
+  await t.test('an item of the list and of the chart links to its page', async (t) => {
+    const { commands } = (await api('GET', `/boxes/${box.id}/commands`)).json
+    const failed = commands.find(({ exitCode }: { exitCode: number }) => exitCode === 3)
+    for (const [title, label, path] of [
+      ['exit 3', 'Open the command', `/commands?command=${failed.id}`],
+      ['Write a test', 'Open the conversation', `/conversations?conversation=${prompt.conversationId}`],
+      ['Snapshots before', 'Open the snapshots', '/workspace/snapshots'],
+    ] as const) {
+      const item = items.filter({ hasText: title })
+      const link = item.getByRole('link', { name: label })
+      if (!(await link.isVisible())) await item.locator('summary').click()
+      t.ok(
+        await link.evaluate(
+          (element, end) => (element as unknown as { href: string }).href.endsWith(end),
+          path,
+        ),
+      )
+    }
+    const bar = await locate(page.locator('.bar.bad'))
+    await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2)
+    await page.mouse.move(0, 0)
+    await page.locator('.readout').getByRole('link', { name: 'Open the command' }).click()
+    await page.getByRole('heading', { name: box.hostname }).waitFor()
+    await waitUntil('the page of the command', async () => getQuery().get('command') === failed.id)
+    problems.splice(0)
+    await page.goBack()
+    await items.first().waitFor()
+    await page.getByRole('button', { name: 'Last hour' }).click()
+    await waitForQuery((query) => query.get('last') === '3600' && !query.has('at'))
   })
 
   await t.test('the keys zoom, move and select a moment, and the URL has them', async (t) => {
@@ -94,8 +149,7 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
   await t.test('the mouse and the wheel', async (t) => {
     await page.getByRole('button', { name: 'Last hour' }).click()
     await waitForQuery((query) => query.get('last') === '3600')
-    const area = await surface.boundingBox()
-    if (area === null) throw new Error('the surface is not visible')
+    const area = await locate(surface)
     const [x, y] = [area.x + area.width / 2, area.y + area.height / 2]
     await page.mouse.move(x, y)
     t.match(await page.locator('.readout').textContent(), /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d/)
@@ -118,8 +172,7 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
 
   await t.test('a touch moves the range, and two fingers zoom', async (t) => {
     const client = await page.context().newCDPSession(page)
-    const area = await surface.boundingBox()
-    if (area === null) throw new Error('the surface is not visible')
+    const area = await locate(surface)
     const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...positions: number[]) =>
       client.send('Input.dispatchTouchEvent', {
         type,
@@ -152,6 +205,46 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     await page.getByText('Prompts are stored on the box').waitFor()
     await api('POST', `/boxes/${box.id}/wake`)
     await waitForState(box.id, 'running')
+  })
+
+  await t.test('earlier prompts and state changes are loaded when the user asks for them', async (t) => {
+    const start = Date.now()
+    const listed = Array.from({ length: 50 }, (_, index) =>
+      createRun({ prompt: `Recent ${index}`, status: 'done', startedAt: iso(start - index) }),
+    )
+    const earlier = createRun({ prompt: 'Earlier', status: 'done', startedAt: iso(start - MINUTE) })
+    const { conversationId: id, startedAt } = earlier
+    await page.route('**/v1/box/*/prompts', (route) =>
+      route.fulfill({ json: { ok: true, type: 'prompt.list', runs: listed, active: null, queued: [] } }),
+    )
+    await page.route('**/v1/box/*/prompts/conversations', (route) =>
+      route.fulfill({ json: { conversations: [{ id, createdAt: startedAt, updatedAt: startedAt }] } }),
+    )
+    await page.route('**/v1/box/*/prompts?conversation=*', (route) =>
+      route.fulfill({ json: { ok: true, runs: [earlier], active: null, queued: [] } }),
+    )
+    // The coordinator stores the newest 50 state changes.
+    await page.route(`**/api/v1/boxes/${box.id}`, async (route) => {
+      const response = await route.fetch()
+      const detail = await response.json()
+      const events = Array.from({ length: 50 }, (_, index) => ({
+        ...detail.events[0],
+        ...{ id: `e${index}`, at: iso(start - index), fromState: 'suspended', toState: 'running' },
+      }))
+      await route.fulfill({ response, json: { ...detail, events } })
+    })
+    await page.reload()
+    await page.getByRole('button', { name: 'Load earlier prompts' }).click()
+    await page.getByRole('button', { name: 'Load earlier requests from the audit log' }).click()
+    const more = page.getByRole('button', { name: /^Show \d+ more/ })
+    await more.waitFor()
+    while (await more.isVisible()) await more.click()
+    await items.filter({ hasText: 'Earlier' }).waitFor()
+    await items.filter({ hasText: 'box.suspend' }).filter({ hasText: 'from the audit log' }).waitFor()
+    t.match(await page.locator('.notes').textContent(), 'does not have the end of a state')
+    t.equal(await page.getByRole('button', { name: /^Load earlier/ }).count(), 0)
+    await page.unroute(`**/api/v1/boxes/${box.id}`)
+    await page.unroute('**/v1/box/*/prompts')
   })
 
   await testAccessibility(t, page, () => items.filter({ hasText: 'exit 3' }).waitFor())
