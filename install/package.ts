@@ -33,6 +33,7 @@ const BUNDLED_PACKAGES = [
   '@xterm/addon-fit',
   '@xterm/addon-unicode11',
   '@xterm/addon-web-links',
+  '@xterm/addon-webgl',
   '@xterm/xterm',
   'uplot',
 ]

@@ -6,6 +6,7 @@ import type { RequestError } from '../api/errors.ts'
 import type { TerminalState } from '../api/terminal-connection.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { formatBoxPath } from '../data/routes.ts'
+import { setUsesWebgl, usesWebgl } from '../data/terminal-renderer.ts'
 import { countLines, formatExit, hasSeveralLines, isEnded, parseWebLink } from '../data/terminal-text.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
 import { Command } from './command.tsx'
@@ -67,6 +68,18 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
         )}
         <Command text={formatCommandLine('box', 'attach', hostname, session)} />
         <span role="status">{showHidden(formatState(state))}</span>
+        <label>
+          <input
+            type="checkbox"
+            checked={usesWebgl.value}
+            onChange={({ currentTarget }) => setUsesWebgl(currentTarget.checked)}
+          />{' '}
+          WebGL
+        </label>
+        <Command text={`box attach ${hostname} ${session}`} />
+        <span role="status">
+          {formatState(state)} {terminal.webglProblem}
+        </span>
       </p>
       <Problem error={getError(state)} />
       <div ref={element} class="screen" />

@@ -7,6 +7,7 @@ import { TerminalConnection, type TerminalState } from '../api/terminal-connecti
 import { getBoxClient } from '../data/box-clients.ts'
 import { createRandomId, losses } from '../data/live.ts'
 import { storeClientId, takeClientId } from '../data/terminal-clients.ts'
+import { usesWebgl } from '../data/terminal-renderer.ts'
 import { checkSession } from '../data/terminal-sessions.ts'
 import { openTerminalSocket } from '../data/terminal-socket.ts'
 import { isEnded, preparePaste } from '../data/terminal-text.ts'
@@ -17,6 +18,8 @@ export type TerminalHook = {
   /** Of the element that the emulator fills. */
   element: RefObject<HTMLDivElement | null>
   state: TerminalState
+  /** Why WebGL, which is chosen, is not used. */
+  webglProblem: string | null
   focus(): void
   paste(text: string): void
   attachAgain(): void
@@ -33,6 +36,7 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
   const emulator = useRef<Emulator | null>(null)
   const connection = useRef<TerminalConnection | null>(null)
   const state = useSignal<TerminalState>({ type: 'connecting' })
+  const webglProblem = useSignal<string | null>(null)
   const focus = () => emulator.current?.focus()
 
   useEffect(() => {
@@ -43,6 +47,9 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
       onPaste,
       onLink,
       onLeave,
+      onWebglProblem(problem) {
+        webglProblem.value = problem
+      },
     })
     const store = getSessionStorage()
     const client = takeClientId(store, boxId, session) ?? createRandomId()
@@ -102,6 +109,8 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
     }
   }, [])
 
+  const isWebglChosen = usesWebgl.value
+  useEffect(() => emulator.current?.setWebgl(isWebglChosen), [isWebglChosen])
   const visible = isVisible.value
   useEffect(() => {
     if (visible) connection.current?.resume()
@@ -129,6 +138,7 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
   return {
     element,
     state: state.value,
+    webglProblem: webglProblem.value,
     focus,
     paste: (text) => emulator.current?.paste(preparePaste(text)),
     attachAgain,

@@ -5,6 +5,7 @@ import { WebLinksAddon } from '@xterm/addon-web-links'
 import { Terminal } from '@xterm/xterm'
 import type { TerminalSize } from '../api/terminal-connection.ts'
 import type { TerminalSink } from '../api/terminal-output.ts'
+import { createWebglRenderer } from './webgl-renderer.ts'
 
 export type EmulatorOptions = {
   element: HTMLElement
@@ -14,6 +15,8 @@ export type EmulatorOptions = {
   onLink(uri: string): void
   /** The focus is to be moved out of the terminal, which uses the tab key. */
   onLeave(): void
+  /** Why WebGL is not used although it is enabled; null: it is used, or not enabled. */
+  onWebglProblem(problem: string | null): void
 }
 
 export type Emulator = {
@@ -26,6 +29,7 @@ export type Emulator = {
   paste(text: string): void
   /** Whether input is accepted. The text stays. */
   setEnabled(isEnabled: boolean): void
+  setWebgl(isEnabled: boolean): void
   dispose(): void
 }
 
@@ -77,7 +81,8 @@ const THEME = {
   brightWhite: '#ffffff',
 }
 
-export function createEmulator({ element, onInput, onPaste, onLink, onLeave }: EmulatorOptions): Emulator {
+export function createEmulator(options: EmulatorOptions): Emulator {
+  const { element, onInput, onPaste, onLink, onLeave, onWebglProblem } = options
   const terminal = new Terminal({
     // The addon for the widths of Unicode 11 needs it.
     allowProposedApi: true,
@@ -109,6 +114,7 @@ export function createEmulator({ element, onInput, onPaste, onLink, onLeave }: E
   )
   addNonceToStyles()
   terminal.open(element)
+  const webgl = createWebglRenderer(terminal, onWebglProblem)
 
   return {
     sink: {
@@ -134,7 +140,11 @@ export function createEmulator({ element, onInput, onPaste, onLink, onLeave }: E
       terminal.options.disableStdin = !isEnabled
       terminal.options.cursorInactiveStyle = isEnabled ? 'outline' : 'none'
     },
-    dispose: () => terminal.dispose(),
+    setWebgl: (isEnabled) => void webgl.setEnabled(isEnabled),
+    dispose() {
+      void webgl.setEnabled(false)
+      terminal.dispose()
+    },
   }
 }
 

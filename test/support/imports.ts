@@ -32,6 +32,7 @@ const BROWSER_PACKAGES = [
   '@xterm/addon-fit',
   '@xterm/addon-unicode11',
   '@xterm/addon-web-links',
+  '@xterm/addon-webgl',
 ]
 
 const RULES: Rule[] = [

@@ -11,6 +11,20 @@ const COUNTER =
   'i=0; while [ ! -e stop ] && [ $i -lt 95 ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done; exit 3'
 const QUERIES = String.raw`read start; printf '\033[31mred\033[0m \033[c\033[6n\033[>q\033]11;?\007\033]52;c;ZXZpbA==\007\033]8;;https://example.com/x\007link\033]8;;\007\n'; exec cat -v`
 
+/** Whether the canvas of the terminal has a pixel like the red of its theme. */
+const HAS_RED = `new Promise((resolve) => requestAnimationFrame(() => {
+  const canvas = document.querySelector('.xterm-screen canvas:not(.xterm-link-layer)')
+  const copy = document.createElement('canvas')
+  copy.width = canvas.width
+  copy.height = 100
+  const context = copy.getContext('2d')
+  context.drawImage(canvas, 0, 0)
+  const { data } = context.getImageData(0, 0, copy.width, copy.height)
+  for (let index = 0; index < data.length; index += 4)
+    if (data[index] > 200 && data[index + 1] < 170 && data[index + 2] < 170 && data[index + 3] > 0) return resolve(true)
+  resolve(false)
+}))`
+
 const readLines = async (page: Page): Promise<string[]> => {
   const rows = await page.locator('.xterm-rows > div').allTextContents()
   return rows.map((row) => row.replaceAll('\u00a0', ' ').trimEnd()).filter((row) => row !== '')
@@ -117,6 +131,49 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     t.equal(await link.getAttribute('rel'), 'noopener noreferrer')
     await page.keyboard.press('Escape')
     await question.waitFor({ state: 'detached' })
+  })
+
+  await t.test('WebGL by choice: kept, loaded when it is chosen, and replaced when it fails', async (t) => {
+    const shown = await page.context().newPage()
+    const warnings = collectProblems(shown)
+    const scripts: string[] = []
+    shown.on('request', (request) => {
+      if (request.resourceType() === 'script') scripts.push(request.url())
+    })
+    await shown.goto(page.url())
+    await waitForLine('red link', shown)
+    t.equal(await shown.locator('.xterm canvas').count(), 0, 'it is off by default')
+    const withoutWebgl = scripts.length
+    const checkbox = shown.getByLabel('WebGL')
+    await checkbox.check()
+    const canvas = shown.locator('.xterm-screen canvas:not(.xterm-link-layer)')
+    await canvas.waitFor()
+    t.equal(scripts.length, withoutWebgl + 1, 'the renderer is a file of its own')
+    await shown.locator('.xterm-rows').waitFor({ state: 'detached' })
+    await shown.reload()
+    await canvas.waitFor()
+    t.ok(await checkbox.isChecked(), 'the choice is kept')
+    await waitUntil('the colour of the program is drawn', () => shown.evaluate(HAS_RED))
+    await shown.evaluate(
+      "document.querySelector('.xterm-screen canvas:not(.xterm-link-layer)').getContext('webgl2').getExtension('WEBGL_lose_context').loseContext()",
+    )
+    await shown.getByText('The browser has ended WebGL.').waitFor()
+    await waitForLine('red link', shown)
+    await shown.addInitScript('HTMLCanvasElement.prototype.getContext = () => null')
+    await shown.reload()
+    await shown.getByText('WebGL is not available.').waitFor()
+    await waitForLine('red link', shown)
+    await checkbox.uncheck()
+    await shown.reload()
+    await waitForLine('red link', shown)
+    t.notOk(await checkbox.isChecked())
+    await shown.close()
+    // The test reads pixels, and ends the context.
+    const expected = /ReadPixels|webgl context not restored/
+    t.same(
+      warnings.filter((text) => !expected.test(text)),
+      [],
+    )
   })
 
   await t.test('leave with the keyboard, full screen, and end', async (t) => {
