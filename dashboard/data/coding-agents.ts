@@ -1,6 +1,6 @@
 // The coding agents, and what has to be done before a box can run them.
 import type { CodingAgents } from '../../shared/api/boxes.ts'
-import type { ProviderName, ProviderReadiness } from '../../shared/api/prompts.ts'
+import type { ProviderName, ProviderReadiness, ReasoningEffort } from '../../shared/api/prompts.ts'
 
 export const CODING_AGENTS: readonly { name: ProviderName; label: string }[] = [
   { name: 'claude', label: 'Claude Code' },
@@ -8,6 +8,8 @@ export const CODING_AGENTS: readonly { name: ProviderName; label: string }[] = [
   { name: 'opencode', label: 'OpenCode' },
   { name: 'pi', label: 'pi' },
 ]
+
+export const REASONING_EFFORTS: readonly ReasoningEffort[] = ['low', 'medium', 'high']
 
 /** These are installed by their first prompt. */
 const INSTALLED_AUTOMATICALLY: readonly ProviderName[] = ['opencode', 'pi']

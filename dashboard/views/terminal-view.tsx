@@ -66,8 +66,6 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
             Attach again
           </button>
         )}
-        <Command text={formatCommandLine('box', 'attach', hostname, session)} />
-        <span role="status">{showHidden(formatState(state))}</span>
         <label>
           <input
             type="checkbox"
@@ -76,9 +74,9 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
           />{' '}
           WebGL
         </label>
-        <Command text={`box attach ${hostname} ${session}`} />
+        <Command text={formatCommandLine('box', 'attach', hostname, session)} />
         <span role="status">
-          {formatState(state)} {terminal.webglProblem}
+          {showHidden(formatState(state))} {terminal.webglProblem}
         </span>
       </p>
       <Problem error={getError(state)} />

@@ -2,10 +2,15 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { CodingAgents } from '../../../shared/api/boxes.ts'
-import type { Conversation, PromptRequest, ProviderName } from '../../../shared/api/prompts.ts'
+import type {
+  Conversation,
+  PromptRequest,
+  ProviderName,
+  ReasoningEffort,
+} from '../../../shared/api/prompts.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
-import { CODING_AGENTS, chooseAgent } from '../../data/coding-agents.ts'
+import { CODING_AGENTS, chooseAgent, describeReadiness, REASONING_EFFORTS } from '../../data/coding-agents.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { Command } from '../command.tsx'
 import { Problem } from '../problem.tsx'
@@ -29,6 +34,8 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
   const text = useSignal(drafts.get(key) ?? '')
   const chosen = useSignal<ProviderName | null>(null)
   const model = useSignal('')
+  const effort = useSignal<ReasoningEffort | ''>('')
+  const directory = useSignal('')
   const isAuto = useSignal(false)
   const isBusy = useSignal(false)
   const message = useSignal('')
@@ -48,6 +55,9 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
       ...(conversation === null ? { new: true } : { conversationId: conversation.id }),
       queue: true,
       ...(model.value.trim() && { model: model.value.trim() }),
+      ...(effort.value && { reasoningEffort: effort.value }),
+      // A conversation keeps its directory.
+      ...(conversation === null && directory.value !== '' && { cwd: directory.value }),
       // pi always uses all tools.
       ...(provider !== 'pi' && { auto: isAuto.value }),
     }
@@ -107,6 +117,7 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
               {CODING_AGENTS.map(({ name, label }) => (
                 <option key={name} value={name}>
                   {label}
+                  {agents !== null && `: ${describeReadiness(name, agents[name])}`}
                 </option>
               ))}
             </select>
@@ -124,6 +135,38 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
             }}
           />
         </label>
+        <label>
+          Effort{' '}
+          <select
+            value={effort}
+            onChange={({ currentTarget }) => {
+              effort.value = currentTarget.value as typeof effort.value
+            }}
+          >
+            <option value="">default</option>
+            {REASONING_EFFORTS.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        {conversation === null && (
+          <label>
+            Directory{' '}
+            <input
+              class="code"
+              value={directory}
+              placeholder="~"
+              autocapitalize="off"
+              autocomplete="off"
+              spellcheck={false}
+              onInput={({ currentTarget }) => {
+                directory.value = currentTarget.value
+              }}
+            />
+          </label>
+        )}
         {provider === 'pi' ? (
           <small>pi always uses all tools.</small>
         ) : (
@@ -154,6 +197,8 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
           '--queue',
           isAuto.value && provider !== 'pi' && '--auto',
           ...(model.value.trim() ? ['-m', model.value.trim()] : []),
+          ...(effort.value ? ['--effort', effort.value] : []),
+          ...(conversation === null && directory.value !== '' ? ['-w', directory.value] : []),
           boxName,
         )} "…"`}
       />

@@ -112,12 +112,27 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('start a conversation with the keyboard only, and follow it', async (t) => {
     await link('All conversations').click()
+    await page.getByLabel('Model').fill('claude-opus-5')
+    await page.getByLabel('Effort').selectOption('high')
+    await page.getByLabel('Directory').fill('my work')
+    await page
+      .getByText(
+        `box prompt --new -p claude --queue -m claude-opus-5 --effort high -w 'my work' ${box.hostname} "…"`,
+      )
+      .waitFor()
     await prompt.focus()
     await page.keyboard.type('Fix the bug')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('region', { name: /^Run / }).waitFor()
     const started = await getRun('Fix the bug')
-    t.match(agent.bodiesOf('/prompts').at(-1), { provider: 'claude', new: true, auto: false })
+    t.match(agent.bodiesOf('/prompts').at(-1), {
+      provider: 'claude',
+      new: true,
+      auto: false,
+      model: 'claude-opus-5',
+      reasoningEffort: 'high',
+      cwd: 'my work',
+    })
     t.equal(new URL(page.url()).searchParams.get('conversation'), started.run.conversationId)
     agent.addEvents(started, 1, { type: 'reasoning', text: 'I think' })
     agent.addEvents(started, 1, {
@@ -144,6 +159,8 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('Queued at position 1.').waitFor()
     t.equal(agent.queued.size, 1)
     t.match(agent.bodiesOf('/prompts').at(-1), { conversationId: run.conversationId, queue: true })
+    t.notHas(agent.bodiesOf('/prompts').at(-1), { cwd: String }, 'a conversation keeps its directory')
+    t.equal(await page.getByLabel('Directory').count(), 0)
     await button(/^Remove run_/).click()
     await page.getByRole('region', { name: 'Queue' }).waitFor({ state: 'detached' })
     t.equal(agent.queued.size, 0)
@@ -203,8 +220,28 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
   })
 
   await testAccessibility(t, page, () => page.getByText('after').waitFor())
+  await page.route(`**/api/v1/boxes/${box.id}`, async (route) => {
+    const response = await route.fetch()
+    const coding_agents = {
+      claude: 'not_signed_in',
+      codex: 'ready',
+      opencode: 'not_installed',
+      pi: 'not_installed',
+    }
+    await route.fulfill({ response, json: { ...(await response.json()), vitals: { coding_agents } } })
+  })
+  await page.reload()
   await link('All conversations').click()
   await link('Go on').waitFor()
+  await page.getByText('Claude Code: installed, not signed in').first().waitFor()
+  const choice = page.getByLabel('Coding agent')
+  t.equal(await choice.inputValue(), 'codex', 'an agent that is ready is chosen')
+  t.same(await choice.locator('option').allTextContents(), [
+    'Claude Code: installed, not signed in',
+    'Codex: ready',
+    'OpenCode: installed by its first prompt',
+    'pi: installed by its first prompt',
+  ])
   for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 800 })
     t.same(await findAccessibilityProblems(page), [], `the list, ${width}`)
