@@ -1,5 +1,8 @@
 // The form that creates a box: its request, and the command that does the same.
 import type { CreateBoxRequest } from '../../shared/api/boxes.ts'
+import type { Environment } from '../../shared/api/environments.ts'
+import type { RegionInfo } from '../../shared/api/images.ts'
+import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import { formatCommandLine } from './command-line.ts'
 
@@ -60,4 +63,42 @@ export function matchesImages(image: string, allowed: readonly string[] | null):
     const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
     return new RegExp(`^${parts.join('.*')}$`).test(image)
   })
+}
+
+/** What decides whether a box may be created, as far as the user may read it. */
+export type CreationRules = {
+  regions: readonly RegionInfo[]
+  environments: readonly Environment[]
+  /** Null: all. */
+  allowedImages: readonly string[] | null
+  /** When the closing of the workspace was requested; null: it is open. */
+  closingAt: string | null
+}
+
+/** Why the request will probably be refused; null: no reason is known. */
+export function explainRefusal(
+  values: Values,
+  snapshots: Iterable<Snapshot>,
+  { regions, environments, allowedImages, closingAt }: CreationRules,
+): string | null {
+  if (closingAt !== null)
+    return 'The workspace is closing, and no box can be created. Reopen it on the page Settings.'
+  const image = chooseImage(values, [...snapshots], regions, environments)
+  if (image === null || matchesImages(image, allowedImages)) return null
+  return `The policy allowedImages may refuse the image ${image}. It allows ${allowedImages?.join(', ') || 'none'}.`
+}
+
+/** The image that the coordinator would choose; null: the box has none. */
+function chooseImage(
+  values: Values,
+  snapshots: readonly Snapshot[],
+  regions: readonly RegionInfo[],
+  environments: readonly Environment[],
+): string | null {
+  const { image, from, environment, region } = values
+  if (from) return snapshots.find(({ id }) => id === from)?.image ?? null
+  if (image) return image
+  const chosen = environments.find(({ name, isDefault }) => (environment ? name === environment : isDefault))
+  if (chosen !== undefined && chosen.image !== null) return chosen.image
+  return regions.find((each) => (region ? each.region === region : each.isDefault))?.defaultImage ?? null
 }

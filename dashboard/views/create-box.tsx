@@ -3,14 +3,15 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { mayReadEnvironments } from '../data/access.ts'
 import {
   acceptsBox,
+  explainRefusal,
   formatCreateCommand,
-  matchesImages,
   NO_ENVIRONMENT,
   toCreateRequest,
 } from '../data/create-box.ts'
 import { getClient, session, snapshots } from '../data/live.ts'
 import { TIER_OPTIONS } from '../data/tiers.ts'
 import { showHidden } from '../data/visible-text.ts'
+import { getWorkspaceClient } from '../data/workspace-client.ts'
 import { FormDialog } from './form-dialog.tsx'
 import type { Field } from './form-field.tsx'
 import { useLoaded } from './loaded.tsx'
@@ -22,8 +23,9 @@ type CreateBoxProps = { onCreated(box: Box): void; onClose(): void }
 async function loadChoices() {
   const client = getClient()
   const isMember = session.value !== null && mayReadEnvironments(session.value.user.role)
-  const [{ regions }, environments, policies] = await Promise.all([
+  const [{ regions }, { workspace }, environments, policies] = await Promise.all([
     client.listRegions(),
+    getWorkspaceClient().loadWorkspace(),
     isMember ? client.listEnvironments() : null,
     isMember ? client.loadPolicies() : null,
   ])
@@ -31,6 +33,7 @@ async function loadChoices() {
     regions,
     environments: environments?.environments ?? [],
     allowedImages: policies?.policy.allowedImages ?? null,
+    closingAt: workspace.closingAt,
   }
 }
 
@@ -45,10 +48,8 @@ export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
       submitLabel="Create"
       formatCommand={formatCreateCommand}
       accepts={acceptsBox}
-      explain={({ image = '' }) =>
-        choices !== null && !matchesImages(image, choices.allowedImages)
-          ? `The policy allowedImages may refuse this image. It allows ${showHidden(choices.allowedImages?.join(', ') || 'none')}.`
-          : null
+      explain={(values) =>
+        choices === null ? null : explainRefusal(values, snapshots.value?.values() ?? [], choices)
       }
       onClose={onClose}
       submit={async (values, key) => {

@@ -10,12 +10,16 @@ import {
 } from '../../../dashboard/data/box-schedule.ts'
 import {
   acceptsBox,
+  explainRefusal,
   formatCreateCommand,
   matchesImages,
   toCreateRequest,
 } from '../../../dashboard/data/create-box.ts'
 import { getLastActivity, getOwner, listSettings, selectBoxes } from '../../../dashboard/data/items.ts'
 import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
+import type { Environment } from '../../../shared/api/environments.ts'
+import type { RegionInfo } from '../../../shared/api/images.ts'
+import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import type { TeamBox } from '../../../shared/api/team.ts'
 
 const createBox = (hostname: string, fields: Partial<Box> = {}) =>
@@ -116,6 +120,44 @@ t.test('the form that creates a box', async (t) => {
     [true, false, true, false],
   )
   t.equal(matchesImages('', []), true)
+})
+
+t.test('the form says why a box will be refused', (t) => {
+  const rules = {
+    regions: [
+      { region: 'us-west-2', isDefault: true, images: false, defaultImage: null },
+      { region: 'us-east-1', isDefault: false, images: true, defaultImage: 'debian:12' },
+    ] as RegionInfo[],
+    environments: [
+      { name: 'web', isDefault: false, image: 'node:24' },
+      { name: 'plain', isDefault: false, image: null },
+    ] as Environment[],
+    allowedImages: ['alpine:*'],
+    closingAt: null,
+  }
+  const snapshots = [{ id: 'snap_1', image: 'ubuntu:24.04' } as Snapshot]
+  const explain = (values: Record<string, string>, changes: Partial<typeof rules> = {}) =>
+    /image (\S+)\./.exec(explainRefusal(values, snapshots, { ...rules, ...changes }) ?? '')?.[1] ?? null
+  t.equal(explain({}), null, 'the default region has no images')
+  t.equal(explain({ region: 'us-east-1' }), 'debian:12', 'the default image of the region')
+  t.equal(explain({ environment: 'web' }), 'node:24', 'the image of the environment')
+  t.equal(explain({ environment: 'plain', region: 'us-east-1' }), 'debian:12')
+  t.equal(explain({ image: 'alpine:3', environment: 'web' }), null)
+  t.equal(explain({ from: 'snap_1' }), 'ubuntu:24.04', 'the image of the snapshot')
+  t.equal(
+    explain({}, { environments: [{ name: 'd', isDefault: true, image: 'node:24' } as Environment] }),
+    'node:24',
+  )
+  t.equal(
+    explain(
+      { environment: '-' },
+      { environments: [{ name: 'd', isDefault: true, image: 'x' } as Environment] },
+    ),
+    null,
+  )
+  t.match(explainRefusal({}, [], { ...rules, closingAt: '2026-01-01T00:00:00.000Z' }), /closing/)
+  t.equal(explainRefusal({ image: 'x' }, [], { ...rules, allowedImages: null }), null)
+  t.end()
 })
 
 t.test('the form of the schedule sends what was changed', async (t) => {

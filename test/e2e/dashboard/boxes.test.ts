@@ -48,6 +48,20 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     await row('second').locator('.state.running').waitFor()
   })
 
+  await t.test('a closing workspace is named before the request', async () => {
+    await page.route('**/api/v1/workspace', async (route) => {
+      const response = await route.fetch()
+      const { workspace } = await response.json()
+      const closingAt = '2026-01-01T00:00:00.000Z'
+      await route.fulfill({ response, json: { workspace: { ...workspace, closingAt } } })
+    })
+    await page.getByRole('button', { name: 'Create a box' }).click()
+    await dialog.getByText('The workspace is closing, and no box can be created.').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.unroute('**/api/v1/workspace')
+  })
+
   await t.test('several boxes: suspend, wake, delete', async (t) => {
     const { json } = await api('POST', '/boxes', { name: 'third' })
     await dashboard.waitForState(json.box.id, 'running')
