@@ -5,6 +5,7 @@ import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import { formatCommandLine } from './command-line.ts'
+import { showHidden } from './visible-text.ts'
 
 type Values = Record<string, string>
 
@@ -85,7 +86,7 @@ export function explainRefusal(
     return 'The workspace is closing, and no box can be created. Reopen it on the page Settings.'
   const image = chooseImage(values, [...snapshots], regions, environments)
   if (image === null || matchesImages(image, allowedImages)) return null
-  return `The policy allowedImages may refuse the image ${image}. It allows ${allowedImages?.join(', ') || 'none'}.`
+  return `The policy allowedImages may refuse the image ${showHidden(image)}. It allows ${showHidden(allowedImages?.join(', ') || 'none')}.`
 }
 
 /** The image that the coordinator would choose; null: the box has none. */
