@@ -11,6 +11,7 @@ await runBehindProxy(t, 'nginx', {
     await import('./commands.test.ts')
     await import('./conversations.test.ts')
     await import('./conversations-real-box.test.ts')
+    await import('./cut-connections.test.ts')
     await import('./files.test.ts')
     await import('./many-boxes.test.ts')
     await import('./addresses.ts')
