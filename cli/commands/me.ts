@@ -6,7 +6,7 @@ import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { isLive } from '../boxes/find-box.ts'
 import type { Client } from '../connection/client.ts'
-import type { CoordinatorConfig } from '../connection/find-coordinator.ts'
+import { type CoordinatorConfig, getRootUrl } from '../connection/find-coordinator.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson } from '../output/print.ts'
@@ -56,7 +56,7 @@ async function readClientAccess(
   { baseUrl, urlSource, profile, key, keySource }: CoordinatorConfig,
 ): Promise<ClientAccess> {
   return {
-    url: new URL(baseUrl).origin,
+    url: getRootUrl(baseUrl),
     urlSource,
     profile: profile?.name ?? null,
     keySource: key === null ? null : keySource,

@@ -1,6 +1,7 @@
 // box use: lists the profiles, or selects one.
 import type { Command } from 'commander'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { getRootUrl } from '../connection/find-coordinator.ts'
 import { getProfilePath, type Profile, readProfiles, updateProfiles } from '../connection/profile-file.ts'
 import { findProfile, LOCAL } from '../connection/select-profile.ts'
 import type { RunLocalAction } from '../connection/session.ts'
@@ -74,7 +75,7 @@ function printProfiles({ json, quiet }: Options): void {
 const toRow = ({ name, url, user, workspace, selected }: ProfileSummary): string[] => [
   selected ? '*' : '',
   name,
-  url === null ? 'the data directory on this machine' : new URL(url).origin,
+  url === null ? 'the data directory on this machine' : getRootUrl(url),
   user ?? '-',
   workspace ?? '-',
 ]
@@ -98,4 +99,4 @@ function useProfile(name: string, { json, quiet }: Options): void {
 const formatSelected = (profile: Profile | null): string =>
   profile === null
     ? 'box uses the coordinator of a data directory on this machine.'
-    : `box uses ${profile.name}: ${new URL(profile.url).origin}.`
+    : `box uses ${profile.name}: ${getRootUrl(profile.url)}.`

@@ -250,7 +250,7 @@ export function parseBaseUrl(text: string, source = 'BOXWOOD_URL'): string {
 }
 
 /** The URL of the coordinator, without a slash at its end. @param baseUrl the result of parseBaseUrl() */
-export const getRootUrl = (baseUrl: string): string => baseUrl.slice(0, -API_PATH.length)
+export const getRootUrl = (baseUrl: string): string => baseUrl.replace(/\/api\/v1$/, '')
 
 function getBaseUrl(dataDir: DataDir | null, cwd: string, projectDir: string): string {
   if (dataDir === null) {

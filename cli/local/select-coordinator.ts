@@ -8,6 +8,7 @@ import {
   type Environment,
   findDataDirectory,
   formatProfileSource,
+  getRootUrl,
   parseBaseUrl,
 } from '../connection/find-coordinator.ts'
 import { selectProfile } from '../connection/select-profile.ts'
@@ -27,7 +28,7 @@ export function selectCoordinator(env: Environment, cwd: string): SelectedCoordi
   if (url === null) return { isLocal: true, dataDir, running }
   const { origin } = new URL(url)
   if (running !== null && new URL(running.url).origin === origin) return { isLocal: true, dataDir, running }
-  return { isLocal: false, url: origin, urlSource }
+  return { isLocal: false, url: getRootUrl(url), urlSource }
 }
 
 /** null: the coordinator of the data directory. */

@@ -9,11 +9,11 @@ const TIMEOUT_MS = 5_000
 const MAX_LENGTH = 64
 
 /** GET /, which needs no key. Returns null when there is no response, or not that of a coordinator, such as of a proxy. */
-export async function readServerInfo(origin: string, signal: AbortSignal): Promise<ServerInfo | null> {
+export async function readServerInfo(root: string, signal: AbortSignal): Promise<ServerInfo | null> {
   try {
     const timeoutSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     const headers = { accept: 'application/json' }
-    const response = await sendRequest({ method: 'GET', url: `${origin}/`, headers, signal: timeoutSignal })
+    const response = await sendRequest({ method: 'GET', url: `${root}/`, headers, signal: timeoutSignal })
     const info = JSON.parse((await readBody(response)).toString()) as Record<string, unknown>
     if (info.name !== 'boxwood' || typeof info.version !== 'string') return null
     return {

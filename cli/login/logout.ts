@@ -1,6 +1,7 @@
 // Signs out: revokes the machine key, ends the session and removes the profile.
 
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import { getRootUrl } from '../connection/find-coordinator.ts'
 import {
   getProfilePath,
   type Profile,
@@ -26,10 +27,10 @@ export async function logout(
   const profile = findProfile(readProfiles(path), name ?? selectProfile(process.env).profile?.name ?? LOCAL)
   const failures = await end(profile, signal)
   updateProfiles(path, (file) => removeProfile(file, profile.name))
-  const { origin } = new URL(profile.url)
+  const root = getRootUrl(profile.url)
   if (failures.length > 0) printMessage(describeFailures(profile, failures))
   if (json) printJson({ profile: { name: profile.name, url: profile.url }, ended: failures.length === 0 })
-  else if (!quiet) printStderr(`Signed out of ${origin}. The profile ${profile.name} was removed.`)
+  else if (!quiet) printStderr(`Signed out of ${root}. The profile ${profile.name} was removed.`)
   return failures.length > 0 ? EXIT.failed : EXIT.ok
 }
 

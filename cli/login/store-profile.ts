@@ -1,5 +1,6 @@
 // Stores the profile of a sign-in, and selects it.
 
+import { getRootUrl } from '../connection/find-coordinator.ts'
 import { getProfilePath, type Profile, putProfile, updateProfiles } from '../connection/profile-file.ts'
 import { LOCAL } from '../connection/select-profile.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
@@ -17,7 +18,7 @@ export function printSignedIn(profile: Profile, { json, quiet }: { json?: boolea
   if (json) printJson({ profile: { name, url, user, workspace } })
   else if (!quiet)
     printStderr(
-      `Signed in to ${new URL(url).origin} as ${sanitize(user ?? 'a key with no user')}, workspace ${sanitize(workspace ?? '-')}. ` +
+      `Signed in to ${getRootUrl(url)} as ${sanitize(user ?? 'a key with no user')}, workspace ${sanitize(workspace ?? '-')}. ` +
         `box uses the profile ${name} from now on.`,
     )
   const variables = ['BOXWOOD_URL', 'BOXWOOD_API_KEY', ...(name === LOCAL ? [] : ['BOXWOOD_DATA'])]

@@ -10,6 +10,7 @@ import {
   TYPED_URL,
 } from '../../../cli/connection/find-coordinator.ts'
 import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-file.ts'
+import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
 import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
@@ -57,6 +58,8 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
     const baseUrl = parseBaseUrl(`https://example.com${path}`)
     t.equal(baseUrl, 'https://example.com/boxwood/api/v1')
     t.equal(getRootUrl(baseUrl), 'https://example.com/boxwood')
+    const selected = selectCoordinator({ BOXWOOD_URL: baseUrl, BOXWOOD_DATA: t.testdirName }, t.testdirName)
+    t.match(selected, { isLocal: false, url: 'https://example.com/boxwood' })
   }
 })
 
