@@ -7,6 +7,7 @@ import { getBoxClient } from './box-clients.ts'
 import { getCoordinatorTime } from './live.ts'
 import { createPromptFeed, type PromptFeed, type PromptLists } from './prompt-feed.ts'
 import { createPromptRuns, type PromptRuns } from './prompt-runs.ts'
+import { acquireStream } from './stream-slots.ts'
 
 export type BoxPrompts = {
   prompts: Prompts
@@ -45,8 +46,21 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
     }, SHOW_MS)
   })
   let conversation: string | null = null
+  async function loadEvents(runId: string): Promise<void> {
+    const { events, isComplete } = runs.get(runId)
+    if (isComplete) return
+    for (let after = events.at(-1)?.seq ?? 0; ; ) {
+      const page = await prompts.loadEvents(runId, after)
+      runs.add(runId, page.events)
+      if (page.finished) runs.complete(runId)
+      if (page.finished || page.next === after) return
+      after = page.next
+    }
+  }
   const feed = createPromptFeed({
     prompts,
+    acquireStream,
+    loadEvents,
     wait: (ms, signal) =>
       new Promise((resolve) => {
         const timer = setTimeout(resolve, ms)
@@ -82,17 +96,7 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
       conversation = id
       feed.select(id)
     },
-    async loadEvents(runId) {
-      const { events, isComplete } = runs.get(runId)
-      if (isComplete) return
-      for (let after = events.at(-1)?.seq ?? 0; ; ) {
-        const page = await prompts.loadEvents(runId, after)
-        runs.add(runId, page.events)
-        if (page.finished) runs.complete(runId)
-        if (page.finished || page.next === after) return
-        after = page.next
-      }
-    },
+    loadEvents,
   }
   if (opened.size === 0) addEventListener('beforeunload', warn)
   opened.set(boxId, created)

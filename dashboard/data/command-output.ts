@@ -6,6 +6,7 @@ import type { Client } from '../api/client.ts'
 import { RequestError, toRequestError } from '../api/errors.ts'
 import { followOutput, type OutputStream } from '../api/follow-output.ts'
 import { OutputLines } from './output-lines.ts'
+import type { AcquireStream } from './stream-slots.ts'
 
 export type CommandOutputOptions = {
   client: Pick<Client, 'loadCommand' | 'loadCommandOutput'>
@@ -16,11 +17,12 @@ export type CommandOutputOptions = {
   isBoxRunning(): boolean
   /** The command, its output or the connection have changed. */
   onChange(): void
+  acquireStream: AcquireStream
   wait(ms: number, signal: AbortSignal): Promise<void>
   random(): number
 }
 
-/** A synchronous command has no stream: its output arrives in the history. */
+/** A synchronous command has no stream, and other tabs may have all streams: the output arrives in the history too. */
 const POLL_MS = 2_000
 /** A new request cannot help. */
 const FINAL_STATUSES = [400, 401, 403, 404]
@@ -100,7 +102,9 @@ export class CommandOutputLoader {
   async #followStream(signal: AbortSignal): Promise<boolean> {
     try {
       if (!(await this.#isStreamed())) return false
-      await this.#follow(signal)
+      const release = await this.#options.acquireStream()
+      if (release === null) return false
+      await this.#follow(signal).finally(release)
       return true
     } catch (error) {
       if (error instanceof RequestError) return false

@@ -2,11 +2,15 @@
 import type { ConversationList, PromptEvent, PromptList, Run } from '../../shared/api/prompts.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import type { Prompts } from '../api/prompts.ts'
+import type { AcquireStream } from './stream-slots.ts'
 
 export type PromptLists = { conversations: ConversationList; prompts: PromptList }
 
 export type PromptFeedOptions = {
   prompts: Pick<Prompts, 'list' | 'listConversations' | 'follow'>
+  acquireStream: AcquireStream
+  /** Loads the events of a run that are not there. Rejects with RequestError. */
+  loadEvents(runId: string): Promise<void>
   /** Resolves after the time, or when the signal is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>
   onLists(lists: PromptLists): void
@@ -27,14 +31,18 @@ export type PromptFeed = {
 }
 
 const POLL_MS = 5_000
+/** While other tabs have all streams. */
+const EVENTS_POLL_MS = 2_000
 const MAX_DELAY_MS = 15_000
 
 export function createPromptFeed(options: PromptFeedOptions): PromptFeed {
-  const { prompts, wait, onLists, onRun, onEvent, onError } = options
+  const { prompts, acquireStream, loadEvents, wait, onLists, onRun, onEvent, onError } = options
   let conversation: string | null = null
   let lastEventId = ''
   let controller: AbortController | null = null
   let isActive = false
+  /** The ids of the listed runs in progress. */
+  let running: string[] = []
   let requests = 0
   let resumeStream = () => {}
 
@@ -48,6 +56,7 @@ export function createPromptFeed(options: PromptFeedOptions): PromptFeed {
       if (request !== requests || selected !== conversation) return
       isActive = conversations.running > 0 || conversations.conversations.some(({ queued }) => queued > 0)
       isActive ||= list.active !== null || list.queued.length > 0
+      running = list.runs.filter(({ status }) => status === 'running').map(({ id }) => id)
       onLists({ conversations, prompts: list })
       onError(null)
     } catch (error) {
@@ -63,6 +72,23 @@ export function createPromptFeed(options: PromptFeedOptions): PromptFeed {
     }
   }
 
+  const follow = (signal: AbortSignal, onConnected: () => void): Promise<void> =>
+    prompts.follow(lastEventId, signal, {
+      onRun(run) {
+        onConnected()
+        onRun(run, false)
+        void refresh()
+      },
+      onEvent,
+      onRunDone(run) {
+        onRun(run, true)
+        void refresh()
+      },
+      onPosition(id) {
+        lastEventId = id
+      },
+    })
+
   async function followRuns(signal: AbortSignal): Promise<void> {
     let failures = 0
     while (!signal.aborted) {
@@ -73,24 +99,18 @@ export function createPromptFeed(options: PromptFeedOptions): PromptFeed {
         })
       if (signal.aborted) return
       try {
-        await prompts.follow(lastEventId, signal, {
-          onRun(run) {
+        const release = await acquireStream()
+        if (release === null) {
+          await Promise.all(running.map(loadEvents))
+          await wait(EVENTS_POLL_MS, signal)
+        } else {
+          await follow(signal, () => {
             failures = 0
-            onRun(run, false)
-            void refresh()
-          },
-          onEvent,
-          onRunDone(run) {
-            onRun(run, true)
-            void refresh()
-          },
-          onPosition(id) {
-            lastEventId = id
-          },
-        })
+          }).finally(release)
+          isActive = false
+          await refresh()
+        }
         failures = 0
-        isActive = false
-        await refresh()
       } catch {
         // The lists report what does not respond.
         failures += 1

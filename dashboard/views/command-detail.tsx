@@ -12,6 +12,7 @@ import { CommandOutputLoader } from '../data/command-output.ts'
 import { boxes, getClient, losses, now, session } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { startCommand } from '../data/start-command.ts'
+import { acquireStream } from '../data/stream-slots.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
 import { wait } from '../data/wait.ts'
@@ -39,6 +40,7 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
             version.value += 1
           })
         },
+        acquireStream,
         wait,
         random: Math.random,
       }),

@@ -42,11 +42,15 @@ function createFixture(streams: ((() => Response) | RequestError)[], command = c
   const waits: (() => void)[] = []
   const requests: string[] = []
   const errors: (string | undefined)[] = []
+  /** False: other tabs have all streams. */
+  const slots: boolean[] = []
+  const released: boolean[] = []
   const loader = new CommandOutputLoader({
     boxId: 'b',
     commandId: command.id,
     isBoxRunning: () => true,
     onChange: () => errors.push(loader.error?.code),
+    acquireStream: async () => (slots.shift() === false ? null : () => released.push(true)),
     wait: async () => waits.shift()?.(),
     random: () => 0,
     client: {
@@ -85,7 +89,7 @@ function createFixture(streams: ((() => Response) | RequestError)[], command = c
   }
   const read = () =>
     loader.streams.stdout.lines.map(({ segments }) => segments.map(({ text }) => text).join(''))
-  return { loader, requests, errors, finish, read, waits }
+  return { loader, requests, errors, finish, read, waits, slots, released }
 }
 
 t.test(
@@ -128,6 +132,20 @@ t.test(
     }
   },
 )
+
+t.test('while other tabs have all streams, the output is read from the history', async (t) => {
+  const fixture = createFixture([
+    () => {
+      fixture.finish()
+      return new Response(formatEvents([['attached', {}], output(4, 14), ['exit', { status: 'exited' }]]))
+    },
+  ])
+  fixture.slots.push(false, false)
+  await fixture.loader.run(new AbortController().signal)
+  t.same(fixture.read(), ['one', 'two', 'three'])
+  t.equal(fixture.requests.filter((request) => request.startsWith('exec')).length, 1)
+  t.same(fixture.released, [true])
+})
 
 t.test('the list: pages, filter, results and durations', async (t) => {
   const commands = [5, 4, 3, 2, 1].map((number) =>

@@ -234,6 +234,9 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   const errors: (RequestError | null)[] = []
   let failure: RequestError | null = null
   const seen: string[] = []
+  /** False: other tabs have all streams. */
+  let hasSlot = true
+  const loaded: string[] = []
   const feed = createPromptFeed({
     prompts: {
       async list() {
@@ -253,6 +256,11 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
           streams.push({ handlers, resolve, reject })
           signal.addEventListener('abort', () => reject(signal.reason))
         }),
+    },
+    acquireStream: async () => (hasSlot ? () => seen.push('released') : null),
+    async loadEvents(id) {
+      loaded.push(id)
+      hasSlot = loaded.length > 1
     },
     wait: (ms, signal) =>
       ms < 5_000
@@ -292,7 +300,12 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   t.equal(errors.at(-1), null)
   await streamCount(4)
   t.same(positions, ['', 'p1', 'p1', 'p2'])
-  t.same(seen, [`${run.id} 1`, `${run.id} true`])
+  t.same(seen, [`${run.id} 1`, 'released', 'released', `${run.id} true`, 'released'])
+  t.same(loaded, [])
+  hasSlot = false
+  streams[3]?.reject(new RequestError('no_response', 'Lost.', 0))
+  await streamCount(5)
+  t.same(loaded, [run.id, run.id], 'the events are polled until there is a slot')
   feed.stop()
   streams = []
 })

@@ -72,6 +72,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/dashboard/workspace-accessibility.test.ts', reason: 'runs axe-core 32 times' },
   { glob: 'test/e2e/dashboard/cut-connections.test.ts', reason: 'cuts the connections of four tabs' },
   { glob: 'test/e2e/dashboard/behind-*.test.ts', reason: 'repeats other files behind nginx and Caddy' },
+  { glob: 'test/e2e/dashboard/many-tabs.test.ts', reason: 'opens twenty tabs' },
   { glob: 'test/e2e/dashboard/terminal-survival.test.ts', reason: 'kills the coordinator and the agent' },
   { glob: 'test/e2e/dashboard/roles.test.ts', reason: 'opens each page with four sessions' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
