@@ -21,26 +21,20 @@ const RETRY_CODES: readonly ErrorCode[] = [
   'control_plane_unavailable',
 ]
 
-/** Whether the route refuses pages of other origins: it has an effect. */
-const refusesOtherOrigins = ({ access, method, isWebSocket }: Route): boolean =>
-  access.credential === 'none' || method !== 'GET' || isWebSocket === true
-
 /** Why the route responds with not_allowed, apart from its handler. */
-function listNotAllowedReasons(route: Route): string[] {
-  const { access } = route
+function listNotAllowedReasons({ access }: Route): string[] {
   return [
     ...(access.credential !== 'none' && access.roles !== 'any' ? [ERRORS.not_allowed[1]] : []),
     ...(access.credential === 'key' && access.forbidsMonitorTickets ? [NO_MONITOR_TICKETS] : []),
-    ...(refusesOtherOrigins(route) ? [CROSS_ORIGIN] : []),
+    CROSS_ORIGIN,
   ]
 }
 
 function listAccessErrors(route: Route): ErrorCode[] {
   const { access } = route
-  const notAllowed: ErrorCode[] = listNotAllowedReasons(route).length > 0 ? ['not_allowed'] : []
-  if (access.credential === 'none') return notAllowed
+  if (access.credential === 'none') return ['not_allowed']
   const roles: ErrorCode[] = access.roles === 'owner' ? ['not_owner'] : []
-  const common: ErrorCode[] = ['unauthorized', 'token_expired', ...notAllowed, ...roles]
+  const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', ...roles]
   if (access.credential === 'session') return [...common, 'verification_required']
   return [
     ...common,

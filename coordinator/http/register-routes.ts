@@ -92,7 +92,7 @@ export async function authenticateRequest(
   context: HttpContext,
   route?: Route,
 ): Promise<void> {
-  const { headers, method } = request
+  const { headers } = request
   if (route?.access.credential === 'none') {
     assertSameOrigin(headers)
   } else {
@@ -106,8 +106,8 @@ export async function authenticateRequest(
     const actor = await authenticate(headers, context.finders, message)
     request.actor = actor
     assertVerified(actor.credential, route?.access ?? null)
-    if (actor.credential.type === 'session' && (method !== 'GET' || route?.isWebSocket))
-      assertSameOrigin(headers)
+    // Also a GET, which may be recorded, or use a link that works once.
+    if (actor.credential.type === 'session') assertSameOrigin(headers)
     if (host === 'edge') await context.limiter.countRequest(actor.credential.id, route?.isForward)
   }
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
@@ -125,10 +125,10 @@ async function authenticateAgain(
 }
 
 /**
- * A page of another origin can send a GET with the session cookie, but must not show or use the response. Shared caches store
- * responses to requests with a cookie, unlike those with Authorization.
+ * Of responses to requests that a page of another origin can cause, refusals included: it must not show or use them. Shared
+ * caches store responses to requests with a cookie, unlike those with Authorization.
  */
-const SESSION_RESPONSE_HEADERS = {
+const BROWSER_RESPONSE_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -159,8 +159,8 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       scope.addHook('onRequest', async (request, reply) => {
         const { route } = request.routeOptions.config
         const { changeCount: changesBefore } = context.openRequests
+        if (request.headers.authorization === undefined) reply.headers(BROWSER_RESPONSE_HEADERS)
         await authenticateRequest(request, host, context, route)
-        if (request.actor?.credential.type === 'session') reply.headers(SESSION_RESPONSE_HEADERS)
         if (request.is404) throw createUnknownRouteError(request, getMethods)
         assertQueryIsUtf8(request.url, host)
         const { actor } = request

@@ -12,6 +12,13 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+/** A page of another origin neither includes nor frames the files. */
+const FILE_HEADERS = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
 }
 const NONCE_BYTES = 16
 
@@ -68,9 +75,7 @@ export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
     path: '/dashboard/build.json',
     async handler(_request, reply) {
       const { buildId } = await dashboard.get()
-      return reply
-        .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-        .send({ buildId })
+      return reply.headers({ ...FILE_HEADERS, 'cache-control': 'no-store' }).send({ buildId })
     },
   },
   {
@@ -87,8 +92,8 @@ export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
         )
       reply
         .headers({
+          ...FILE_HEADERS,
           'cache-control': 'public, max-age=31536000, immutable',
-          'x-content-type-options': 'nosniff',
           vary: 'accept-encoding',
         })
         .type(file.type)

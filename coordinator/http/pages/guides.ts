@@ -32,6 +32,14 @@ export function guideRoute({ topic }: Guide): PublicRoute {
   return {
     path: `/docs/guides/${topic}.md`,
     isCompressed: true,
-    handler: (request, reply) => send(request, reply.header('x-content-type-options', 'nosniff')),
+    handler: (request, reply) =>
+      send(
+        request,
+        reply.headers({
+          'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+          'cross-origin-resource-policy': 'same-origin',
+          'x-content-type-options': 'nosniff',
+        }),
+      ),
   }
 }

@@ -56,6 +56,8 @@ const sendPage = (reply: FastifyReply, html: string) =>
       'content-security-policy': CONTENT_SECURITY_POLICY,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
       'cache-control': 'no-cache',
     })
     .type('text/html; charset=utf-8')

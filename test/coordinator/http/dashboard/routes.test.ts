@@ -70,9 +70,6 @@ t.test('the dashboard of a coordinator', async (t) => {
     )
     t.not(first.headers.get('content-security-policy'), second.headers.get('content-security-policy'))
     t.notMatch(first.text, /<style|<script(?![^>]* src=)| style=| on\w+=/)
-    t.equal(first.headers.get('x-content-type-options'), 'nosniff')
-    t.equal(first.headers.get('referrer-policy'), 'no-referrer')
-    t.equal(first.headers.get('cross-origin-opener-policy'), 'same-origin')
     t.equal(first.headers.get('cache-control'), 'no-cache')
 
     const etag = first.headers.get('etag') ?? ''
@@ -103,6 +100,63 @@ t.test('the dashboard of a coordinator', async (t) => {
     }
     const [, buildId = ''] = /name="boxwood-build" content="([^"]+)"/.exec(text) ?? []
     t.same((await send('GET', '/dashboard/build.json', undefined, { key: null })).json, { buildId })
+  })
+
+  await t.test('each page and file has all headers that isolate it from other origins', async (t) => {
+    const isolation = {
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'same-origin',
+      'access-control-allow-origin': null,
+    }
+    const page = {
+      ...isolation,
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'content-type': 'text/html; charset=utf-8',
+    }
+    const assertHeaders = (path: string, headers: Headers, expected: Record<string, string | null>) => {
+      for (const [name, value] of Object.entries(expected))
+        t.equal(headers.get(name), value, `${path} ${name}`)
+      t.match(headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/, path)
+    }
+    for (const path of [
+      '/',
+      '/boxes/fig',
+      '/boxes/fig/files',
+      '/workspace/keys',
+      '/sign-in',
+      '/desktop',
+      '/docs',
+    ])
+      for (const options of [{}, session.headers])
+        assertHeaders(path, (await open(path, options)).headers, page)
+    const files = (await buildDashboard(PROJECT_DIR, [])).map(({ name }) => name)
+    const paths = files.filter((name) => /\.(js|css)$/.test(name)).map((name) => `/dashboard/${name}`)
+    t.ok(paths.length > 5)
+    for (const path of [...paths, '/dashboard/build.json', '/docs/guides/cli.md']) {
+      const { status, headers } = await open(path)
+      t.equal(status, 200, path)
+      assertHeaders(path, headers, isolation)
+    }
+  })
+
+  await t.test('a response to the session is not for other origins, also a refusal', async (t) => {
+    for (const [headers, status] of [
+      [session.headers, 200],
+      [{ ...session.headers, 'sec-fetch-site': 'cross-site' }, 403],
+      [{ ...session.headers, 'sec-fetch-site': 'same-site' }, 403],
+      [{}, 401],
+    ] as const) {
+      const response = await send('GET', '/api/v1/session', undefined, { key: null, headers: { ...headers } })
+      t.equal(response.status, status)
+      for (const [name, value] of [
+        ['cache-control', 'no-store'],
+        ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+        ['cross-origin-resource-policy', 'same-origin'],
+        ['x-content-type-options', 'nosniff'],
+      ] as const)
+        t.equal(response.headers.get(name), value, `${status} ${name}`)
+    }
   })
 })
 
