@@ -2,7 +2,7 @@
 import t from 'tap'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { collectProblems, signIn, testAccessibility, waitForExpression } from '../support/dashboard.ts'
+import { collectProblems, signIn, waitForExpression } from '../support/dashboard.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
@@ -94,13 +94,6 @@ t.test('the dashboard', { skip: NO_BROWSER }, async (t) => {
     await row(first.hostname).waitFor({ state: 'detached' })
     t.equal(await page.getByRole('row').count(), 2)
     await page.getByLabel('Filter').fill('')
-  })
-
-  await t.test('axe-core finds nothing, light and dark, narrow and wide', async (t) => {
-    for (const path of ['/', '/boxes/second']) {
-      await page.goto(url + path)
-      await testAccessibility(t, page, () => page.locator('.state').first().waitFor())
-    }
   })
 
   await t.test('a tab of another build says so, and loads the document at the next navigation', async () => {

@@ -69,18 +69,47 @@ export async function findAccessibilityProblems(page: Page): Promise<string[]> {
 export const waitForExpression = (page: Page, expression: string, ms?: number): Promise<unknown> =>
   waitUntil(`${expression} is true in the page`, () => page.evaluate(expression), ms)
 
-/** Runs axe-core on the page, light and dark, narrow and wide. @param ready waits until the page shows its content */
-export async function testAccessibility(t: Test, page: Page, ready: () => Promise<unknown>): Promise<void> {
+/** The directory that BOXWOOD_SCREENSHOTS names. */
+const SCREENSHOTS = process.env.BOXWOOD_SCREENSHOTS
+
+async function takeScreenshot(page: Page, name: string): Promise<void> {
+  if (!SCREENSHOTS) return
+  // A modal dialog covers the window, not the whole page.
+  const hasDialog = (await page.locator('dialog[open]').count()) > 0
+  await page.screenshot({
+    path: join(SCREENSHOTS, `${name}.png`),
+    fullPage: !hasDialog,
+    animations: 'disabled',
+  })
+}
+
+/**
+ * Runs axe-core on the page, light and dark, narrow and wide.
+ * @param ready waits until the page shows its content
+ * @param name of the screenshots; none are taken without it, and without BOXWOOD_SCREENSHOTS
+ */
+export async function testAccessibility(
+  t: Test,
+  page: Page,
+  ready: () => Promise<unknown>,
+  name?: string,
+): Promise<void> {
   if (omitsAccessibility()) return
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [360, 1280]) {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize({ width, height: 800 })
-      await page.reload()
       await ready()
-      const name = `${page.url()} ${colorScheme} ${width}`
-      t.same(await findAccessibilityProblems(page), [], name)
-      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, 'no horizontal scrolling')
+      const title = `${page.url()} ${colorScheme} ${width}`
+      t.same(await findAccessibilityProblems(page), [], title)
+      t.equal(
+        await page.evaluate('document.documentElement.scrollWidth'),
+        width,
+        `${title}: no horizontal scrolling`,
+      )
+      if (name === undefined) continue
+      if (width === 1280) await takeScreenshot(page, `${name}-${colorScheme}`)
+      else if (colorScheme === 'light') await takeScreenshot(page, `${name}-narrow`)
     }
 }
 

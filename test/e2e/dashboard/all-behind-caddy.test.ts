@@ -14,10 +14,10 @@ await runBehindProxy(t, 'caddy', {
     await import('./cut-connections.test.ts')
     await import('./files.test.ts')
     await import('./many-boxes.test.ts')
+    await import('./accessibility.test.ts')
     await import('./addresses.ts')
     await import('./terminals.test.ts')
     await import('./timeline-and-processes.test.ts')
-    await import('./workspace-accessibility.test.ts')
     await import('./workspace.test.ts')
   },
 })

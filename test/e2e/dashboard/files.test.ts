@@ -4,12 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import {
-  findAccessibilityProblems,
-  openDashboard,
-  testAccessibility,
-  waitForExpression,
-} from '../../support/dashboard.ts'
+import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
 
 /** One red pixel. */
 const PNG = Buffer.from(
@@ -195,18 +190,8 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     t.match(page.url(), /\/files$/, 'the page stays')
   })
 
-  await testAccessibility(t, page, () => link('a.txt').waitFor())
   await link('a.txt').click()
   await page.getByText('replaced').waitFor()
-  for (const name of ['the text', 'the editor']) {
-    if (name === 'the editor') await button('Edit').click()
-    for (const width of [360, 1280]) {
-      await page.setViewportSize({ width, height: 800 })
-      t.same(await findAccessibilityProblems(page), [], `${name}, ${width}`)
-      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, 'no horizontal scrolling')
-    }
-  }
-  await button('Close').click()
 
   await t.test('a suspended box is woken from the page', async (t) => {
     await api('POST', `/boxes/${box.id}/suspend`)

@@ -1,0 +1,332 @@
+// axe-core on every page and view, light and dark, narrow and wide. With BOXWOOD_SCREENSHOTS, it takes their screenshots.
+import type { BrowserContext, Page } from 'playwright-core'
+import t from 'tap'
+import { createFailurePage } from '../../../coordinator/http/dashboard/shell.ts'
+import { BOX_TABS, WORKSPACE_PAGES } from '../../../dashboard/data/routes.ts'
+import { NO_BROWSER } from '../../support/browser.ts'
+import { collectProblems, openDashboard, openPage, testAccessibility } from '../../support/dashboard.ts'
+import { fillDashboard } from '../../support/dashboard-content.ts'
+import { createTestSession } from '../../support/session.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+type View = {
+  /** Of the screenshots. */
+  name: string
+  path: string
+  /** Default: the owner. */
+  as?: 'contractor' | 'visitor'
+  /** Called before the page loads. */
+  prepare?(page: Page): Promise<unknown>
+  /** Shows what is tested. Default: nothing more than the page. */
+  open?(page: Page): Promise<unknown>
+  /** Visible when the page shows its content. */
+  ready: string | RegExp
+  /** Errors that the browser logs because of the view. */
+  expected?: RegExp
+}
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
+const dialog = (page: Page) => page.getByRole('dialog').waitFor()
+/** Opens the dialog of a button. */
+const openDialog = (name: string | RegExp) => async (page: Page) => {
+  await press(page, name)
+  await dialog(page)
+}
+
+const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
+  overview: 'State since',
+  timeline: 'sh test.sh',
+  terminals: 'the login shell',
+  commands: 'grep -rn getTotal src',
+  conversations: 'Why is the total',
+  files: 'README.md',
+  processes: /^CPU .* processes/,
+}
+
+const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
+  snapshots: 'available',
+  machines: 'New builds:',
+  keys: /^ci /,
+  members: 'ada@example.com',
+  policies: 'shareLinks',
+  audit: 'policy.update',
+  sessions: 'this session',
+  settings: 'Zero data retention',
+}
+
+t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
+  const dashboard = await openDashboard(t, () => '/boxes/')
+  const { url, edge, box } = dashboard
+  const { commandId } = await fillDashboard(dashboard, box)
+  await edge('api', 'POST', '/terminal/sessions', { session: 'shell' })
+  await edge('api', 'POST', '/terminal/sessions', {
+    session: 'tests',
+    command: 'sh test.sh; exec sleep 1000',
+  })
+  const prompt = async (text: string) =>
+    (await edge('api', 'POST', '/prompts', { provider: 'claude', prompt: text, new: true, auto: true })).json
+      .run
+  const { id, conversationId } = await prompt(
+    'Why is the total of an order not a whole number of cents? Fix it.',
+  )
+  await waitUntil('the coding agent has answered', async () => {
+    return (await edge('api', 'GET', `/prompts/${id}`)).json.run.status === 'done'
+  })
+  await prompt('Run the tests and watch for failures')
+
+  const views: View[] = [
+    { name: 'boxes', path: '/', ready: 'worker' },
+    {
+      name: 'boxes-chosen',
+      path: '/',
+      ready: '2 chosen',
+      async open(page) {
+        for (const name of ['api', 'web']) await page.getByLabel(`Choose ${name}`).check()
+      },
+    },
+    {
+      name: 'boxes-suspend-several',
+      path: '/',
+      ready: 'box suspend api web',
+      async open(page) {
+        for (const name of ['api', 'web']) await page.getByLabel(`Choose ${name}`).check()
+        await press(page, 'Suspend 2')
+      },
+    },
+    {
+      name: 'create-box',
+      path: '/?create=',
+      ready: 'Suspend when idle for',
+      open: (page) => page.getByText('More settings').click(),
+    },
+    {
+      name: 'palette',
+      path: '/',
+      ready: 'page of the box',
+      async open(page) {
+        await page.getByText('worker').first().waitFor()
+        await page.keyboard.press('Control+k')
+        await page.getByRole('combobox', { name: 'Box, page or action' }).fill('api')
+      },
+    },
+    {
+      name: 'workspace-menu',
+      path: '/',
+      ready: 'Policies',
+      open: (page) => page.getByText('Workspace', { exact: true }).click(),
+    },
+    ...Object.keys(BOX_TABS).map((tab) => ({
+      name: tab === 'overview' ? 'box' : tab,
+      path: `/boxes/api${tab === 'overview' ? '' : `/${tab}`}`,
+      ready: READY[tab as keyof typeof BOX_TABS],
+    })),
+    { name: 'box-suspended', path: '/boxes/worker', ready: 'State since' },
+    ...[/^Fork/, /^Snapshot/, /^Delete/, /^Rename/, /^Schedule/, /^Resize/, /^Move/, /^Make/, /^Stop/].map(
+      (label) => ({
+        name: `box-${label.source.slice(1).toLowerCase()}`,
+        path: '/boxes/api',
+        ready: 'Cancel',
+        open: openDialog(label),
+      }),
+    ),
+    {
+      name: 'timeline-moment',
+      path: `/boxes/api/timeline?last=3600&at=${new Date(Date.now() - 20 * 60_000).toISOString()}`,
+      ready: /^Processes at/,
+      expected: /404/,
+    },
+    { name: 'terminal', path: '/boxes/api/terminals?session=tests', ready: /5.passed/ },
+    {
+      name: 'terminal-end',
+      path: '/boxes/api/terminals?session=tests',
+      ready: 'for all viewers',
+      open: openDialog(/^End/),
+    },
+    { name: 'command', path: `/boxes/api/commands?command=${commandId}`, ready: '5 passed' },
+    {
+      name: 'conversation',
+      path: `/boxes/api/conversations?conversation=${conversationId}`,
+      ready: 'is rounded to cents',
+      open: (page) => page.getByText('Edit src/prices.ts').click(),
+    },
+    { name: 'file', path: '/boxes/api/files?path=~/src&file=prices.ts', ready: 'export type Line' },
+    {
+      name: 'file-editor',
+      path: '/boxes/api/files?path=~/src&file=prices.ts',
+      ready: 'Save',
+      open: (page) => press(page, 'Edit'),
+    },
+    {
+      name: 'file-rename',
+      path: '/boxes/api/files',
+      ready: 'Cancel',
+      open: openDialog('Rename README.md'),
+    },
+    { name: 'file-delete', path: '/boxes/api/files', ready: 'Cancel', open: openDialog('Delete docs') },
+    { name: 'process-kill', path: '/boxes/api/processes', ready: 'Signal', open: openDialog(/^Kill/) },
+    { name: 'port-share', path: '/boxes/api/processes', ready: 'Cancel', open: openDialog('Share a port') },
+    { name: 'not-running', path: '/boxes/worker/files', ready: 'Files need a running box' },
+    { name: 'no-processes', path: '/boxes/worker/processes', ready: 'no process runs' },
+    ...Object.keys(WORKSPACE_PAGES).map((page) => ({
+      name: `workspace-${page}`,
+      path: `/workspace/${page}`,
+      ready: WORKSPACE_READY[page as keyof typeof WORKSPACE_PAGES],
+    })),
+    {
+      name: 'snapshot-restore',
+      path: '/workspace/snapshots',
+      ready: 'Cancel',
+      open: openDialog(/^Restore/),
+    },
+    {
+      name: 'key-create',
+      path: '/workspace/keys',
+      ready: 'Level of the area boxes',
+      async open(page) {
+        await press(page, 'Create a key')
+        await page.getByText('More settings').click()
+      },
+    },
+    {
+      name: 'key-secret',
+      path: '/workspace/keys',
+      ready: 'It is shown only now',
+      async open(page) {
+        await press(page, 'Create a key')
+        await page.getByLabel('What the key is for').fill('laptop')
+        await press(page, 'Create the key')
+      },
+    },
+    {
+      name: 'machine-add',
+      path: '/workspace/machines',
+      ready: 'Waiting for the machine',
+      async open(page) {
+        await press(page, 'Add a machine')
+        await page.getByLabel('Name of the box').fill('server')
+        await press(page, 'Show the line to run')
+      },
+    },
+    {
+      name: 'member-invite',
+      path: '/workspace/members',
+      ready: 'Cancel',
+      open: openDialog('Invite a person'),
+    },
+    {
+      name: 'policy-set',
+      path: '/workspace/policies',
+      ready: 'Cancel',
+      open: openDialog('Set quietHours'),
+    },
+    { name: 'workspace-rename', path: '/workspace/settings', ready: 'Cancel', open: openDialog('Rename') },
+    { name: 'home', path: '/', as: 'visitor', ready: 'Sign in', expected: /401/ },
+    { name: 'sign-in', path: '/sign-in', as: 'visitor', ready: 'Email address', expected: /401/ },
+    {
+      name: 'sign-in-code',
+      path: '/sign-in',
+      as: 'visitor',
+      ready: 'Use another address',
+      expected: /401/,
+      async open(page) {
+        await page.getByLabel('Email address').fill('grace@example.com')
+        await press(page, 'Send code')
+      },
+    },
+    { name: 'unknown-box', path: '/boxes/none', ready: 'There is no box with this name' },
+    { name: 'unknown-page', path: '/boxes/api/none', ready: 'There is no such page' },
+    {
+      name: 'not-for-role',
+      path: '/workspace/audit',
+      as: 'contractor',
+      ready: 'This page is not for your role',
+    },
+    {
+      name: 'no-session',
+      path: '/',
+      ready: 'The session could not be loaded',
+      expected: /500/,
+      prepare: (page) =>
+        page.route('**/api/v1/session', (route) =>
+          route.fulfill({ status: 500, json: { error: 'internal_error', message: 'Not now.' } }),
+        ),
+    },
+    {
+      name: 'failed-build',
+      path: '/boxes/api',
+      ready: 'The dashboard could not be built',
+      expected: /500/,
+      prepare: (page) =>
+        page.route(`${url}/boxes/api`, (route) =>
+          route.fulfill({
+            status: 500,
+            contentType: 'text/html',
+            body: createFailurePage('../', 'dashboard/app.tsx:1: Could not resolve "preact"'),
+          }),
+        ),
+    },
+    {
+      name: 'newer-version',
+      path: '/',
+      ready: 'newer version of this page',
+      prepare: (page) =>
+        page.route('**/dashboard/build.json', (route) => route.fulfill({ json: { buildId: 'other' } })),
+    },
+    {
+      name: 'connection-lost',
+      path: '/',
+      ready: 'The connection to the coordinator is lost',
+      ...createCut(),
+    },
+  ]
+
+  const browser = dashboard.page.context().browser()
+  if (browser === null) throw new Error('there is no browser')
+  const { page: contractorPage } = await openPage(
+    browser,
+    url,
+    await createTestSession(dashboard, 'contractor'),
+  )
+  const contexts: Record<'owner' | 'contractor' | 'visitor', BrowserContext> = {
+    owner: dashboard.page.context(),
+    contractor: contractorPage.context(),
+    visitor: await browser.newContext(),
+  }
+  await dashboard.page.close()
+
+  for (const { name, path, as = 'owner', prepare, open, ready, expected } of views)
+    await t.test(name, async (t) => {
+      const page = await contexts[as].newPage()
+      page.setDefaultTimeout(15_000)
+      const problems = collectProblems(page)
+      await prepare?.(page)
+      await page.goto(url + path)
+      await open?.(page)
+      await testAccessibility(t, page, () => page.getByText(ready).first().waitFor(), name)
+      t.same(
+        problems.filter((text) => !expected?.test(text)),
+        [],
+        'no violation of the policy and no error',
+      )
+      await page.close()
+    })
+})
+
+/** Cuts the feed when the page shows boxes. */
+function createCut(): Pick<View, 'prepare' | 'open'> {
+  let cut: (() => Promise<void>) | null = null
+  let isCut = false
+  return {
+    prepare: (page) =>
+      page.routeWebSocket(/\/api\/v1\/feed/, (socket) => {
+        if (isCut) return void socket.close()
+        socket.connectToServer()
+        cut = () => socket.close()
+      }),
+    async open(page) {
+      await page.getByText('worker').first().waitFor()
+      isCut = true
+      await cut?.()
+    },
+  }
+}
