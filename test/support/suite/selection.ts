@@ -74,6 +74,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/dashboard/many-tabs.test.ts', reason: 'opens twenty tabs' },
   { glob: 'test/e2e/dashboard/terminal-survival.test.ts', reason: 'kills the coordinator and the agent' },
   { glob: 'test/e2e/dashboard/accessibility.test.ts', reason: 'runs axe-core 200 times' },
+  { glob: 'test/e2e/dashboard/keyboard.test.ts', reason: 'presses Tab through each page' },
   { glob: 'test/e2e/dashboard/roles.test.ts', reason: 'opens each page with four sessions' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
