@@ -25,6 +25,7 @@ const LOAD: readonly Choice[] = [
   { glob: 'test/e2e/metrics-load.test.ts', reason: 'measures minutes of load' },
   { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
   { glob: 'test/e2e/dashboard/all-behind-*.test.ts', reason: 'repeats all pages behind a proxy' },
+  { glob: 'test/e2e/dashboard/terminal-gigabyte.test.ts', reason: 'prints 1 GiB' },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
 ]
 
@@ -76,6 +77,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/dashboard/accessibility.test.ts', reason: 'runs axe-core 200 times' },
   { glob: 'test/e2e/dashboard/keyboard.test.ts', reason: 'presses Tab through each page' },
   { glob: 'test/e2e/dashboard/roles.test.ts', reason: 'opens each page with four sessions' },
+  { glob: 'test/e2e/dashboard/faults.test.ts', reason: 'kills the coordinator, and prints 50 MB' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'starts a desktop, and two browsers' },
   { glob: 'test/e2e/agent-upgrade.test.ts', reason: 'builds and restarts several agents' },
   { glob: 'test/e2e/agent-socket.test.ts', reason: 'restarts coordinators at each isolation level' },
@@ -112,6 +114,7 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/e2e/edge-stream-limits.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-large{,st}-file.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'resident memory' },
+  { glob: 'test/e2e/dashboard/{faults,terminal-gigabyte}.test.ts', reason: 'resident memory' },
   { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'resident memory' },
 ]
