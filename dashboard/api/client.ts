@@ -24,6 +24,7 @@ import type { TeamStatus } from '../../shared/api/team.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import type { RequestError } from './errors.ts'
+import { createPullImage } from './pull-image.ts'
 import { createSend, type Fetch, RESPONSE_MS } from './send.ts'
 
 export type ClientOptions = {
@@ -60,7 +61,8 @@ export type Client = ReturnType<typeof createClient>
 
 /** The methods reject with RequestError. */
 export function createClient({ base, fetch }: ClientOptions) {
-  const sendOnce = createSend(fetch, new URL('api/v1/', base).href)
+  const root = new URL('api/v1/', base).href
+  const sendOnce = createSend(fetch, root)
   const send: ClientSend = (method, path, body, key) =>
     sendOnce(method, path, {
       ...(body && { body }),
@@ -99,6 +101,7 @@ export function createClient({ base, fetch }: ClientOptions) {
     listRegions: () => send<RegionList>('GET', 'regions'),
     loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
     listEnvironments: () => send<{ environments: Environment[] }>('GET', 'environments'),
+    pullImage: createPullImage(fetch, root),
     createTicket: (id: string) =>
       sendOnce<CreateTicketResponse>('POST', boxPath(id, '/tickets'), {
         body: { expiresInSeconds: TICKET_SECONDS },

@@ -3,6 +3,13 @@ import type { AgentList, PatchRolloutRequest, RolloutResponse } from '../../shar
 import type { AuditChainPage, AuditList } from '../../shared/api/audit.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type {
+  CreateEnvironmentRequest,
+  Environment,
+  PatchEnvironmentRequest,
+  UpgradedEnvironment,
+} from '../../shared/api/environments.ts'
+import type { Image, ImageList } from '../../shared/api/images.ts'
+import type {
   ApiKey,
   CreateKeyRequest,
   KeyList,
@@ -36,6 +43,20 @@ export function createWorkspaceClient(send: ClientSend) {
         name,
       }),
     removeTemplate: (id: string) => send<undefined>('DELETE', path('snapshots', id, '/template')),
+
+    createEnvironment: (request: CreateEnvironmentRequest) =>
+      send<{ environment: Environment }>('POST', 'environments', request),
+    updateEnvironment: (id: string, request: PatchEnvironmentRequest) =>
+      send<{ environment: Environment }>('PATCH', path('environments', id), request),
+    setDefaultEnvironment: (id: string) =>
+      send<{ environment: Environment }>('POST', path('environments', id, '/default')),
+    upgradeEnvironment: (id: string) =>
+      send<UpgradedEnvironment>('POST', path('environments', id, '/upgrade')),
+    deleteEnvironment: (id: string) => send<undefined>('DELETE', path('environments', id)),
+
+    listImages: () => send<ImageList>('GET', 'images'),
+    removeImage: ({ reference, region }: Pick<Image, 'reference' | 'region'>) =>
+      send<undefined>('DELETE', `images?${new URLSearchParams({ image: reference, region })}`),
 
     listKeys: () => send<KeyList>('GET', 'keys'),
     createKey: (request: CreateKeyRequest) => send<KeyWithSecret>('POST', 'keys', request),

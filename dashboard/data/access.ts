@@ -4,8 +4,15 @@ import { WORKSPACE_PAGES, type WorkspacePage } from './routes.ts'
 
 export type Role = CurrentSession['user']['role']
 
-/** Contractors read neither members nor policies nor the audit log, and enroll no machines. */
-const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = ['machines', 'members', 'policies', 'audit']
+/** Contractors read neither environments nor images, members, policies and the audit log, and enroll no machines. */
+const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = [
+  'environments',
+  'images',
+  'machines',
+  'members',
+  'policies',
+  'audit',
+]
 
 export const mayOpenPage = (role: Role, page: WorkspacePage): boolean =>
   role !== 'contractor' || !NOT_FOR_CONTRACTORS.includes(page)
@@ -17,6 +24,9 @@ export const listWorkspacePages = (role: Role): [WorkspacePage, string][] =>
 /** Whether the role may enroll machines, with this value of the policy. */
 export const mayEnrollMachines = (role: Role, policy: 'owner' | 'member'): boolean =>
   role === 'owner' || (role === 'member' && policy === 'member')
+
+/** Whether the role may remove images of an engine, which all workspaces use. */
+export const mayRemoveImages = (role: Role): boolean => role === 'owner'
 
 /** Whether the role may read environments and images. */
 export const mayReadEnvironments = (role: Role): boolean => role !== 'contractor'

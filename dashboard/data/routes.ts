@@ -15,6 +15,8 @@ export type BoxTab = keyof typeof BOX_TABS
 /** The pages of the workspace with their labels. */
 export const WORKSPACE_PAGES = {
   snapshots: 'Snapshots',
+  environments: 'Environments',
+  images: 'Images',
   machines: 'Machines',
   keys: 'API keys',
   members: 'Members',

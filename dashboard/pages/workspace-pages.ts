@@ -5,6 +5,8 @@ import { lazy } from '../views/lazy.tsx'
 
 export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>> = {
   snapshots: lazy(async () => (await import('./workspace/snapshots.tsx')).SnapshotsPage),
+  environments: lazy(async () => (await import('./workspace/environments.tsx')).EnvironmentsPage),
+  images: lazy(async () => (await import('./workspace/images.tsx')).ImagesPage),
   machines: lazy(async () => (await import('./workspace/machines.tsx')).MachinesPage),
   keys: lazy(async () => (await import('./workspace/keys.tsx')).KeysPage),
   members: lazy(async () => (await import('./workspace/members.tsx')).MembersPage),

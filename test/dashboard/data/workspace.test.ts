@@ -10,7 +10,17 @@ import {
   toPageQuery,
 } from '../../../dashboard/data/audit.ts'
 import { createSha256, verifyChain } from '../../../dashboard/data/audit-chain.ts'
+import { REASONING_EFFORTS as EFFORTS } from '../../../dashboard/data/coding-agents.ts'
 import { formatCommandLine } from '../../../dashboard/data/command-line.ts'
+import {
+  acceptsEnvironment,
+  formatChangeCommand,
+  formatCreateCommand,
+  TOGGLE_NAMES,
+  toFormValues as toEnvironmentValues,
+  toPatchRequest,
+} from '../../../dashboard/data/environments.ts'
+import { createImagePulls, type ImagePull, summarizeLayers } from '../../../dashboard/data/image-pulls.ts'
 import { AREA_LEVELS, formatAccess, listLimitWords, parseAccess } from '../../../dashboard/data/keys.ts'
 import { findJoined } from '../../../dashboard/data/machines.ts'
 import { findPaletteItems, listPaletteItems } from '../../../dashboard/data/palette.ts'
@@ -26,11 +36,12 @@ import { findSnapshotError, listSnapshotActions, selectSnapshots } from '../../.
 import { TIERS } from '../../../dashboard/data/tiers.ts'
 import type { AuditChainEvent } from '../../../shared/api/audit.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
+import { type Environment, NO_TOGGLES } from '../../../shared/api/environments.ts'
 import type { Operation } from '../../../shared/api/operations.ts'
 import { DEFAULT_POLICY, POLICY_NAMES, policySchema } from '../../../shared/api/policies.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { START_HASH, sealAuditEvent } from '../../../shared/audit-chain.ts'
-import { ACCESS_LEVELS, WEEKDAYS as ALL_WEEKDAYS } from '../../../shared/field-values.ts'
+import { ACCESS_LEVELS, WEEKDAYS as ALL_WEEKDAYS, REASONING_EFFORTS } from '../../../shared/field-values.ts'
 import { TIER_NAMES, TIERS as TIER_SIZES } from '../../../shared/tiers.ts'
 
 t.test('the values that are copies of shared ones are complete', async (t) => {
@@ -38,6 +49,8 @@ t.test('the values that are copies of shared ones are complete', async (t) => {
   t.same(WEEKDAYS, ALL_WEEKDAYS)
   t.same(Object.keys(POLICIES).sort(), [...POLICY_NAMES].sort())
   t.same(Object.keys(TIERS), TIER_NAMES)
+  t.same(TOGGLE_NAMES, Object.keys(NO_TOGGLES))
+  t.same(EFFORTS, REASONING_EFFORTS)
   for (const tier of TIER_NAMES) {
     const { cpus, memoryBytes } = TIER_SIZES[tier]
     t.equal(TIERS[tier], `${tier}: ${cpus} CPU${cpus === 1 ? '' : 's'}, ${memoryBytes / 1024 ** 3} GiB`)
@@ -54,7 +67,7 @@ t.test('pages by role', async (t) => {
     listWorkspacePages(role).map(([page]) => page)
   t.same(list('contractor'), ['snapshots', 'keys', 'sessions', 'settings'])
   t.same(list('member'), list('owner'))
-  t.equal(list('owner').length, 8)
+  t.equal(list('owner').length, 10)
   t.same(
     (['owner', 'member', 'contractor'] as const).map((role) => [
       mayEnrollMachines(role, 'member'),
@@ -284,7 +297,7 @@ t.test('the command palette', async (t) => {
   )
   const find = (text: string, role: 'owner' | 'contractor' = 'owner') =>
     findPaletteItems(listPaletteItems(boxes, role), text).map(({ label }) => label)
-  t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Snapshots', 'Machines'])
+  t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Snapshots', 'Environments'])
   t.equal(find(' FIG')[0], 'fig', 'a label that begins with the text is first')
   t.ok(find('fig').includes('bigfig'))
   t.same(find('wake'), ['Wake pear'])
@@ -301,4 +314,99 @@ t.test('the command palette', async (t) => {
   const startedAt = performance.now()
   t.equal(findPaletteItems(listPaletteItems(many, 'owner'), 'box-9').length, 50)
   t.comment(`1,000 boxes: ${(performance.now() - startedAt).toFixed(1)} ms`)
+})
+
+t.test('the form of an environment: its request, and the commands that do the same', async (t) => {
+  const environment = {
+    name: 'web',
+    description: 'for tests',
+    image: 'node:24',
+    vars: [
+      { name: 'A', value: '1' },
+      { name: 'B', value: '2' },
+    ],
+    toggles: { ...NO_TOGGLES, git: true },
+  } as Environment
+  const values = toEnvironmentValues(environment)
+  t.same(values, {
+    name: 'web',
+    description: 'for tests',
+    image: 'node:24',
+    vars: 'A=1\nB=2',
+    toggles: 'git',
+  })
+  t.equal(toPatchRequest(environment, values), null, 'nothing has changed')
+  const changed = { name: 'api', description: '', image: 'node:26', vars: 'A=1\nC=x y', toggles: 'cloud' }
+  t.same(toPatchRequest(environment, changed), {
+    name: 'api',
+    description: null,
+    image: 'node:26',
+    vars: { A: '1', C: 'x y' },
+    toggles: { restricted: false, git: false, cloud: true, codingAgents: false },
+  })
+  t.equal(
+    formatChangeCommand(environment, changed),
+    [
+      'box environments unset web B',
+      'box environments toggle web git off',
+      'box environments toggle web cloud on',
+      "box environments set web 'C=x y' --image node:26 --description '' --name api",
+    ].join(' && '),
+  )
+  const several = { ...environment, vars: [{ name: 'KEY', value: 'one\ntwo' }] }
+  t.equal(toEnvironmentValues(several).vars, undefined, 'a value of several lines is no line of a form')
+  t.equal(toPatchRequest(several, toEnvironmentValues(several)), null)
+  t.equal(acceptsEnvironment({ name: 'web', vars: 'A=1\n\nB=' }), true)
+  t.equal(acceptsEnvironment({ name: 'web', vars: 'no value' }), false)
+  t.equal(acceptsEnvironment({ vars: 'A=1' }), false)
+  t.equal(
+    formatCreateCommand({ name: 'web', vars: 'A=1', toggles: 'restricted\ncodingAgents', isDefault: 'yes' }),
+    'box environments create web -e A=1 --restricted --coding-agents --default',
+  )
+})
+
+t.test('downloads of images: progress, errors, and a cancel', async (t) => {
+  let pulls: readonly ImagePull[] = []
+  const settled = new Map<string, PromiseWithResolvers<never>>()
+  const downloads = createImagePulls(
+    ({ image }, { signal, onProgress }) => {
+      const result = Promise.withResolvers<never>()
+      settled.set(image, result)
+      signal.addEventListener('abort', () => result.reject(signal.reason))
+      onProgress({ layers: [{ id: 'a', status: 'waiting', currentBytes: 0, totalBytes: null }] })
+      return result.promise
+    },
+    (list) => {
+      pulls = list
+    },
+  )
+  downloads.start({ image: 'a' })
+  downloads.start({ image: 'b' })
+  t.match(pulls, [
+    { request: { image: 'b' }, state: 'running', layers: [{ id: 'a' }] },
+    { request: { image: 'a' }, state: 'running' },
+  ])
+  downloads.cancel(pulls[0]?.id ?? 0)
+  settled.get('a')?.reject(new Error('no'))
+  await new Promise(setImmediate)
+  t.match(pulls, [
+    { state: 'canceled', error: null },
+    { state: 'failed', error: { message: 'no' } },
+  ])
+  downloads.clear()
+  t.same(pulls, [])
+  const layer = (status: 'complete' | 'downloading', currentBytes: number, totalBytes: number | null) => ({
+    ...{ id: 'a', status, currentBytes, totalBytes },
+  })
+  t.equal(summarizeLayers([]), null)
+  t.same(summarizeLayers([layer('complete', 0, 1024), layer('downloading', 9999, 1024)]), {
+    text: '1 of 2 layers, 2 KiB of 2 KiB',
+    value: 2048,
+    max: 2048,
+  })
+  t.same(summarizeLayers([layer('complete', 5, null), layer('downloading', 5, null)]), {
+    text: '1 of 2 layers',
+    value: 1,
+    max: 2,
+  })
 })

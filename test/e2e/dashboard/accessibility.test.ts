@@ -45,6 +45,8 @@ const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
 
 const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   snapshots: 'available',
+  environments: 'There is no environment.',
+  images: 'No region has images',
   machines: 'New builds:',
   keys: /^ci /,
   members: 'ada@example.com',

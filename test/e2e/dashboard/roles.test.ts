@@ -194,6 +194,26 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       await page.getByRole('button', { name: `Delete: of-${role}` }).waitFor({ state: 'detached' })
     },
   },
+  environments: {
+    reads: 'GET /environments',
+    ready: 'There is no environment.',
+    buttons: [[/^Create an environment$/, 'POST /environments']],
+    async use({ page }) {
+      await press(page, 'Create an environment')
+      await page.getByLabel('Name', { exact: true }).fill('web')
+      await submit(page, 'Create')
+      await press(page, 'Delete: web')
+      await submit(page, 'Delete')
+      await page.getByText('There is no environment.').waitFor()
+    },
+  },
+  images: {
+    reads: 'GET /images',
+    // Local boxes have no images: workspace.test.ts has the actions.
+    ready: 'No region has images',
+    buttons: [],
+    async use() {},
+  },
   machines: {
     reads: 'GET /machines',
     ready: 'New builds:',

@@ -2,8 +2,12 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t from 'tap'
+import { createProviders } from '../../../coordinator/providers/regions.ts'
+import { REGIONS } from '../../../shared/tiers.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
+import { FakeImages, withImages } from '../../support/fake-images.ts'
+import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -16,7 +20,15 @@ async function submit(page: Page, label: string): Promise<void> {
 }
 
 t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
-  const dashboard = await openDashboard(t, () => '/workspace/snapshots', { machines: 'fake' })
+  const infra = new FakeInfrastructure()
+  const images = new FakeImages()
+  const engine = withImages(new FakeInfrastructure(infra).provider, images)
+  const dashboard = await openDashboard(t, () => '/workspace/snapshots', {
+    infra,
+    providers: createProviders(
+      new Map(REGIONS.map((region) => [region, region === 'us-east-1' ? engine : infra.provider])),
+    ),
+  })
   const { url, api, box, page, problems } = dashboard
   let owner = await createTestSession(dashboard)
   const load = async (path: string) => (await api('GET', path, undefined, owner)).json
@@ -53,6 +65,122 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await submit(page, 'Delete')
     await page.getByText('There is no snapshot.').waitFor()
     t.same(await load('/snapshots'), { snapshots: [] })
+  })
+
+  await t.test('environments: create, change, default, upgrade, delete', async (t) => {
+    await open('environments', 'Environments')
+    const command = page.getByRole('dialog').locator('code').last()
+    const find = async (name: string) =>
+      (await load('/environments')).environments.find((each: { name: string }) => each.name === name)
+    await press(page, 'Create an environment')
+    await page.getByLabel('Name', { exact: true }).fill('web')
+    await page.getByLabel('Variables').fill('NODE_ENV=test\nMODE=a b')
+    await page.getByText('More settings').click()
+    await page.getByLabel('Repositories').fill('owner/name')
+    await page.getByLabel('git: the git tokens of the workspace').check()
+    t.equal(
+      await command.textContent(),
+      "box environments create web -e NODE_ENV=test -e 'MODE=a b' --repo owner/name --git",
+    )
+    await submit(page, 'Create')
+    await row(page, 'web').getByText('variables MODE, NODE_ENV').waitFor()
+    t.match(await find('web'), {
+      latestVersionNo: 1,
+      vars: [
+        { name: 'MODE', value: 'a b' },
+        { name: 'NODE_ENV', value: 'test' },
+      ],
+      repos: [{ repo: 'owner/name' }],
+      toggles: { git: true, cloud: false },
+    })
+    await api('POST', '/boxes', { name: 'user', environment: 'web' })
+    await row(page, 'web').getByRole('link', { name: 'user', exact: true }).waitFor()
+    await press(page, 'Change: web')
+    await page.getByLabel('Variables').fill('MODE=c')
+    t.equal(
+      await command.textContent(),
+      'box environments unset web NODE_ENV && box environments set web MODE=c',
+    )
+    await submit(page, 'Change')
+    await row(page, 'web').getByText('user (version 1)').waitFor()
+    t.match(await find('web'), {
+      latestVersionNo: 2,
+      vars: [{ name: 'MODE', value: 'c' }],
+      toggles: { git: true },
+    })
+    await press(page, 'Upgrade the boxes: web')
+    await submit(page, 'Upgrade')
+    await page.getByText('1 boxes of web have got version 2.').waitFor()
+    await row(page, 'web').getByText('user (version 1)').waitFor({ state: 'detached' })
+    t.match((await load('/boxes?live=1&box=user')).boxes, [{ environmentVersionNo: 2 }])
+    await press(page, 'Make it the default: web')
+    await submit(page, 'Make it the default')
+    await page.getByRole('button', { name: 'Make it the default: web' }).waitFor({ state: 'detached' })
+    t.match(await find('web'), { isDefault: true })
+    await press(page, 'Delete: web')
+    await submit(page, 'Delete')
+    await page.getByText('There is no environment.').waitFor()
+    t.same(await load('/environments'), { environments: [] })
+  })
+
+  await t.test('images: pull with progress, on other pages too, cancel, remove', async (t) => {
+    await open('images', 'Images')
+    await page.getByText('There is no image.').waitFor()
+    const downloads = page.getByRole('region', { name: 'Downloads' })
+    const item = (name: string) => downloads.getByRole('listitem').filter({ hasText: name })
+    const pull = async (image: string) => {
+      await press(page, 'Pull an image')
+      await page.getByLabel('Image', { exact: true }).fill(image)
+      t.equal(
+        await page.getByRole('dialog').locator('code').textContent(),
+        `box images pull ${image} --region us-east-1`,
+      )
+      await submit(page, 'Pull')
+    }
+    const finished = Promise.withResolvers<void>()
+    const aborted = Promise.withResolvers<void>()
+    images.registry.add('docker.io/library/alpine:3')
+    images.download = async (_reference, onProgress, signal) => {
+      // The request for the download is added to its listeners first.
+      await Promise.resolve()
+      onProgress({
+        layers: [
+          { id: 'a', status: 'complete', currentBytes: 1024, totalBytes: 1024 },
+          { id: 'b', status: 'downloading', currentBytes: 1024, totalBytes: 3072 },
+        ],
+      })
+      const canceled = new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await Promise.race([finished.promise, canceled])
+      if (signal.aborted) aborted.resolve()
+      signal.throwIfAborted()
+    }
+    await pull('alpine:3')
+    await item('alpine:3').getByText('1 of 2 layers, 2 KiB of 4 KiB').waitFor()
+    t.equal(await item('alpine:3').getByRole('progressbar').getAttribute('value'), '2048')
+    await press(page, 'Cancel alpine:3 in us-east-1')
+    await item('alpine:3').getByText('canceled').waitFor()
+    await aborted.promise
+    t.same(await load('/images'), { images: [], unavailable: [] }, 'the download has ended')
+    await pull('debian:12')
+    await item('debian:12').getByRole('progressbar').waitFor()
+    await open('keys', 'API keys')
+    await open('images', 'Images')
+    await item('debian:12').getByRole('progressbar').waitFor()
+    images.download = async () => undefined
+    finished.resolve()
+    await item('debian:12').getByText('has been downloaded').waitFor()
+    await row(page, 'docker.io/library/debian:12').waitFor()
+    await pull('missing:1')
+    await item('missing:1').locator('.problem', { hasText: 'image_not_found' }).waitFor()
+    await pull('alpine:3')
+    await row(page, 'docker.io/library/alpine:3').waitFor()
+    await press(page, 'Remove docker.io/library/alpine:3 in us-east-1')
+    await submit(page, 'Remove')
+    await row(page, 'docker.io/library/alpine:3').waitFor({ state: 'detached' })
+    t.match(await load('/images'), { images: [{ reference: 'docker.io/library/debian:12' }] })
+    await press(page, 'Clear the list')
+    await downloads.waitFor({ state: 'detached' })
+    problems.splice(0)
   })
 
   await t.test('keys: the secret is shown once, with levels and boxes; change, rotate, revoke', async (t) => {
