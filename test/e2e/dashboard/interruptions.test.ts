@@ -11,7 +11,6 @@ const DAY_MS = 86_400_000
 t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/', { machines: 'fake' })
   const { url, api, box, dataDir, page, problems, waitForState } = dashboard
-  page.setDefaultTimeout(10_000)
   const browser = page.context().browser()
   if (browser === null) throw new Error('The context has no browser.')
   const list = async (): Promise<(typeof box)[]> => (await api('GET', '/boxes?live=1')).json.boxes

@@ -109,7 +109,6 @@ t.test('much data', { skip: NO_BROWSER }, async (t) => {
   })
   const { box, url, dataDir, instance } = coordinator
   const page = await (await startBrowser(t)).newPage()
-  page.setDefaultTimeout(10_000)
   await page.setViewportSize({ width: 360, height: 800 })
   const base = `${url}/boxes/${box.hostname}`
   await page.goto(base)
