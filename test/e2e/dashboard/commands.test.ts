@@ -83,6 +83,7 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     await waitForState(box.id, 'suspended')
     await page.getByRole('link', { name: 'All commands' }).click()
     await page.getByText('A command wakes it.').waitFor()
+    await page.getByRole('row').nth(4).waitFor()
     t.equal(await page.getByRole('row').count(), 5, 'a heading and four commands')
     await page.getByLabel('Status').selectOption('exited')
     await page.getByRole('row', { name: 'exited with 3' }).waitFor()
