@@ -18,6 +18,8 @@ export type BoxClient = {
   readonly root: string
   /** Returns a ticket that is valid for at least a minute. */
   getTicket(): Promise<string>
+  /** The ticket was refused: the next request gets another one. */
+  discardTicket(secret: string): void
   /** Rejects with RequestError. */
   send: Send
   /** The response of a stream or of a file. Rejects with RequestError, also for an error response. */
@@ -29,16 +31,20 @@ const RENEWAL_MS = 60_000
 export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: BoxClientOptions): BoxClient {
   const root = new URL(`v1/box/${encodeURIComponent(boxId)}/`, base).href
   let current: Promise<CreateTicketResponse> | null = null
+  let currentSecret = ''
   let expiresAt = Number.POSITIVE_INFINITY
 
   async function getTicket(): Promise<string> {
     if (current === null || expiresAt - getTime() < RENEWAL_MS) {
       const created = createTicket()
       current = created
+      currentSecret = ''
       expiresAt = Number.POSITIVE_INFINITY
       created.then(
-        ({ ticket }) => {
-          if (current === created) expiresAt = Date.parse(ticket.expiresAt)
+        ({ ticket, secret }) => {
+          if (current !== created) return
+          currentSecret = secret
+          expiresAt = Date.parse(ticket.expiresAt)
         },
         () => {
           if (current === created) current = null
@@ -46,6 +52,11 @@ export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: B
       )
     }
     return (await current).secret
+  }
+
+  function discardTicket(secret: string): void {
+    // Another request may have renewed it.
+    if (secret === currentSecret) current = null
   }
 
   /** Repeats a refused request once: the ticket may have been revoked, with nothing done. */
@@ -59,13 +70,14 @@ export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: B
     }
     const response = await run(secret)
     if (response.status !== 401) return response
-    current = null
+    discardTicket(secret)
     return run(await getTicket())
   }
 
   return {
     root,
     getTicket,
+    discardTicket,
     send: createSend(fetchWithTicket, root),
     async open(path, init = {}) {
       const response = await fetchResponse(fetchWithTicket, new URL(path, root), init)

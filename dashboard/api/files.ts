@@ -16,7 +16,7 @@ export type UploadOptions = { signal: AbortSignal; onProgress(bytes: number): vo
 export type Files = ReturnType<typeof createFiles>
 
 /** The methods reject with RequestError. */
-export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'send'>) {
+export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'discardTicket' | 'send'>) {
   const withPath = (route: string, path: string, params: Record<string, string> = {}) =>
     `${route}?${new URLSearchParams({ path, ...params })}`
   const stat = (path: string) => client.send<FileStat>('GET', withPath('files/stat', path))
@@ -46,7 +46,15 @@ export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'send
     async upload(path: string, body: File, options: UploadOptions): Promise<FileUploaded> {
       const mtime = String(body.lastModified / 1000)
       const url = new URL(withPath('upload', path, { mtime }), client.root)
-      return sendBody(url, await client.getTicket(), body, options)
+      const ticket = await client.getTicket()
+      try {
+        return await sendBody(url, ticket, body, options)
+      } catch (error) {
+        // The session that has created the ticket may have ended.
+        if (!(error instanceof RequestError) || error.status !== 401) throw error
+        client.discardTicket(ticket)
+        return sendBody(url, await client.getTicket(), body, options)
+      }
     },
   }
 }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { createBoxClient } from '../../../dashboard/api/box-client.ts'
 import { createClient } from '../../../dashboard/api/client.ts'
 import { RequestError } from '../../../dashboard/api/errors.ts'
+import { createFiles } from '../../../dashboard/api/files.ts'
 
 const MINUTE = 60_000
 
@@ -80,4 +81,41 @@ t.test('a request that gets no response ends', async (t) => {
   mock.timers.tick(60_000)
   t.same(await Promise.all(results), ['no_response', 'no_response'])
   t.notOk(hasFailed, 'what changes something may take longer')
+})
+
+t.test('a refused ticket is discarded, but not the one that has replaced it', async (t) => {
+  const { client, countTickets } = createFixture(['dct_1'])
+  await Promise.all([client.send('GET', 'files'), client.send('GET', 'exec')])
+  t.equal(countTickets(), 2)
+  client.discardTicket('dct_1')
+  t.equal(await client.getTicket(), 'dct_2')
+})
+
+t.test('an upload whose ticket is refused is sent once more with another ticket', async (t) => {
+  const sent: (string | undefined)[] = []
+  class FakeRequest {
+    readonly upload = {}
+    readonly #headers: Record<string, string> = {}
+    status = 0
+    responseText = ''
+    onload = () => undefined
+    open(): void {}
+    setRequestHeader(name: string, value: string): void {
+      this.#headers[name] = value
+    }
+    getResponseHeader = () => null
+    send(): void {
+      const { authorization } = this.#headers
+      sent.push(authorization)
+      const isRefused = authorization === 'Bearer dct_1'
+      this.status = isRefused ? 401 : 200
+      this.responseText = JSON.stringify(isRefused ? { error: { code: 'unauthorized' } } : { ok: true })
+      this.onload()
+    }
+  }
+  t.intercept(globalThis, 'XMLHttpRequest' as keyof typeof globalThis, { value: FakeRequest })
+  const files = createFiles(createFixture().client)
+  const options = { signal: new AbortController().signal, onProgress: () => undefined }
+  t.match(await files.upload('a.txt', new File(['a'], 'a.txt'), options), { ok: true })
+  t.same(sent, ['Bearer dct_1', 'Bearer dct_2'])
 })
