@@ -104,7 +104,7 @@ function ImageRow({ image, onRemove }: { image: Image; onRemove?(): void }) {
             <button
               type="button"
               onClick={() => getImagePulls().start({ image: reference, region })}
-              aria-label={`Pull ${reference} in ${region} again`}
+              aria-label={`Pull again: ${reference} in ${region}`}
             >
               Pull again
             </button>
