@@ -1,7 +1,7 @@
 // Follows the output of a detached command: server-sent events that are resumed by offset after a disconnect.
-import { createParser } from 'eventsource-parser'
 import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
 import { RequestError } from './errors.ts'
+import { readEvents } from './read-events.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 
@@ -21,8 +21,8 @@ export type FollowOptions = {
   random(): number
 }
 
-/** Between heartbeats the coordinator sends nothing for 15 s. */
-const SILENCE_MS = 45_000
+/** For the head of the response. */
+const CONNECT_MS = 45_000
 const BACKOFF = { baseMs: 500, maxMs: 15_000 }
 /** A new request cannot help. */
 const FINAL_STATUSES = [400, 401, 403, 404, 409, 410]
@@ -50,12 +50,19 @@ async function readStream(
   from: Offsets,
   onPosition: (position: Offsets) => void,
 ): Promise<RequestError | null> {
-  const silence = new AbortController()
-  let timer = setTimeout(() => silence.abort(), SILENCE_MS)
+  const connecting = new AbortController()
+  const timer = setTimeout(() => connecting.abort(), CONNECT_MS)
   let position = from
-  let end: RequestError | null | undefined
-  const parser = createParser({
-    onEvent({ event, data }) {
+  let end: RequestError | null = LOST
+  try {
+    const path = `exec/${processId}/stream?stdoutOffset=${from.stdout}&stderrOffset=${from.stderr}`
+    const { body } = await open(path, {
+      headers: { accept: 'text/event-stream' },
+      signal: AbortSignal.any([signal, connecting.signal]),
+    })
+    clearTimeout(timer)
+    if (body === null) return LOST
+    await readEvents(body, ({ event, data }) => {
       const fields: unknown = JSON.parse(data)
       if (event === 'attached') onConnection(null)
       else if (event === 'stdout' || event === 'stderr') {
@@ -70,27 +77,9 @@ async function readStream(
         const { code, message } = fields as StreamEvents['error']
         end = new RequestError(code, message, code === 'box_not_running' ? 409 : 503)
       }
-    },
-  })
-  try {
-    const path = `exec/${processId}/stream?stdoutOffset=${from.stdout}&stderrOffset=${from.stderr}`
-    const response = await open(path, {
-      headers: { accept: 'text/event-stream' },
-      signal: AbortSignal.any([signal, silence.signal]),
+      return end !== LOST
     })
-    if (response.body === null) return LOST
-    // Not for await: Safari has no asynchronous iterator of a stream.
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
-    for (;;) {
-      const { value, done } = await reader.read()
-      if (done) return LOST
-      clearTimeout(timer)
-      timer = setTimeout(() => silence.abort(), SILENCE_MS)
-      parser.feed(value)
-      if (end === undefined) continue
-      await reader.cancel()
-      return end
-    }
+    return end
   } catch (error) {
     return error instanceof RequestError ? error : LOST
   } finally {

@@ -68,16 +68,3 @@ export function formatActor({ actor }: Command, session: CurrentSession | null):
 /** Whether the text of the command is known completely, so that it can be started again. */
 export const canRunAgain = ({ command, commandTruncated }: Command): boolean =>
   command !== null && !commandTruncated
-
-const KIB = 1024
-
-/** `1536` → `1.5 KiB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < KIB) return `${bytes} bytes`
-  let value = bytes / KIB
-  for (const unit of ['KiB', 'MiB', 'GiB']) {
-    if (value < KIB || unit === 'GiB') return `${value.toFixed(1)} ${unit}`
-    value /= KIB
-  }
-  return `${bytes} bytes`
-}

@@ -40,19 +40,6 @@ export function sortEntries(entries: readonly FileEntry[], sort: FileSort): File
 
 const getTime = ({ mtime }: FileEntry): number => (mtime === null ? 0 : Date.parse(mtime))
 
-const UNITS = ['KiB', 'MiB', 'GiB', 'TiB']
-
-export function formatSize(bytes: number): string {
-  let value = bytes
-  let unit = 'B'
-  for (const next of UNITS) {
-    if (value < 1024) break
-    value /= 1024
-    unit = next
-  }
-  return `${unit === 'B' || value >= 10 ? Math.floor(value) : value.toFixed(1)} ${unit}`
-}
-
 /** The page of a directory, or of a file in it. Relative to the base of the document. */
 export function formatFilesPath(boxName: string, path: string, file: string | null = null): string {
   const params = new URLSearchParams({ path, ...(file !== null && { file }) })

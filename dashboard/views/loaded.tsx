@@ -1,4 +1,5 @@
-// What a request has loaded, with its age. It is loaded again when the tab becomes visible.
+// What a request has loaded, with its age. It is loaded again when the tab becomes visible. The last value stays while the next
+// one is loaded, and after an error.
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
@@ -17,7 +18,7 @@ export type Loaded<Value> = {
 
 /**
  * @param inputs when one of them changes, the value is loaded again
- * @param intervalMs loads again while the tab is visible
+ * @param intervalMs from a response to the next request, while the tab is visible
  */
 export function useLoaded<Value>(
   load: () => Promise<Value>,
@@ -38,14 +39,22 @@ export function useLoaded<Value>(
     }
   }
   useEffect(() => {
-    const update = () => void (document.visibilityState === 'visible' && reload())
-    void reload()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isCurrent = true
+    const update = async () => {
+      if (document.visibilityState === 'visible') await reload()
+    }
+    const wait = () => {
+      if (isCurrent && intervalMs !== undefined)
+        timer = setTimeout(() => void update().then(wait), intervalMs)
+    }
+    void reload().then(wait)
     document.addEventListener('visibilitychange', update)
-    const timer = intervalMs === undefined ? undefined : setInterval(update, intervalMs)
     return () => {
+      isCurrent = false
       attempt.current += 1
       document.removeEventListener('visibilitychange', update)
-      clearInterval(timer)
+      clearTimeout(timer)
     }
   }, [...inputs, losses.value])
   return { ...state.value, reload }

@@ -5,8 +5,9 @@ import type { FileEntry } from '../../../shared/api/files.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { startDownload } from '../../data/box-files.ts'
-import { formatFilesPath, formatSize, getType, hasPath, joinPath } from '../../data/files.ts'
+import { formatFilesPath, getType, hasPath, joinPath } from '../../data/files.ts'
 import { now } from '../../data/live.ts'
+import { formatBytes } from '../../data/sizes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { Problem } from '../problem.tsx'
 import type { FileAction } from './file-dialog.tsx'
@@ -53,7 +54,7 @@ function EntryRow({ box, directory, entry, onAction }: EntryProps & { entry: Fil
         {kind !== null && kind !== 'file' && kind !== 'directory' && <small> {kind}</small>}
       </th>
       <td data-label="Size" class="size">
-        {type === 'file' ? formatSize(size) : '–'}
+        {type === 'file' ? formatBytes(size) : '–'}
       </td>
       <td data-label="Mode">{mode}</td>
       <td data-label="Owner">{showHidden(owner)}</td>

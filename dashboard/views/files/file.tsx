@@ -6,8 +6,9 @@ import type { FileRead } from '../../../shared/api/files.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { getBoxFiles, startDownload } from '../../data/box-files.ts'
 import { type FileContent, readContent } from '../../data/file-content.ts'
-import { formatSize, joinPath } from '../../data/files.ts'
+import { joinPath } from '../../data/files.ts'
 import { quoteShell } from '../../data/quote-shell.ts'
+import { formatBytes } from '../../data/sizes.ts'
 import { type Draft, openText } from '../../data/text-edits.ts'
 import { showHidden, showHiddenInOutput } from '../../data/visible-text.ts'
 import { Command } from '../command.tsx'
@@ -64,7 +65,7 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
             Edit
           </button>
         )}
-        {value !== null && <span>{formatSize(value.size)}</span>}
+        {value !== null && <span>{formatBytes(value.size)}</span>}
         <Command text={`box cp ${box.hostname}:${quoteShell(path)} .`} />
       </p>
       <Problem error={error.value} />

@@ -1,6 +1,6 @@
 // The uploads to a box, with their progress.
 import type { BoxFiles } from '../../data/box-files.ts'
-import { formatSize } from '../../data/files.ts'
+import { formatBytes } from '../../data/sizes.ts'
 import { isActive, MAX_UPLOAD_BYTES, type Upload } from '../../data/uploads.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { focusHeading } from '../focus-heading.ts'
@@ -58,7 +58,7 @@ function UploadItem({ upload, uploads }: { upload: Upload; uploads: BoxFiles['up
   const name = showHidden(path)
   return (
     <li>
-      {name} <small>{formatSize(size)}</small> {LABELS[state]}{' '}
+      {name} <small>{formatBytes(size)}</small> {LABELS[state]}{' '}
       {state === 'sending' && <progress value={sent} max={size || 1} aria-label={`Progress of ${name}`} />}
       {isActive(upload) && (
         <button type="button" aria-label={`Cancel ${name}`} onClick={() => uploads.cancel(id)}>

@@ -20,15 +20,15 @@ import {
 import { showHidden } from '../../data/visible-text.ts'
 import { focusHeading } from '../focus-heading.ts'
 import { FormDialog } from '../form-dialog.tsx'
+import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
-import { usePolled } from '../use-polled.ts'
 
 const POLL_MS = 5_000
 /** A box confirms its ports with each heartbeat. */
 const OLD_MS = 60_000
 
 export function Ports({ box }: { box: Box }) {
-  const { value, error, reload } = usePolled(() => getClient().loadPortShares(box.id), POLL_MS, [box])
+  const { value, error, reload } = useLoaded(() => getClient().loadPortShares(box.id), [box], POLL_MS)
   const actionError = useSignal<RequestError | null>(null)
   /** The text of the port in the dialog; null: it is closed. */
   const sharing = useSignal<string | null>(null)
@@ -49,7 +49,7 @@ export function Ports({ box }: { box: Box }) {
     try {
       await getClient().revokePortShare(share.id)
       if (created.value?.id === share.id) created.value = null
-      reload()
+      void reload()
     } catch (reason) {
       actionError.value = toRequestError(reason)
     }
@@ -115,7 +115,7 @@ export function Ports({ box }: { box: Box }) {
             created.value = share
             sharing.value = null
             requestAnimationFrame(focusHeading)
-            reload()
+            void reload()
           }}
         />
       )}

@@ -22,8 +22,8 @@ import { formatBytes } from '../../data/sizes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { focusHeading } from '../focus-heading.ts'
 import { FormDialog } from '../form-dialog.tsx'
+import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
-import { usePolled } from '../use-polled.ts'
 
 const POLL_MS = 3_000
 /** A measurement that is older is shown with its age. */
@@ -34,7 +34,7 @@ const TITLE_CHARS = 200
 export function ProcessTable({ box }: { box: Box }) {
   const client = getBoxClient(box.id)
   const load = () => client.send<LiveProcesses>('GET', 'processes')
-  const { value, error, loadedAt, reload } = usePolled(load, POLL_MS, [box.id])
+  const { value, error, at, reload } = useLoaded(load, [box.id], POLL_MS)
   const sort = useSignal<ProcessSort>('cpu')
   const isComplete = useSignal(false)
   const killed = useSignal<LiveProcess | null>(null)
@@ -54,7 +54,7 @@ export function ProcessTable({ box }: { box: Box }) {
     )
   const sorted = sortProcesses(value.processes, sort.value)
   const shown = isComplete.value ? sorted : sorted.slice(0, SHOWN)
-  const age = now.value - (loadedAt ?? 0)
+  const age = now.value - at
 
   async function kill(process: LiveProcess, signal: KillSignal): Promise<void> {
     const current = (await load()).processes.find(({ pid }) => pid === process.pid)
@@ -67,7 +67,7 @@ export function ProcessTable({ box }: { box: Box }) {
     message.value = `SIG${signal} was sent to the process ${process.pid}.`
     killed.value = null
     requestAnimationFrame(focusHeading)
-    reload()
+    void reload()
   }
 
   return (

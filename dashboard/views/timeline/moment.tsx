@@ -7,8 +7,8 @@ import { formatLocalTime } from '../../data/local-time.ts'
 import { formatBytes } from '../../data/sizes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { Command } from '../command.tsx'
+import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
-import { useLoaded } from '../use-loaded.ts'
 
 const SHOWN = 25
 

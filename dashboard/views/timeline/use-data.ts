@@ -20,7 +20,7 @@ import {
   type RequestPages,
 } from '../../data/timeline/sources.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { useLoaded } from '../use-loaded.ts'
+import { useLoaded } from '../loaded.tsx'
 import { type Earlier, useEarlier } from './use-earlier.ts'
 
 export type TimelineData = {

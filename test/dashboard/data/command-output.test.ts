@@ -4,7 +4,6 @@ import { RequestError } from '../../../dashboard/api/errors.ts'
 import {
   appendOlder,
   filterCommands,
-  formatBytes,
   formatDuration,
   formatResult,
   mergeNewest,
@@ -176,5 +175,4 @@ t.test('the list: pages, filter, results and durations', async (t) => {
   )
   t.equal(formatDuration(createCommand(), start + 59_900), '59 s', 'a running command')
   t.equal(formatDuration(createCommand({ status: 'lost' }), start), 'unknown')
-  t.same([0, 1536, 3 * 1024 ** 4].map(formatBytes), ['0 bytes', '1.5 KiB', '3072.0 GiB'])
 })

@@ -4,7 +4,6 @@ import { RequestError } from '../../../dashboard/api/errors.ts'
 import { applyLineEnd, findLineEnd, readContent } from '../../../dashboard/data/file-content.ts'
 import {
   formatFilesPath,
-  formatSize,
   getType,
   hasPath,
   joinPath,
@@ -70,13 +69,6 @@ t.test('paths and entries', async (t) => {
       ['c', 'b', 'a'],
     ],
   )
-  t.same([0, 1023, 1024, 10 * 1024 ** 2, 1.5 * 1024 ** 3].map(formatSize), [
-    '0 B',
-    '1023 B',
-    '1.0 KiB',
-    '10 MiB',
-    '1.5 GiB',
-  ])
   t.same(['/a b', "it's", 'a.txt', '', '$(x)', "\u202ea'\n\u{e0001}"].map(quoteShell), [
     "'/a b'",
     `'it'\\''s'`,
