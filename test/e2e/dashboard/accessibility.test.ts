@@ -45,7 +45,7 @@ const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
 
 const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   snapshots: 'available',
-  environments: 'There is no environment.',
+  environments: 'variables NODE_ENV',
   images: 'No region has images',
   machines: 'New builds:',
   keys: /^ci /,
@@ -58,8 +58,9 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
 
 t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/')
-  const { url, edge, box } = dashboard
+  const { url, api, edge, box } = dashboard
   const { commandId } = await fillDashboard(dashboard, box)
+  await api('POST', '/environments', { name: 'web', vars: { NODE_ENV: 'test' }, toggles: { git: true } })
   await edge('api', 'POST', '/terminal/sessions', { session: 'shell' })
   await edge('api', 'POST', '/terminal/sessions', {
     session: 'tests',
