@@ -4,6 +4,7 @@ import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchExec } from './exec.ts'
+import { benchFeed } from './feed.ts'
 import { benchFleet } from './fleet.ts'
 import { benchGrowth } from './growth.ts'
 import { benchHostile } from './hostile.ts'
@@ -54,6 +55,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchLifecycle(),
         await benchProviders(),
         await benchFleet(),
+        await benchFeed(),
         await benchGrowth(),
         await benchHostile(),
         await benchTelemetry(),
