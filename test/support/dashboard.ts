@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Box } from '../../shared/api/boxes.ts'
@@ -113,13 +112,17 @@ export async function testAccessibility(
     }
 }
 
+/** A test sends more requests per second than a user. The pages repeat those that a limit has refused, but no downloads. */
+const RAISED_RATE = { BOXWOOD_EDGE_RATE: '10000' }
+
 /** Starts a coordinator with one running box, by default a real one, and a browser that shows the path as the owner. `url` is that of the pages. */
 export async function openDashboard(
   t: Test,
   getPath: (box: Box) => string,
   options: CoordinatorOptions = { machines: 'local' },
 ) {
-  const coordinator = await startTestCoordinator(t, options)
+  const env = { ...RAISED_RATE, ...options.env }
+  const coordinator = await startTestCoordinator(t, { ...options, env })
   const box: Box = (await coordinator.api('GET', '/boxes')).json.boxes[0]
   await coordinator.waitForState(box.id, 'running')
   // Further pages of the context have the same session.
@@ -130,13 +133,5 @@ export async function openDashboard(
   // The page of the sign-in has a heading, too.
   await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
   await page.getByRole('heading', { level: 1 }).waitFor()
-  /** The box has one limit of requests for the page and the test. */
-  const edge: typeof coordinator.edge = async (...args) => {
-    for (;;) {
-      const response = await coordinator.edge(...args)
-      if (response.status !== 429) return response
-      await sleep(1000)
-    }
-  }
-  return { ...coordinator, url, edge, box, page, problems: collectProblems(page) }
+  return { ...coordinator, url, box, page, problems: collectProblems(page) }
 }

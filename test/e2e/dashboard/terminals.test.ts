@@ -11,8 +11,16 @@ const COUNTER =
   'i=0; while [ ! -e stop ] && [ $i -lt 95 ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done; exit 3'
 const QUERIES = String.raw`read start; printf '\033[31mred\033[0m \033[c\033[6n\033[>q\033]11;?\007\033]52;c;ZXZpbA==\007\033]8;;https://example.com/x\007link\033]8;;\007\n'; exec cat -v`
 
+/** The test reads the canvas after the frame in which it was drawn. */
+const KEEP_DRAWING = `{
+  const { getContext } = HTMLCanvasElement.prototype
+  HTMLCanvasElement.prototype.getContext = function (type, options) {
+    return getContext.call(this, type, { ...options, preserveDrawingBuffer: true })
+  }
+}`
+
 /** Whether the canvas of the terminal has a pixel like the red of its theme. */
-const HAS_RED = `new Promise((resolve) => requestAnimationFrame(() => {
+const HAS_RED = `(() => {
   const canvas = document.querySelector('.xterm-screen canvas:not(.xterm-link-layer)')
   const copy = document.createElement('canvas')
   copy.width = canvas.width
@@ -21,9 +29,9 @@ const HAS_RED = `new Promise((resolve) => requestAnimationFrame(() => {
   context.drawImage(canvas, 0, 0)
   const { data } = context.getImageData(0, 0, copy.width, copy.height)
   for (let index = 0; index < data.length; index += 4)
-    if (data[index] > 200 && data[index + 1] < 170 && data[index + 2] < 170 && data[index + 3] > 0) return resolve(true)
-  resolve(false)
-}))`
+    if (data[index] > 200 && data[index + 1] < 170 && data[index + 2] < 170 && data[index + 3] > 0) return true
+  return false
+})()`
 
 const readLines = async (page: Page): Promise<string[]> => {
   const rows = await page.locator('.xterm-rows > div').allTextContents()
@@ -150,6 +158,7 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await canvas.waitFor()
     t.equal(scripts.length, withoutWebgl + 1, 'the renderer is a file of its own')
     await shown.locator('.xterm-rows').waitFor({ state: 'detached' })
+    await shown.addInitScript(KEEP_DRAWING)
     await shown.reload()
     await canvas.waitFor()
     t.ok(await checkbox.isChecked(), 'the choice is kept')

@@ -53,6 +53,7 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
   /** What is loaded later does not move the surface any more. */
   const locate = async (element: Locator) => {
     await page.getByText('There are no samples in this range.').waitFor()
+    await element.scrollIntoViewIfNeeded()
     const area = await element.boundingBox()
     if (area === null) throw new Error('the element is not visible')
     return area
