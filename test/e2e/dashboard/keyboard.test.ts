@@ -89,7 +89,7 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     await expect(dialog)
     await page.keyboard.type('second')
     await page.keyboard.press('Enter')
-    await expect(page.getByText('There is no box with this name'))
+    await expect(page.getByText('The box was deleted, or is not yours any more.'))
     await waitUntil('the box is deleted', async () => (await find('second')) === undefined)
     await tabTo(page.getByRole('link', { name: 'Boxes', exact: true }))
     await page.keyboard.press('Enter')
