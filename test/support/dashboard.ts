@@ -25,12 +25,19 @@ export function collectProblems(page: Page, problems: string[] = []): string[] {
   return problems
 }
 
-/** Signs in with the secret of the owner, on the page that a visitor gets. */
-export async function signIn(page: Page, dataDir: string): Promise<void> {
+/** Sends the secret of the owner, on the page that a visitor gets. */
+export async function sendSecret(page: Page, dataDir: string): Promise<void> {
   const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
   await page.locator('#owner summary').click()
   await page.locator('#secret').fill(secret)
   await page.getByRole('button', { name: 'Sign in as the owner' }).click()
+}
+
+/** Signs in as the owner, and waits for the next page. */
+export async function signIn(page: Page, dataDir: string): Promise<void> {
+  await sendSecret(page, dataDir)
+  // The page of the sign-in has a heading, and for a moment a button Sign out, too.
+  await page.waitForURL(({ pathname }) => !pathname.endsWith('/sign-in'))
 }
 
 /** A run behind a proxy may omit the tests of accessibility, which a proxy does not change. */
@@ -130,7 +137,6 @@ export async function openDashboard(
   const url = coordinator.pageUrl
   await page.goto(url + getPath(box))
   await signIn(page, coordinator.dataDir)
-  // The page of the sign-in has a heading, too.
   await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
   await page.getByRole('heading', { level: 1 }).waitFor()
   return { ...coordinator, url, box, page, problems: collectProblems(page) }

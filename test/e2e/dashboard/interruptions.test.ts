@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { collectProblems, openDashboard, signIn } from '../../support/dashboard.ts'
+import { collectProblems, openDashboard, sendSecret, signIn } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const DAY_MS = 86_400_000
@@ -195,7 +195,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
       await route.fulfill({ response, headers })
     })
     await blocked.goto(`${url}/boxes/`)
-    await signIn(blocked, dataDir)
+    await sendSecret(blocked, dataDir)
     await blocked.getByText('The browser did not store the session. Allow cookies').waitFor()
     await blocked.context().close()
 
