@@ -1,7 +1,7 @@
 // Writes a source to this machine. A file or a new directory appears complete or not at all.
 
 import { createWriteStream, type Stats } from 'node:fs'
-import { chmod, realpath, rename, utimes } from 'node:fs/promises'
+import { chmod, open as openFile, realpath, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { boxCommand } from '../command-name.ts'
@@ -68,13 +68,20 @@ async function saveFile(
       EXIT.failed,
       `${sanitize(path)}: not a regular file. To write to it, use - as the destination: ${boxCommand()} cp … - > ${sanitize(path)}`,
     )
-  const bytes = trackFile(await open(), progress)
-  if (pipe !== null) return pipeline(bytes, pipe, { signal })
+  const openSource = async () => trackFile(await open(), progress)
+  if (pipe !== null) return pipeline(await openSource(), pipe, { signal })
   // Write to a device; do not replace it by a file.
-  if (existing !== null && !existing.isFile()) return pipeline(bytes, createWriteStream(path), { signal })
+  if (existing !== null && !existing.isFile())
+    return pipeline(await openSource(), createWriteStream(path), { signal })
   const finalPath = existing === null ? path : await realpath(path)
   await withTempPath(dirname(finalPath), async (tempPath) => {
-    await pipeline(bytes, createWriteStream(tempPath, { flags: 'wx', mode: 0o600, flush: true }), { signal })
+    // Not createWriteStream(), which creates the file later: also after its removal, when the source fails at once.
+    const file = await openFile(tempPath, 'wx', 0o600)
+    try {
+      await pipeline(await openSource(), file.createWriteStream({ flush: true }), { signal })
+    } finally {
+      await file.close()
+    }
     await chmod(tempPath, existing === null ? (mode ?? 0o666) & ~process.umask() : existing.mode & 0o7777)
     if (mtime !== null) await utimes(tempPath, new Date(), mtime)
     await rename(tempPath, finalPath)
