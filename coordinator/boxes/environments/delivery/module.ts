@@ -1,6 +1,7 @@
 // What environments do on boxes: secret files are written before a box is running and after an upgrade, and repositories are cloned
 // in the background.
 import type { Tunnel, Tunnels } from '../../../agents/tunnel/types.ts'
+import { unlessAborted } from '../../../base/unless-aborted.ts'
 import { lockBox } from '../../../db/lock-box.ts'
 import { afterCommit, type Trx } from '../../../db/transaction.ts'
 import type { BoxFinder } from '../../../http/find-box.ts'
@@ -105,17 +106,4 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
       },
     },
   } satisfies Module
-}
-
-/** @throws the reason of the signal */
-async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = () => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort)
-  try {
-    await Promise.race([promise, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }
