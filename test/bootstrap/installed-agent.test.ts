@@ -36,6 +36,9 @@ const createArgs = (token: string, prefix: string): string[] => [
 const removeScript = (prefix: string) =>
   `[ ! -e ${prefix}/install.json ] || ${prefix}/current/node ${prefix}/current/setup.mjs uninstall`
 
+/** The same file may run at the same time, without optional programs. */
+const SLEEP = `sleep ${1_000_000 + process.pid}`
+
 const listCommandLines = (): string[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -70,7 +73,7 @@ t.test('joins, runs a command, says so again, and leaves nothing', async (test) 
   )
 
   const { json: started } = await coordinator.edge('fig', 'POST', '/exec', {
-    command: 'sleep 1234567',
+    command: SLEEP,
     detached: true,
   })
   test.ok(started.ok)
@@ -78,7 +81,7 @@ t.test('joins, runs a command, says so again, and leaves nothing', async (test) 
   test.match(removed, { status: 0, stdout: /removed from this machine/ })
   test.same(listTree(home), [])
   test.same(
-    listCommandLines().filter((line) => line.includes(prefix) || line.includes('sleep 1234567')),
+    listCommandLines().filter((line) => line.includes(prefix) || line.includes(SLEEP)),
     [],
   )
 })
