@@ -1,4 +1,5 @@
 // Concurrent calls for the same thing share one download, which ends when the last of them has aborted.
+import { unlessAborted } from '../base/unless-aborted.ts'
 
 type Download<Result, Progress> = {
   result: Promise<Result>
@@ -30,13 +31,9 @@ export class SharedDownloads<Result, Progress> {
     download.listeners.add(listener)
     if (download.progress !== undefined) listener(download.progress)
     download.waiting++
-    const aborted = Promise.withResolvers<never>()
-    const abort = () => aborted.reject(signal.reason)
-    signal.addEventListener('abort', abort)
     try {
-      return await Promise.race([download.result, aborted.promise])
+      return await unlessAborted(download.result, signal)
     } finally {
-      signal.removeEventListener('abort', abort)
       download.listeners.delete(listener)
       download.waiting--
       if (download.waiting === 0) this.#end(key, download)

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
+import { unlessAborted } from '../../coordinator/base/unless-aborted.ts'
 import {
   ArchiveError,
   type ArchiveInfo,
@@ -282,9 +283,9 @@ export class FakeInfrastructure {
     signal?: AbortSignal,
   ): Promise<void> {
     this.calls.push(`${method} ${boxId}`)
-    await abortable(this.before[method]?.(boxId), signal)
+    await unlessAborted(Promise.resolve(this.before[method]?.(boxId)), signal)
     effect()
-    await abortable(this.after[method]?.(boxId), signal)
+    await unlessAborted(Promise.resolve(this.after[method]?.(boxId)), signal)
   }
 
   #waitForTunnel(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel> {
@@ -304,20 +305,6 @@ export class FakeInfrastructure {
       signal?.addEventListener('abort', onAbort)
       if (signal?.aborted) onAbort()
     })
-  }
-}
-
-/** Rejects with the signal's reason when the signal aborts first. */
-async function abortable(fault: void | Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return fault
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = () => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort)
-  try {
-    signal.throwIfAborted()
-    await Promise.race([fault, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }
 

@@ -7,6 +7,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import { formatMessage } from '../../../shared/tunnel-messages.ts'
 import { WebSocketDuplex } from '../../../shared/websocket-duplex.ts'
+import { unlessAborted } from '../../base/unless-aborted.ts'
 import { createHttp2FrameCounter } from './http2-frame-counter.ts'
 import { sendRequest } from './request.ts'
 import type { TunnelRequest, TunnelResponse } from './types.ts'
@@ -60,7 +61,7 @@ export class Http2Client {
       onDone()
     }
     try {
-      if (this.#closing !== undefined) await resolveUnlessAborted(this.#closing.promise, request.signal)
+      if (this.#closing !== undefined) await unlessAborted(this.#closing.promise, request.signal)
       if (this.#isDestroyed) throw new ApiError('box_unreachable')
     } catch (error) {
       onClose()
@@ -131,15 +132,6 @@ export class Http2Client {
     session?.h2.destroy()
     session?.duplex.destroy()
   }
-}
-
-/** Rejects with the reason of the signal when it aborts first. */
-async function resolveUnlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal?.reason)
-  signal?.addEventListener('abort', onAbort, { once: true })
-  await Promise.race([promise, aborted]).finally(() => signal?.removeEventListener('abort', onAbort))
 }
 
 function connectHttp2(createConnection: () => Duplex): ClientHttp2Session {

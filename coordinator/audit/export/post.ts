@@ -5,6 +5,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { replaceControlCharacters } from '../../../shared/api/common.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import type { Resolve } from '../../base/resolve-name.ts'
+import { unlessAborted } from '../../base/unless-aborted.ts'
 import { AddressError, findAddresses } from './addresses.ts'
 import type { SetTimer } from './timers.ts'
 
@@ -72,8 +73,8 @@ export function createPost(options: PostOptions): Post {
     const cancelTimer = setTimer(() => timeout.abort(), timeoutSeconds * 1000)
     const aborted = AbortSignal.any([signal, timeout.signal])
     try {
-      const addresses = await rejectOnAbort(findAddresses(new URL(request.url), options, aborted), aborted)
-      const status = await rejectOnAbort(send(request, addresses, aborted), aborted)
+      const addresses = await unlessAborted(findAddresses(new URL(request.url), options, aborted), aborted)
+      const status = await unlessAborted(send(request, addresses, aborted), aborted)
       if (status >= 200 && status <= 299) return { delivered: true }
       const redirect = status >= 300 && status <= 399 ? ' Redirects are not followed.' : ''
       return { delivered: false, error: `The endpoint responded with status ${status}.${redirect}` }
@@ -99,14 +100,6 @@ const createLookup =
     else if (options.all) callback(null, found)
     else callback(null, first.address, first.family)
   }
-
-function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
-}
 
 /** Messages of TLS errors contain text that the endpoint has chosen. */
 function describeError(error: unknown): string {
