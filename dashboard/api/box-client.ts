@@ -1,7 +1,6 @@
 // Sends requests to one box, with a ticket. The ticket is in memory only, and is renewed before it expires.
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
-import { createResponseError } from './errors.ts'
-import { createSend, type Fetch, fetchResponse, type Send } from './send.ts'
+import { createSend, type Fetch, fetchSuccessful, type Send } from './send.ts'
 
 export type BoxClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
@@ -79,11 +78,6 @@ export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: B
     getTicket,
     discardTicket,
     send: createSend(fetchWithTicket, root),
-    async open(path, init = {}) {
-      const response = await fetchResponse(fetchWithTicket, new URL(path, root), init)
-      if (response.ok) return response
-      const parsed: unknown = await response.json().catch(() => undefined)
-      throw createResponseError(parsed, response.status, response.headers.get('x-request-id'))
-    },
+    open: (path, init = {}) => fetchSuccessful(fetchWithTicket, new URL(path, root), init),
   }
 }

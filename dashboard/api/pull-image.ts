@@ -2,7 +2,7 @@
 import type { Image, PullImageRequest, PullProgress } from '../../shared/api/images.ts'
 import { createResponseError, RequestError } from './errors.ts'
 import { readEvents } from './read-events.ts'
-import { type Fetch, fetchResponse } from './send.ts'
+import { type Fetch, fetchSuccessful } from './send.ts'
 
 export type PullOptions = {
   /** The download ends when it is aborted, unless another request waits for the same image. */
@@ -19,22 +19,19 @@ const LOST = new RequestError('no_response', 'The connection to the download is 
 export const createPullImage =
   (fetch: Fetch, root: string): PullImage =>
   async (request, { signal, onProgress }) => {
-    const response = await fetchResponse(fetch, new URL('images', root), {
+    const { body, status, headers } = await fetchSuccessful(fetch, new URL('images', root), {
       method: 'POST',
       headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
       body: JSON.stringify(request),
       signal,
     })
-    if (!response.ok || response.body === null) {
-      const body: unknown = await response.json().catch(() => undefined)
-      throw createResponseError(body, response.status, response.headers.get('x-request-id'))
-    }
+    if (body === null) throw createResponseError(undefined, status, headers.get('x-request-id'))
     let result: Image | RequestError = LOST
-    await readEvents(response.body, ({ event, data }) => {
+    await readEvents(body, ({ event, data }) => {
       const fields = JSON.parse(data)
       if (event === 'progress') onProgress(fields)
       else if (event === 'done') result = fields.image as Image
-      else if (event === 'error') result = new RequestError(fields.code, fields.message, response.status)
+      else if (event === 'error') result = new RequestError(fields.code, fields.message, status)
       return result !== LOST
     }).catch(() => undefined)
     signal.throwIfAborted()

@@ -41,6 +41,14 @@ export const createSend =
     throw createResponseError(parsed, response.status, response.headers.get('x-request-id'))
   }
 
+/** Rejects with a RequestError, also for an error response, and with the reason of an aborted signal. */
+export async function fetchSuccessful(fetch: Fetch, url: URL, init: RequestInit): Promise<Response> {
+  const response = await fetchResponse(fetch, url, init)
+  if (response.ok) return response
+  const parsed: unknown = await response.json().catch(() => undefined)
+  throw createResponseError(parsed, response.status, response.headers.get('x-request-id'))
+}
+
 /** Rejects with a RequestError when there is no response, and with the reason of an aborted signal. */
 export const fetchResponse = (fetch: Fetch, url: URL, init: RequestInit): Promise<Response> =>
   fetch(url, init).catch((error: Error) => {
