@@ -5,14 +5,14 @@ import type { Test } from 'tap'
 import { CERTIFICATE, type ProxyName } from '../install/start-proxy.ts'
 import { isInstalled } from './is-installed.ts'
 
-type Options = {
+export type ProxiedFiles = {
   /** Whether axe-core runs on the pages. */
   accessibility: boolean
   /** Imports the test files, which open the pages at `pageUrl` of startTestCoordinator(). */
   importFiles(): Promise<void>
 }
 
-export async function runBehindProxy(t: Test, name: ProxyName, options: Options): Promise<void> {
+export async function runBehindProxy(t: Test, name: ProxyName, options: ProxiedFiles): Promise<void> {
   if (!isInstalled(name)) {
     t.test(`behind ${name}`, { skip: `${name} is not installed` }, async () => undefined)
     return

@@ -1,15 +1,6 @@
 // The pages with streams and writes, behind Caddy with a path. all-behind-caddy.test.ts has the others.
 import t from 'tap'
 import { runBehindProxy } from '../../support/behind-proxy.ts'
+import { STREAMING_PAGES } from '../../support/proxied-pages.ts'
 
-await runBehindProxy(t, 'caddy', {
-  accessibility: false,
-  async importFiles() {
-    await import('./addresses.ts')
-    await import('../sign-in-page.test.ts')
-    await import('./boxes.test.ts')
-    await import('./terminals.test.ts')
-    await import('./commands.test.ts')
-    await import('./files.test.ts')
-  },
-})
+await runBehindProxy(t, 'caddy', STREAMING_PAGES)
