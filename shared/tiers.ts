@@ -20,6 +20,9 @@ export const tierInodes = (tier: Tier): number => TIERS[tier].diskGb * 60_000
 
 export const TIER_NAMES = ['nano', 'micro', 'lite', 'flow', 'pro', 'max', 'ultra'] as const satisfies Tier[]
 
+export const isLargerTier = (tier: Tier, other: Tier): boolean =>
+  TIER_NAMES.indexOf(tier) > TIER_NAMES.indexOf(other)
+
 /** The resources of a machine that runs boxes, or of a box. */
 export type Capacity = { cpus: number; memoryBytes: number; diskBytes: number }
 

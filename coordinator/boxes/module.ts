@@ -1,10 +1,10 @@
 // The module of boxes (spec §4.3): the requests on them, and the deletion of their rows.
 
+import type { Admit } from '../admission/admit.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
-import type { Admit } from '../identity/admission/admit.ts'
 import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'

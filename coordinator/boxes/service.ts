@@ -13,13 +13,13 @@ import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type Capacity, DEFAULT_TIER, type Region, type Tier } from '../../shared/tiers.ts'
+import { type Admit, createAdmit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
 import type { SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
-import { type Admit, createAdmit } from '../identity/admission/admit.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
 import { listImageNames, type RegionRules } from './choose-machine.ts'
@@ -34,6 +34,7 @@ import { assertHasSchedules } from './refuse-machines.ts'
 import { renameBox } from './rename.ts'
 import { assertFits } from './sources/file-rules.ts'
 import { assertUsable, findCreateSource } from './sources/sources.ts'
+import { countLiveBoxes } from './store/box-lists.ts'
 import { updateBox } from './store/boxes.ts'
 
 export type BoxServiceOptions = {
@@ -55,7 +56,7 @@ export type BoxServiceOptions = {
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
   /** The machine on which all managed boxes of the region run. Default: each box has a machine of its own. */
   getCapacity?(region: Region): Capacity | undefined
-  /** Default: refuses the requests of closing workspaces. */
+  /** Default: billing is off. */
   admit?: Admit
   beforeDelete?: DeletionHook
   /** 0 or more, less than 1. Selects the fruit that names a box created without a name. Default: Math.random. */
@@ -86,7 +87,7 @@ export type BoxService = BoxFinder & {
   createFromSnapshot(
     trx: Trx,
     actor: Actor,
-    input: Pick<CreateBoxRequest, 'name' | 'environment'> & { tier: Tier },
+    input: Pick<CreateBoxRequest, 'name' | 'environment' | 'autoPauseMin'> & { tier: Tier },
     source: SnapshotRow,
     event: CreateEvent,
   ): Promise<Box>
@@ -103,7 +104,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     schedule,
     isConnected,
     latestHeartbeat,
-    admit = createAdmit(),
+    admit = createAdmit({ clock: options.clock, countLiveBoxes }),
   } = options
   const { random, beforeDelete, onSchedule = () => undefined } = options
   const { onEnvironmentChange = () => undefined, getCapacity = () => undefined } = options
@@ -126,17 +127,28 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     }
     checkCreateSource(input)
     return transaction(trx ?? db, async (trx) => {
+      const admitCreate = await admit.begin(trx, actor, 'create')
       const source = await findCreateSource(trx, actor, input)
       if (source) assertUsable(source)
-      const { tier = source?.tier ?? DEFAULT_TIER, autoPauseMin = null } = input
+      const { tier = source?.tier ?? DEFAULT_TIER, autoPauseMin, restricted } = input
       assertFits(tier, source?.content_bytes ?? null)
       const chosen = { ...input, tier }
       const plan = await planNewBox(trx, actor, chosen, source)
       const { image, region } = plan.machine
       const imageNames = listImageNames(image, regions.inRegion(region))
-      await admit(trx, actor, { action: 'create', tier, autoPauseMin, imageNames })
+      const { defaultAutoPauseMin } = await admitCreate({
+        action: 'create',
+        tier,
+        autoPauseMin,
+        restricted,
+        imageNames,
+      })
+      const admitted = {
+        ...chosen,
+        autoPauseMin: autoPauseMin === undefined ? defaultAutoPauseMin : autoPauseMin,
+      }
       const event = source ? 'snapshot.restore' : 'box.create'
-      return insertNewBox(trx, actor, chosen, source, plan, event)
+      return insertNewBox(trx, actor, admitted, source, plan, event)
     })
   }
 

@@ -1,6 +1,9 @@
 // The list of modules. A feature is a directory with a module, and one line here. Modules are created and started in this order.
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { createAdmit } from '../admission/admit.ts'
+import type { LoadBilling } from '../admission/billing-facts.ts'
+import type { DecideAdmission } from '../admission/decide.ts'
 import type { AgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { bundlesModule } from '../agents/bundles/module.ts'
 import type { AgentConnectionsOptions } from '../agents/tunnel/agent-connections.ts'
@@ -28,6 +31,7 @@ import type { MemoryPressure } from '../boxes/lifecycle/memory-pressure.ts'
 import { lifecycleModule } from '../boxes/lifecycle/module.ts'
 import { reportsModule } from '../boxes/lifecycle/reports-module.ts'
 import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
+import { countLiveBoxes } from '../boxes/lookups.ts'
 import { boxesModule } from '../boxes/module.ts'
 import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
@@ -50,8 +54,6 @@ import { backgroundModule } from '../http/background-module.ts'
 import type { Connections } from '../http/connections.ts'
 import { idempotencyModule } from '../http/idempotency-module.ts'
 import { accountModule } from '../identity/account/module.ts'
-import { createAdmit } from '../identity/admission/admit.ts'
-import type { DecideAdmission } from '../identity/admission/decide.ts'
 import { confirmActor } from '../identity/confirm-actor.ts'
 import { credentialsModule } from '../identity/credentials.ts'
 import { mailModule } from '../identity/mail/module.ts'
@@ -101,6 +103,8 @@ export type Base = {
 
 export type ModuleOverrides = {
   decideAdmission?: DecideAdmission
+  /** Tests set the facts of billing. */
+  loadBilling?: LoadBilling
   memory?: MemoryPressure
   /** Prints a line on stdout. */
   print?: (line: string) => void
@@ -129,13 +133,19 @@ export type Context = ReturnType<typeof createModules>
 
 /** The modules are in `context.modules`. */
 export function createModules(base: Base, overrides: ModuleOverrides = {}) {
-  const { db } = base
+  const { db, clock } = base
+  const { decideAdmission, loadBilling } = overrides
   const modules = new ModuleList()
   const start = {
     ...base,
     overrides,
     modules,
-    admit: createAdmit(overrides.decideAdmission),
+    admit: createAdmit({
+      clock,
+      countLiveBoxes,
+      ...(decideAdmission && { decide: decideAdmission }),
+      ...(loadBilling && { loadBilling }),
+    }),
     // These functions of later rooms need at most the database, so they exist before the modules.
     boxFinder: createBoxFinder(db),
     findOperationTarget,

@@ -1,11 +1,8 @@
 // Refusals of billing and policies over HTTP: the response has their fields, nothing is written, and the same request
 // can be repeated with its Idempotency-Key. Every route that can be refused asks.
 import t from 'tap'
-import {
-  ADMISSION_ERRORS,
-  type AdmissionAction,
-  type Refusal,
-} from '../../coordinator/identity/admission/decide.ts'
+import { ADMISSION_ERRORS, type Refusal } from '../../coordinator/admission/refusal.ts'
+import type { AdmissionAction } from '../../coordinator/admission/request.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
 import { serveImagesInOneRegion } from '../support/fake-images.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'

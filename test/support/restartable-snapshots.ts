@@ -8,10 +8,10 @@ import {
   type SnapshotsOptions,
 } from '../../coordinator/boxes/snapshots/snapshots.ts'
 import type { Db } from '../../coordinator/db/open.ts'
-import { createAdmit } from '../../coordinator/identity/admission/admit.ts'
 import { type Providers, serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
+import { createTestAdmit } from './admit.ts'
 import { NO_BOX_SECRETS } from './box-hooks.ts'
 import type { FakeInfrastructure } from './fake-infrastructure.ts'
 import { createRestartableLifecycle } from './restartable-lifecycle.ts'
@@ -57,7 +57,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       boxes,
       boxSecrets: NO_BOX_SECRETS,
       providers,
-      admit: createAdmit(),
+      admit: createTestAdmit(),
       schedule: snapshots.schedule,
       limit: 100,
     })

@@ -8,6 +8,7 @@ export const ROOMS = [
   'audit',
   'jobs',
   'identity',
+  'admission',
   'agents',
   'history',
   'providers',

@@ -1,9 +1,9 @@
 // Assembles the service of enrolled machines.
 import type { Clock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
+import type { Admit } from '../../admission/admit.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import type { Db } from '../../db/open.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import { type ClientLimiter, createClientLimiter } from '../../identity/sessions/rate-limits.ts'
 import { forgetDeletedMachines } from '../store/deleted-machines.ts'
 import { createEnrollments, type Enrollments } from './enrollments.ts'

@@ -1,5 +1,6 @@
 // Queries on the tokens that enroll machines.
 import type { Updateable } from 'kysely'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import type { EnrollmentRow } from '../../db/schema.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
@@ -24,9 +25,14 @@ export const listOpenEnrollments = (
     .orderBy('id', 'desc')
     .execute()
 
-/** Concurrent exchanges of one token wait for each other. */
-export const lockEnrollmentByHash = (trx: Trx, hash: string): Promise<EnrollmentRow | undefined> =>
-  forUpdate(trx, trx.selectFrom('enrollments').selectAll().where('hash', '=', hash)).executeTakeFirst()
+/** Concurrent exchanges of one token wait for each other. Also locks the workspace, which is locked before its tokens. */
+export async function lockEnrollmentByHash(trx: Trx, hash: string): Promise<EnrollmentRow | undefined> {
+  const query = trx.selectFrom('enrollments').where('hash', '=', hash)
+  const found = await query.select('workspace_id').executeTakeFirst()
+  if (found === undefined) return undefined
+  await lockWorkspace(trx, found.workspace_id)
+  return forUpdate(trx, query.selectAll()).executeTakeFirst()
+}
 
 export const lockEnrollment = (trx: Trx, id: string): Promise<EnrollmentRow | undefined> =>
   forUpdate(trx, trx.selectFrom('enrollments').selectAll().where('id', '=', id)).executeTakeFirst()

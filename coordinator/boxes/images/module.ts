@@ -1,7 +1,8 @@
 // The regions and their images.
+
+import type { Admit } from '../../admission/admit.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listRegions } from './regions.ts'
 import { imageRoutes } from './routes.ts'

@@ -11,6 +11,7 @@ import {
   removeImageQuerySchema,
 } from '../../../shared/api/images.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { ADMISSION_ERRORS } from '../../admission/refusal.ts'
 import { byKey } from '../../http/access.ts'
 import {
   acceptsEventStream,
@@ -20,7 +21,6 @@ import {
   serveEvents,
 } from '../../http/event-writer.ts'
 import { type Route, type RouteInput, type RouteSchemas, route } from '../../http/route.ts'
-import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
 import type { ImageService, Pull } from './service.ts'
 
 export type ImageRoutesOptions = {

@@ -3,11 +3,11 @@ import type { Image, ImageList, PullImageRequest, PullProgress } from '../../../
 import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Region } from '../../../shared/tiers.ts'
+import type { Admit } from '../../admission/admit.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import { ImageError, type ImageInfo, type Provider, type ProviderImages } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import {

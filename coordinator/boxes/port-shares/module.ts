@@ -1,9 +1,10 @@
 // Shared ports and the listening ports of boxes (spec §4.5).
+
+import type { Admit } from '../../admission/admit.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { PolicyService } from '../../identity/policies/service.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'

@@ -11,6 +11,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isId, newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import type { Admit } from '../../admission/admit.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import { lockBox } from '../../db/lock-box.ts'
@@ -22,7 +23,6 @@ import type { BoxFinder } from '../../http/find-box.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { readPages } from '../../http/json-pages.ts'
 import { canSee, getVisibility } from '../../http/visibility.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import { loadPolicy } from '../../identity/policies/service.ts'
 import { presentShare } from './present.ts'
@@ -261,7 +261,7 @@ function assertAllowed(refusal: ApiError | null): void {
   if (refusal !== null) throw refusal
 }
 
-async function catchRefusal(admission: Promise<void>): Promise<ApiError | null> {
+async function catchRefusal(admission: Promise<unknown>): Promise<ApiError | null> {
   try {
     await admission
     return null

@@ -18,9 +18,9 @@ import {
   TEMPLATE_ERROR_CODES,
   templateResponseSchema,
 } from '../../../shared/api/snapshots.ts'
+import { ADMISSION_ERRORS } from '../../admission/refusal.ts'
 import { byKey } from '../../http/access.ts'
 import { type Route, route } from '../../http/route.ts'
-import { ADMISSION_ERRORS } from '../../identity/admission/decide.ts'
 import type { SnapshotService } from './service.ts'
 
 const snapshotId = z.object({ id: z.string() })

@@ -10,13 +10,13 @@ import type {
 } from '../../../shared/api/snapshots.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import type { Admit } from '../../admission/admit.ts'
 import { recordBoxChange, recordSnapshotChange } from '../../audit/record-change.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
 import { getVisibility } from '../../http/visibility.ts'
-import type { Admit } from '../../identity/admission/admit.ts'
 import { createOperation, findLatestOperation, presentOperation } from '../../jobs/operations/service.ts'
 import type { Providers } from '../../providers/regions.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
@@ -138,7 +138,8 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       assertHasFiles(box)
       const { name, tier = box.tier, environment, keepSnapshot = false } = input
       assertFits(tier, estimateContentBytes(box))
-      await admit(trx, actor, { action: 'fork', box, tier, imageNames: listNames(box) })
+      const request = { action: 'fork', box, tier, imageNames: listNames(box) } as const
+      const { defaultAutoPauseMin: autoPauseMin } = await admit(trx, actor, request)
       if (keepSnapshot) await assertBelowLimit(trx, actor)
       const now = clock.now()
       const copy: NewSnapshot = {
@@ -153,7 +154,8 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       if (keepSnapshot)
         recordSnapshotChange(trx, 'snapshot.create', snapshot, { actor, now }, { kind: 'fork' })
       const kind = 'box.create'
-      const created = await boxes.createFromSnapshot(trx, actor, { name, tier, environment }, snapshot, kind)
+      const settings = { name, tier, environment, autoPauseMin }
+      const created = await boxes.createFromSnapshot(trx, actor, settings, snapshot, kind)
       const fork = { newBoxId: created.id, newName: created.hostname, snapshotId: snapshot.id, keepSnapshot }
       recordBoxChange(trx, 'box.fork', box, { actor, now }, fork)
       onCommit(() => schedule(snapshot.id))
@@ -164,13 +166,15 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
   function restore(actor: Actor, id: string, input: RestoreRequest, trx?: Trx): Promise<Box> {
     const { name, tier, environment } = input
     return transaction(trx ?? db, async (trx) => {
+      const admitRestore = await admit.begin(trx, actor, 'restore')
       const snapshot = await requireSnapshot(trx, actor, id)
       assertUsable(snapshot)
       const chosenTier = tier ?? snapshot.tier
       assertFits(chosenTier, snapshot.content_bytes)
-      await admit(trx, actor, { action: 'restore', tier: chosenTier, imageNames: listNames(snapshot) })
-      const kind = 'snapshot.restore'
-      return boxes.createFromSnapshot(trx, actor, { name, tier: chosenTier, environment }, snapshot, kind)
+      const imageNames = listNames(snapshot)
+      const { defaultAutoPauseMin } = await admitRestore({ action: 'restore', tier: chosenTier, imageNames })
+      const settings = { name, tier: chosenTier, environment, autoPauseMin: defaultAutoPauseMin }
+      return boxes.createFromSnapshot(trx, actor, settings, snapshot, 'snapshot.restore')
     })
   }
 

@@ -175,6 +175,19 @@ export async function listBoxIdsToRemove(db: Db, workspaceId: string, limit: num
   return rows.map(({ id }) => id)
 }
 
+/** The boxes that the user has created and that are not deleted or being deleted. */
+export async function countLiveBoxes(trx: Trx, workspaceId: string, userId: string): Promise<number> {
+  const { count } = await trx
+    .selectFrom('boxes')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('owner_user_id', '=', userId)
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '!=', 'terminated')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
   const query = db.selectFrom('boxes').select('id').where('workspace_id', '=', workspaceId)
   return (await query.where('terminated_at', 'is', null).limit(1).executeTakeFirst()) !== undefined

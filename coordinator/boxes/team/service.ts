@@ -6,6 +6,7 @@ import type { TeamBox, TeamMember, TeamStatus } from '../../../shared/api/team.t
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { listNewestEvents } from '../../audit/newest-events.ts'
+import { findCycle } from '../../base/billing-cycle.ts'
 import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
 import { listNewestCommandTimes } from '../../history/commands/newest-times.ts'
@@ -14,7 +15,6 @@ import { joinFields, readPages, stringifyPages } from '../../http/json-pages.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import { listUserNames } from '../../identity/lookups.ts'
 import { listTeamBoxes, type TeamBoxRow } from '../store/box-lists.ts'
-import { findCycle } from './cycle.ts'
 import { listLastPrompts, upsertLastPrompt } from './store.ts'
 
 export type TeamServiceOptions = {

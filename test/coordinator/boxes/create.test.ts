@@ -131,7 +131,7 @@ onEachDatabase(t, async (t, newDb) => {
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
     const contractor = await addUser(db, owner, { role: 'contractor' })
-    t.match(await boxes.create(contractor, { restricted: false }), {
+    t.match(await boxes.create(contractor, {}), {
       restricted: true,
       ownerUserId: contractor.userId ?? '',
     })

@@ -13,11 +13,11 @@ import { createSnapshotService, type SnapshotService } from '../../../coordinato
 import { createSnapshots, type Snapshots } from '../../../coordinator/boxes/snapshots/snapshots.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import type { Tables } from '../../../coordinator/db/schema.ts'
-import { createAdmit } from '../../../coordinator/identity/admission/admit.ts'
 import type { Provider } from '../../../coordinator/providers/provider.ts'
 import { createProviders } from '../../../coordinator/providers/regions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
+import { createTestAdmit } from '../admit.ts'
 import { createTestBoxHooks } from '../box-hooks.ts'
 import type { FakeInfrastructure } from '../fake-infrastructure.ts'
 import type { KillablePoint } from './faults.ts'
@@ -76,7 +76,13 @@ export function createSimulatedCoordinator(
   })
   const hooks = createTestBoxHooks(db)
   const { boxSecrets } = hooks
-  const shared = { db, clock: systemClock, boxSecrets, admit: createAdmit(), schedule: lifecycle.schedule }
+  const shared = {
+    db,
+    clock: systemClock,
+    boxSecrets,
+    admit: createTestAdmit(),
+    schedule: lifecycle.schedule,
+  }
   const snapshots = createSnapshots({
     ...options,
     boxSecrets,

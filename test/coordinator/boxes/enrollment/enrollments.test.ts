@@ -4,10 +4,10 @@ import { chooseTier } from '../../../../coordinator/boxes/enrollment/choose-tier
 import { createMachines } from '../../../../coordinator/boxes/enrollment/machines.ts'
 import { toBoxName } from '../../../../coordinator/boxes/enrollment/to-box-name.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
-import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { isEnrollmentToken, newEnrollmentToken } from '../../../../shared/enrollment-token.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { TIER_NAMES, TIERS } from '../../../../shared/tiers.ts'
+import { createTestAdmit } from '../../../support/admit.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { hashToken } from '../../../support/enroll.ts'
 import { createOwner, createTestClock } from '../../../support/workspace.ts'
@@ -30,7 +30,7 @@ onEachDatabase(t, async (t, newDb) => {
   const credential = { type: 'session' as const, id: session.id, expiresAt: session.expires_at }
   const owner: Actor = { ...keyHolder, credential }
   const { enrollments, exchange } = createMachines({
-    ...{ db, clock, admit: createAdmit(), defaultRegion: 'eu-central-1' },
+    ...{ db, clock, admit: createTestAdmit(), defaultRegion: 'eu-central-1' },
   })
   const create = (input = {}) => enrollments.create(owner, input, 'https://boxes.example.com')
   const request = (token: string) => ({

@@ -7,12 +7,12 @@ import { createMoveBox } from '../../../../coordinator/boxes/move.ts'
 import { createResizes } from '../../../../coordinator/boxes/resize.ts'
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { PermanentProviderError, type Provider } from '../../../../coordinator/providers/provider.ts'
 import { createProviders } from '../../../../coordinator/providers/regions.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import type { Region } from '../../../../shared/tiers.ts'
+import { createTestAdmit } from '../../../support/admit.ts'
 import { sqliteForTest } from '../../../support/db.ts'
 import { FakeImages, withImages } from '../../../support/fake-images.ts'
 import {
@@ -49,7 +49,7 @@ async function createTwoRegions(t: Test) {
   await waitForState(id, 'running')
   const machine = source.machines.get(id)
   if (machine) machine.files = 'precious'
-  const options = { db, clock: systemClock, boxes, admit: createAdmit(), schedule }
+  const options = { db, clock: systemClock, boxes, admit: createTestAdmit(), schedule }
   const moveBox = createMoveBox({ ...options, regions: providers })
   const resizes = createResizes({ ...options, providers })
   return {
@@ -136,7 +136,7 @@ t.test('a box moves only between providers that keep its files in the same form'
     ['eu-central-1', { ...oci, name: 'incus', archiveFormat: 'incus' }],
   ])
   const regions = createProviders(byRegion)
-  const options = { db, clock: systemClock, boxes, admit: createAdmit(), schedule: () => undefined }
+  const options = { db, clock: systemClock, boxes, admit: createTestAdmit(), schedule: () => undefined }
   const move = createMoveBox({ ...options, regions })
   const others: Record<string, Region[]> = {
     'us-west-2': ['us-west-1'],

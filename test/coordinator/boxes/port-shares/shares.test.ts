@@ -8,11 +8,11 @@ import { createShareBase } from '../../../../coordinator/boxes/port-shares/share
 import { removeAllBoxes } from '../../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { confirmActor } from '../../../../coordinator/identity/confirm-actor.ts'
 import type { PolicyService } from '../../../../coordinator/identity/policies/service.ts'
 import type { PortAudience, PortShare } from '../../../../shared/api/port-shares.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
+import { createTestAdmit } from '../../../support/admit.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../../support/workspace.ts'
@@ -32,7 +32,7 @@ async function start(t: Test, db: Db) {
     ...{ db, clock, boxes, switches, confirmActor },
     base: createShareBase('http://localhost:7070', []),
     events: served.events,
-    admit: createAdmit(),
+    admit: createTestAdmit(),
   })
   const ended: string[] = []
   served.events.on('ended', (id) => ended.push(id))

@@ -3,9 +3,9 @@ import t from 'tap'
 import { createSnapshotService } from '../../../../coordinator/boxes/snapshots/service.ts'
 import { isWaitingForSnapshot, releaseSource } from '../../../../coordinator/boxes/sources/sources.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import { createAdmit } from '../../../../coordinator/identity/admission/admit.ts'
 import { createLeases } from '../../../../coordinator/jobs/leases.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
+import { createTestAdmit } from '../../../support/admit.ts'
 import { NO_BOX_SECRETS } from '../../../support/box-hooks.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
@@ -16,7 +16,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { db, readPlans } = capturePlans(await newDb(t))
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
-    const options = { db, clock, boxes, admit: createAdmit(), schedule: () => undefined, limit: 1 }
+    const options = { db, clock, boxes, admit: createTestAdmit(), schedule: () => undefined, limit: 1 }
     const service = createSnapshotService({
       ...options,
       boxSecrets: NO_BOX_SECRETS,

@@ -1,6 +1,6 @@
 // The queries of the team status read the rows of the response, and no history and no deleted boxes.
 import t from 'tap'
-import { findCycle } from '../../../../coordinator/boxes/team/cycle.ts'
+import { findCycle } from '../../../../coordinator/base/billing-cycle.ts'
 import { createTeamService } from '../../../../coordinator/boxes/team/service.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
 import { onEachDatabase } from '../../../support/db.ts'

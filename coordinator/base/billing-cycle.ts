@@ -1,5 +1,5 @@
 // The billing cycle: the calendar month in UTC.
-import { toTimestamp } from '../../../shared/clock.ts'
+import { toTimestamp } from '../../shared/clock.ts'
 
 /** The cycle that contains the instant. It ends before `end`. */
 export function findCycle(now: number): { start: string; end: string } {
