@@ -67,6 +67,10 @@ export const ERRORS = {
   unauthorized: [401, 'The API key is missing or not valid. Send it as Authorization: Bearer dcp_….'],
   token_expired: [401, 'This API key has expired. Use another API key.'],
   secret_limit: [402, 'The workspace has reached its limit of secrets. Delete a secret first.'],
+  share_links_need_payment: [
+    402,
+    'Links that need no membership are not part of the free credit. Add credit first.',
+  ],
   verification_required: [403, 'This API key is not verified. Confirm the emailed code first.'],
   key_access_denied: [
     403,

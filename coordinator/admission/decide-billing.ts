@@ -1,4 +1,7 @@
-// Decides whether billing admits a request. Pure functions of the request and its facts.
+// Decides whether billing admits a request (spec §4.3, §7.1). Pure functions of the request and its facts.
+import { formatDollars } from '../../shared/format-dollars.ts'
+import { TIER_NAMES, type Tier } from '../../shared/tiers.ts'
+import type { BillingFacts } from './billing-facts.ts'
 import type { AdmissionFacts } from './facts.ts'
 import type { Refusal } from './refusal.ts'
 import type { AdmissionAction, AdmissionRequest } from './request.ts'
@@ -19,7 +22,116 @@ export function decideHold({ action }: AdmissionRequest, { billing }: AdmissionF
 }
 
 /** It is decided after the policies. */
-export function decideBilling(_request: AdmissionRequest, { billing }: AdmissionFacts): Refusal | null {
+export function decideBilling(request: AdmissionRequest, { billing }: AdmissionFacts): Refusal | null {
   if (billing === null) return null
-  return null
+  switch (request.action) {
+    case 'create':
+    case 'fork':
+    case 'restore':
+      return (
+        refuseCount(billing) ??
+        refuseTier(request.tier, request.action, billing) ??
+        refuseBurn(billing.rates.compute(request.tier), billing)
+      )
+    case 'enroll':
+      return refuseCount(billing)
+    case 'wake':
+      return refuseWake(request.box.tier, billing)
+    case 'resize':
+      return refuseTier(request.tier, 'resize', billing) ?? refuseResize(request, billing)
+    case 'share':
+      return refuseShare(request, billing)
+    default:
+      return null
+  }
+}
+
+function refuseCount({ liveBoxes, plan, isFreeCredit }: BillingFacts): Refusal | null {
+  if (liveBoxes < plan.boxes) return null
+  const limit = plan.boxes
+  const boxes = `${limit} ${limit === 1 ? 'box' : 'boxes'}`
+  const message = isFreeCredit
+    ? `Free credit alone runs ${boxes}. Delete a box, or add credit.`
+    : `The plan of the workspace has ${boxes}. Delete a box first.`
+  return { code: 'box_limit', limit, message }
+}
+
+/** Spec §7.1: a restore to a size off the plan has a code of its own. */
+function refuseTier(
+  tier: Tier,
+  action: 'create' | 'fork' | 'restore' | 'resize',
+  { plan }: BillingFacts,
+): Refusal | null {
+  if (plan.tiers.includes(tier)) return null
+  const allowed = TIER_NAMES.filter((name) => plan.tiers.includes(name))
+  const message = `Free credit alone runs the tiers ${allowed.join(', ')}. Choose one of them, or add credit.`
+  return action === 'restore'
+    ? { code: 'restore_tier_not_allowed', message }
+    : { code: 'tier_unavailable', allowed, message }
+}
+
+/** Spec §7.1: the balance must last for four hours. */
+export const REQUIRED_HOURS = 4
+
+/**
+ * @param rate what the request adds, in micro-dollars per hour
+ * @returns null when the balance lasts for four hours with all boxes that run, start, and would be started
+ */
+function findShortage(
+  rate: number,
+  { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw }: BillingFacts,
+): { balanceMicros: number; requiredMicros: number; ratePerHour: number } | null {
+  if (rate <= 0 || mayOverdraw) return null
+  const ratePerHour = burnMicrosPerHour + reservedMicrosPerHour + rate
+  const requiredMicros = REQUIRED_HOURS * ratePerHour
+  return balanceMicros >= requiredMicros ? null : { balanceMicros, requiredMicros, ratePerHour }
+}
+
+/** Spec §4.3: burnMicrosPerHour repeats the allowance in this error. */
+function refuseBurn(rate: number, billing: BillingFacts): Refusal | null {
+  const shortage = findShortage(rate, billing)
+  if (shortage === null) return null
+  const { ratePerHour, ...amounts } = shortage
+  const message = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}. Suspend boxes, choose a smaller tier, or add credit.`
+  return {
+    code: 'insufficient_balance',
+    ...amounts,
+    burnMicrosPerHour: ratePerHour,
+    admissionMicrosPerHour: ratePerHour,
+    message,
+  }
+}
+
+const describe = ({ balanceMicros, requiredMicros }: { balanceMicros: number; requiredMicros: number }) =>
+  `it is ${formatDollars(balanceMicros)}, and ${formatDollars(requiredMicros)} are required`
+
+/** A box that runs after a resize adds the difference of the prices. The disk of one that does not run counts too. */
+function refuseResize(
+  { box, tier }: Extract<AdmissionRequest, { action: 'resize' }>,
+  billing: BillingFacts,
+): Refusal | null {
+  const price = box.desired_state === 'running' ? billing.rates.compute : billing.rates.disk
+  return refuseBurn(price(tier) - price(box.tier), billing)
+}
+
+function refuseWake(tier: Tier, billing: BillingFacts): Refusal | null {
+  const shortage = findShortage(billing.rates.compute(tier) - billing.rates.disk(tier), billing)
+  if (shortage === null) return null
+  const isEmpty = billing.balanceMicros <= 0
+  const reason = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}.`
+  return {
+    code: 'wake_rejected',
+    message: `${reason} Add credit, or suspend other boxes.`,
+    reason,
+    cause: isEmpty ? 'balance_empty' : 'balance_low',
+    ...(isEmpty && billing.billingUrl !== null && { billingUrl: billing.billingUrl }),
+  }
+}
+
+/** Spec §7.1: links that need no membership. */
+function refuseShare(
+  { access }: Extract<AdmissionRequest, { action: 'share' }>,
+  { isFreeCredit }: BillingFacts,
+): Refusal | null {
+  return isFreeCredit && access !== 'members' ? { code: 'share_links_need_payment' } : null
 }

@@ -14,6 +14,8 @@ export type Refusal = { message?: string } & (
     }
   | { code: 'wake_rejected'; reason: string; cause: string; billingUrl?: string }
   | { code: 'tier_unavailable'; allowed: readonly Tier[] }
+  | { code: 'restore_tier_not_allowed' }
+  | { code: 'share_links_need_payment' }
   | { code: 'box_limit'; limit: number }
   | { code: 'policy_denied'; rule: PolicyRule }
   | { code: 'workspace_held' }
@@ -43,7 +45,14 @@ export const ADMISSION_ERRORS = {
   create: CREATE_ERRORS,
   enroll: ['box_limit', 'policy_denied', 'workspace_held', 'workspace_closing'],
   fork: CREATE_ERRORS,
-  restore: CREATE_ERRORS,
+  restore: [
+    'insufficient_balance',
+    'restore_tier_not_allowed',
+    'box_limit',
+    'policy_denied',
+    'workspace_held',
+    'workspace_closing',
+  ],
   wake: ['wake_rejected', 'policy_denied', 'workspace_held', 'workspace_closing'],
   resize: [
     'insufficient_balance',
@@ -56,6 +65,6 @@ export const ADMISSION_ERRORS = {
   patch: ['policy_denied', 'workspace_closing'],
   snapshot: ['workspace_held', 'workspace_closing'],
   template: ['workspace_held', 'workspace_closing'],
-  share: ['workspace_held', 'workspace_closing'],
+  share: ['share_links_need_payment', 'workspace_held', 'workspace_closing'],
   pull: ['policy_denied', 'workspace_held', 'workspace_closing'],
 } as const satisfies Record<AdmissionAction, readonly (Refusal['code'] & ErrorCode)[]>

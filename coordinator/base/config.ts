@@ -20,6 +20,7 @@ const LOG_FORMATS = ['auto', 'pretty', 'json'] as const
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 const SIGNUP_CHOICES = ['closed', 'open'] as const
 const ON_OFF = ['on', 'off'] as const
+const BILLING_CHOICES = ['off', 'manual', 'stripe'] as const
 /** The kinds of providers. */
 export const PROVIDER_KINDS = ['local', 'docker', 'podman', 'incus'] as const
 export type ProviderKind = (typeof PROVIDER_KINDS)[number]
@@ -120,6 +121,14 @@ export type Config = {
   purgeDays: number
   /** The maximum number of snapshots of a workspace. */
   snapshotLimit: number
+  /** off: nothing has a price. manual: an operator grants credit. stripe: workspaces pay by card too. */
+  billing: (typeof BILLING_CHOICES)[number]
+  /** An absolute path; null: the prices of billing/prices.ts. */
+  pricesFile: string | null
+  /** Micro-dollars that each new workspace has. */
+  freeCreditMicros: number
+  /** The balance is low when it lasts for less than these hours. */
+  balanceWarnHours: number
   /** Whether a box that is deleted leaves a snapshot. */
   finalSnapshots: boolean
   /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
@@ -297,6 +306,12 @@ const integerBetween = ({ min, max }: { min: number; max: number }) =>
     (value) => value >= min && value <= max,
     `must be an integer between ${min} and ${max}`,
   )
+
+/** Converts dollars to micro-dollars. */
+const dollars = z
+  .string()
+  .regex(/^\d{1,6}(\.\d{1,2})?$/, 'must be an amount in dollars with at most two decimals, such as 5.00')
+  .transform((text) => Math.round(Number(text) * 100) * 10_000)
 
 const onOff = oneOf(ON_OFF).transform((value) => value === 'on')
 
@@ -596,6 +611,28 @@ export const VARIABLES = {
     description: 'on or off; on takes a snapshot of each box that is deleted',
     schema: onOff,
   },
+  BOXWOOD_BILLING: {
+    default: 'off',
+    description:
+      'off, manual or stripe. off: boxes cost nothing. manual: `boxwood credit` adds credit to a workspace. stripe: owners also pay by card',
+    schema: oneOf(BILLING_CHOICES),
+  },
+  BOXWOOD_PRICES: {
+    default: null,
+    shownDefault: 'the prices in docs/billing.md',
+    description: 'a JSON file with the prices and the times from which they apply; read at the start',
+    schema: file,
+  },
+  BOXWOOD_FREE_CREDIT: {
+    default: '5.00',
+    description: 'the credit of a new workspace in dollars, if billing is on',
+    schema: dollars,
+  },
+  BOXWOOD_BALANCE_WARN_HOURS: {
+    default: '24',
+    description: 'owners get a mail when the balance lasts for less than these hours',
+    schema: positiveInteger.refine((hours) => hours <= 8760, 'must be at most 8760'),
+  },
   BOXWOOD_IDLE_CPU_PERCENT: {
     default: String(DEFAULT_IDLE_CPU_PERCENT),
     description: 'a box is not idle while it uses this much CPU, in percent of one CPU',
@@ -749,6 +786,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     deepSleepDays: read('BOXWOOD_DEEP_SLEEP_DAYS'),
     snapshotLimit: read('BOXWOOD_SNAPSHOT_LIMIT'),
     finalSnapshots: read('BOXWOOD_FINAL_SNAPSHOTS'),
+    billing: read('BOXWOOD_BILLING'),
+    pricesFile: read('BOXWOOD_PRICES'),
+    freeCreditMicros: read('BOXWOOD_FREE_CREDIT'),
+    balanceWarnHours: read('BOXWOOD_BALANCE_WARN_HOURS'),
     idleCpuPercent: read('BOXWOOD_IDLE_CPU_PERCENT'),
     deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
     purgeDays: read('BOXWOOD_PURGE_DAYS'),

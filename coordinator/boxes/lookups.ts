@@ -1,2 +1,4 @@
-// Counts boxes for other rooms, which do not use the store of this room.
-export { countLiveBoxes } from './store/box-lists.ts'
+// Reads boxes and snapshots for other rooms, which do not use the store of this room.
+export { countLiveBoxes, countLiveBoxesOfWorkspace, listBoxesToMeter } from './store/box-lists.ts'
+export { findBox } from './store/boxes.ts'
+export { findSnapshot, listSnapshotsToMeter } from './store/snapshots.ts'

@@ -15,6 +15,8 @@ import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
 import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
+import { type Billing, openBilling } from '../billing/billing.ts'
+import { billingModule } from '../billing/module.ts'
 import { downloadLinksModule } from '../boxes/download-links/module.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
@@ -134,12 +136,14 @@ export type Context = ReturnType<typeof createModules>
 /** The modules are in `context.modules`. */
 export function createModules(base: Base, overrides: ModuleOverrides = {}) {
   const { db, clock } = base
-  const { decideAdmission, loadBilling } = overrides
+  const billing: Billing = openBilling(base)
+  const { decideAdmission, loadBilling = billing?.finances.loadFacts } = overrides
   const modules = new ModuleList()
   const start = {
     ...base,
     overrides,
     modules,
+    billing,
     admit: createAdmit({
       clock,
       countLiveBoxes,
@@ -191,6 +195,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(shareViewersModule)
     .add(boxesModule)
     .add(snapshotsModule)
+    .add(billingModule)
     .add(feedModule)
     .add(imagesModule)
     .add(accountModule)

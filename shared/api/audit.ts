@@ -83,6 +83,8 @@ export const SERVER_AUDIT_KINDS = {
   'snapshot.delete': 'a snapshot was deleted',
   'template.create': 'a template was taken, or a snapshot became a template',
   'template.delete': 'a template became a snapshot',
+  'billing.low': 'the balance became low',
+  'billing.empty': 'the balance became empty; the boxes are suspended',
   'image.pull': 'the download of an image was requested',
   'image.remove': 'an image was removed',
   'command_history.delete': 'records of the command history were deleted',

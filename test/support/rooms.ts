@@ -13,6 +13,7 @@ export const ROOMS = [
   'history',
   'providers',
   'boxes',
+  'billing',
   'edge',
   'retention',
   'server',

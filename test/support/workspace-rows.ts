@@ -243,6 +243,39 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       ...{ actor_kind: 'user' as const, actor_user_id: userId, actor_token_id: null, detail: '{}' },
       ...{ salt: 's', detail_hash: 'd', hash: `${no}` },
     })),
+    billing_accounts: [
+      {
+        ...{ ...ofWorkspace, balance_micros: 5_000_000, charged_until: 0, paid_at: null, hold: null },
+        ...{ flagged_at: null, warned_at: null, emptied_at: null, customer_id: null, created_at: now },
+        ...{ payment_method_id: null, collecting_since: null, payment_failed_at: null },
+        payment_grace_until: null,
+      },
+    ],
+    billing_entries: [
+      {
+        ...{ ...ofWorkspace, cause: 'free_credit', kind: 'free_credit' as const, amount_micros: 5_000_000 },
+        ...{ debit: 'promotions' as const, credit: 'balance' as const, box_id: null, user_id: null },
+        ...{ since: null, until: null, note: null, at: now },
+      },
+    ],
+    billing_meters: [
+      {
+        ...{ subject_id: box.id, ...ofWorkspace, box_id: box.id, user_id: userId, tier: box.tier },
+        ...{ mode: 'compute' as const, megabytes: 0, since: 1, carry: 0 },
+      },
+    ],
+    billing_segments: [
+      {
+        ...{ subject_id: box.id, ...ofWorkspace, box_id: box.id, user_id: userId, tier: box.tier },
+        ...{ mode: 'disk' as const, megabytes: 0, since: 0, until: 1 },
+      },
+    ],
+    billing_totals: [
+      {
+        ...{ ...ofWorkspace, period: '2030-01', box_id: box.id, user_id: userId },
+        ...{ amount_micros: 1, compute_seconds: 1 },
+      },
+    ],
     audit_heads: [{ ...ofWorkspace, no: 2, hash: '2', at: now, pruned_no: 0, pruned_hash: '0' }],
     audit_sinks: [
       {

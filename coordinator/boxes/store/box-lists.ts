@@ -188,6 +188,27 @@ export async function countLiveBoxes(trx: Trx, workspaceId: string, userId: stri
   return Number(count)
 }
 
+/** The boxes of the workspace that are not deleted or being deleted. */
+export async function countLiveBoxesOfWorkspace(trx: Trx, workspaceId: string): Promise<number> {
+  const { count } = await trx
+    .selectFrom('boxes')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '!=', 'terminated')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** The boxes that are not deleted, when billing is turned on. */
+export const listBoxesToMeter = (db: Db, workspaceId: string): Promise<BoxRow[]> =>
+  db
+    .selectFrom('boxes')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .execute()
+
 export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
   const query = db.selectFrom('boxes').select('id').where('workspace_id', '=', workspaceId)
   return (await query.where('terminated_at', 'is', null).limit(1).executeTakeFirst()) !== undefined

@@ -25,6 +25,15 @@ export function listSnapshots(db: Db | Trx, filter: SnapshotFilter): Promise<Sna
   return query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
 }
 
+/** The snapshots that are not deleted, when billing is turned on. */
+export const listSnapshotsToMeter = (db: Db, workspaceId: string): Promise<SnapshotRow[]> =>
+  db
+    .selectFrom('snapshots')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .execute()
+
 export const listSnapshotsById = (db: Db, ids: readonly string[]): Promise<SnapshotRow[]> =>
   db.selectFrom('snapshots').selectAll().where('id', 'in', ids).execute()
 

@@ -8,17 +8,19 @@ import { createTeamService, type TeamService, type TeamServiceOptions } from './
 import { deleteLastPrompt } from './store.ts'
 
 export type TeamModuleContext = ModuleBase &
-  Pick<TeamServiceOptions, 'members'> & {
+  Pick<TeamServiceOptions, 'members' | 'billing'> & {
     heartbeats: Pick<Heartbeats, 'latest'>
     attachments: { countByUser: TeamServiceOptions['countAttachments'] }
   }
 
-export function teamModule({ db, clock, log, members, heartbeats, attachments }: TeamModuleContext) {
+export function teamModule(context: TeamModuleContext) {
+  const { db, clock, log, members, heartbeats, attachments, billing } = context
   const team: TeamService = createTeamService({
     db,
     clock,
     log,
     members,
+    billing,
     latestHeartbeat: heartbeats.latest,
     countAttachments: attachments.countByUser,
   })

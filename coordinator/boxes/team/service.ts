@@ -26,6 +26,8 @@ export type TeamServiceOptions = {
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
   /** The open connections to the box by the user who opened them. null: keys without a user. */
   countAttachments(boxId: string): ReadonlyMap<string | null, number>
+  /** null: billing is off. */
+  billing: { finances: { loadSpend(workspaceId: string): Promise<TeamSpend> } } | null
 }
 
 export type TeamService = {
@@ -35,8 +37,14 @@ export type TeamService = {
   recordPrompt(box: { id: string; workspace_id: string }): Promise<void>
 }
 
-/** There is no billing. */
-const NO_SPEND = 0
+/** Micro-dollars of boxes by box id, and of members by user id. */
+export type TeamSpend = {
+  todayByBox: ReadonlyMap<string, number>
+  cycleByBox: ReadonlyMap<string, number>
+  cycleByUser: ReadonlyMap<string, number>
+}
+
+const NO_SPEND: TeamSpend = { todayByBox: new Map(), cycleByBox: new Map(), cycleByUser: new Map() }
 
 /** The counts of the boxes that have been read. */
 type Counts = {
@@ -49,9 +57,13 @@ type Counts = {
 }
 
 export function createTeamService(options: TeamServiceOptions): TeamService {
-  const { db, clock, log, members, latestHeartbeat, countAttachments } = options
+  const { db, clock, log, members, latestHeartbeat, countAttachments, billing } = options
 
-  async function presentPage(rows: readonly TeamBoxRow[], counts: Counts): Promise<TeamBox[]> {
+  async function presentPage(
+    rows: readonly TeamBoxRow[],
+    counts: Counts,
+    spend: TeamSpend,
+  ): Promise<TeamBox[]> {
     const ids = rows.map(({ id }) => id)
     const [owners, prompts, commands] = await Promise.all([
       listUserNames(db, [...new Set(rows.map((row) => row.owner_user_id))]),
@@ -70,19 +82,21 @@ export function createTeamService(options: TeamServiceOptions): TeamService {
         promptAt: prompts.get(row.id),
         commandAt: commands.get(row.id),
         sessions: sum(sessions.values()),
+        spend,
       })
     })
   }
 
-  async function* listPages(actor: Actor, counts: Counts): AsyncGenerator<TeamBox[]> {
+  async function* listPages(actor: Actor, counts: Counts, spend: TeamSpend): AsyncGenerator<TeamBox[]> {
     for await (const rows of readPages((page) => listTeamBoxes(db, getVisibility(actor), page)))
-      yield presentPage(rows, counts)
+      yield presentPage(rows, counts, spend)
   }
 
   async function load(actor: Actor): Promise<string> {
     const isOwn = actor.role === 'contractor'
     const counts: Counts = { boxIds: [], running: 0, boxes: new Map(), sessions: new Map() }
-    const boxes = await stringifyPages(listPages(actor, counts))
+    const spend = (await billing?.finances.loadSpend(actor.workspaceId)) ?? NO_SPEND
+    const boxes = await stringifyPages(listPages(actor, counts, spend))
     const [team, recent] = await Promise.all([
       isOwn ? [] : members.list(actor),
       listNewestEvents(db, actor.workspaceId, {
@@ -90,15 +104,18 @@ export function createTeamService(options: TeamServiceOptions): TeamService {
         limit: LIMITS.teamEvents,
       }),
     ])
+    /** A contractor sees what their boxes have cost; the others also what deleted boxes have cost. */
+    const sumVisible = (amounts: ReadonlyMap<string, number>): number =>
+      sum(isOwn ? counts.boxIds.map((id) => amounts.get(id) ?? 0) : amounts.values())
     const now = clock.now()
     const status: Omit<TeamStatus, 'boxes'> = {
       now: toTimestamp(now),
       cycle: findCycle(now),
       scope: isOwn ? 'own' : 'workspace',
-      members: team.map((member) => presentMember(member, counts)),
+      members: team.map((member) => presentMember(member, counts, spend)),
       totals: {
-        spendTodayMicros: NO_SPEND,
-        spendCycleMicros: NO_SPEND,
+        spendTodayMicros: sumVisible(spend.todayByBox),
+        spendCycleMicros: sumVisible(spend.cycleByBox),
         running: counts.running,
         sessions: sum(counts.sessions.values()),
       },
@@ -128,6 +145,7 @@ type BoxContext = {
   promptAt: number | undefined
   commandAt: number | undefined
   sessions: number
+  spend: TeamSpend
 }
 
 function presentBox(row: TeamBoxRow, { heartbeat, owner, ...context }: BoxContext): TeamBox {
@@ -149,14 +167,15 @@ function presentBox(row: TeamBoxRow, { heartbeat, owner, ...context }: BoxContex
     sessions: context.sessions,
     lastPromptAt: toTimestampOrNull(context.promptAt ?? null),
     lastExecAt: toTimestampOrNull(context.commandAt ?? null),
-    spendTodayMicros: NO_SPEND,
-    spendCycleMicros: NO_SPEND,
+    spendTodayMicros: context.spend.todayByBox.get(row.id) ?? 0,
+    spendCycleMicros: context.spend.cycleByBox.get(row.id) ?? 0,
   }
 }
 
 const presentMember = (
   { id, name, email, role, lastActiveAt }: Member,
   { boxes, sessions }: Counts,
+  { cycleByUser }: TeamSpend,
 ): TeamMember => ({
   userId: id,
   name,
@@ -164,6 +183,6 @@ const presentMember = (
   role,
   boxes: boxes.get(id) ?? 0,
   sessions: sessions.get(id) ?? 0,
-  spendCycleMicros: NO_SPEND,
+  spendCycleMicros: cycleByUser.get(id) ?? 0,
   lastActiveAt,
 })

@@ -19,6 +19,7 @@ import { environmentsAndSecrets } from './0016-environments-and-secrets.ts'
 import { images } from './0017-images.ts'
 import { operationsInProgress } from './0018-operations-in-progress.ts'
 import { downloadLinks } from './0019-download-links.ts'
+import { billing } from './0020-billing.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -40,4 +41,5 @@ export const migrations: Record<string, Migration> = {
   '0017-images': images,
   '0018-operations-in-progress': operationsInProgress,
   '0019-download-links': downloadLinks,
+  '0020-billing': billing,
 }

@@ -10,7 +10,7 @@ import { withTag } from '../../http/route.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
 import { createKeyService } from '../keys/key-service.ts'
 import { accountRoutes } from './routes.ts'
-import { createAccountService } from './service.ts'
+import { type AccountBilling, createAccountService } from './service.ts'
 
 export type AccountModuleContext = ModuleBase & {
   openRequests: Pick<OpenRequests, 'accessChanged'>
@@ -18,17 +18,19 @@ export type AccountModuleContext = ModuleBase & {
     list(actor: Actor, options: { live: boolean }): Promise<Box[]>
     listPages(actor: Actor, query: AccountQuery): AsyncIterable<Box[]>
   }
+  billing: AccountBilling
   /** `public`: the base URL of the edge, without `/v1/box`. */
   urls: { public: string }
 }
 
-export function accountModule({ db, clock, openRequests, boxes, urls }: AccountModuleContext): Module {
+export function accountModule(context: AccountModuleContext): Module {
+  const { db, clock, openRequests, boxes, urls, billing } = context
   const keys = createKeyService({ db, clock, newApiKey, boxes, openRequests })
   return {
     routes: [
       ...withTag(
         'Account',
-        accountRoutes({ account: createAccountService({ db, boxes, edgeUrl: urls.public }) }),
+        accountRoutes({ account: createAccountService({ db, boxes, edgeUrl: urls.public, billing }) }),
       ),
       ...withTag('API keys', keyRoutes({ keys })),
     ],

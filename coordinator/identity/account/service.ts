@@ -10,7 +10,12 @@ import { joinFields, stringifyPages } from '../../http/json-pages.ts'
 import { findUserById } from '../store/users.ts'
 import { findWorkspace } from '../store/workspaces.ts'
 
-/** There is no billing: amounts are 0, unknown values are null. */
+/** null: billing is off. */
+export type AccountBilling = {
+  finances: { describe(workspaceId: string): Promise<NonNullable<Account['billing']>> }
+} | null
+
+/** While billing is off, amounts are 0 and unknown values are null. */
 const NO_BILLING: NonNullable<Account['billing']> = {
   balanceMicros: 0,
   burnMicrosPerHour: 0,
@@ -39,8 +44,12 @@ export function createAccountService(options: {
   db: Db
   boxes: { listPages(actor: Actor, query: AccountQuery): AsyncIterable<Box[]> }
   edgeUrl: string
+  billing: AccountBilling
 }): AccountService {
-  const { db, boxes, edgeUrl } = options
+  const { db, boxes, edgeUrl, billing } = options
+
+  const describeBilling = (workspaceId: string) =>
+    billing === null ? NO_BILLING : billing.finances.describe(workspaceId)
 
   async function load(actor: Actor, query: AccountQuery = {}): Promise<string> {
     const workspace = await findWorkspace(db, actor.workspaceId)
@@ -70,7 +79,7 @@ export function createAccountService(options: {
           purgeAfter: toTimestampOrNull(workspace.purge_after),
         }),
       },
-      billing: canReadWorkspace ? NO_BILLING : null,
+      billing: canReadWorkspace ? await describeBilling(actor.workspaceId) : null,
       edge: { url: edgeUrl },
       ...(credential.type === 'key' && {
         key: {

@@ -37,6 +37,20 @@ export async function findFirstOwnerId(db: Db | Trx, workspaceId: string): Promi
   return row?.id
 }
 
+/** The addresses of the owners who have joined the workspace. */
+export async function listOwnerEmails(db: Db | Trx, workspaceId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('users')
+    .select('email')
+    .where('workspace_id', '=', workspaceId)
+    .where('role', '=', 'owner')
+    .where('joined_at', 'is not', null)
+    .where('removed_at', 'is', null)
+    .orderBy('created_at')
+    .execute()
+  return rows.flatMap(({ email }) => (email === null ? [] : [email]))
+}
+
 /** The role of a user; undefined: the user has been removed. */
 export async function findRole(db: Db | Trx, userId: string): Promise<Role | undefined> {
   const query = db.selectFrom('users').select('role').where('id', '=', userId)

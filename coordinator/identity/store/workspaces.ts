@@ -11,6 +11,11 @@ export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefin
 export const findWorkspace = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
 
+export async function listWorkspaceIds(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('workspaces').select('id').orderBy('id').execute()
+  return rows.map(({ id }) => id)
+}
+
 export const insertWorkspace = (trx: Trx, row: WorkspaceRow) =>
   trx.insertInto('workspaces').values(row).execute()
 

@@ -21,6 +21,7 @@ onEachDatabase(t, async (t, newDb) => {
       members: { list: async () => [] },
       latestHeartbeat: () => undefined,
       countAttachments: () => new Map(),
+      billing: null,
     })
     for (const actor of [owner, contractor]) {
       await readPlans()
@@ -48,6 +49,7 @@ onEachDatabase(t, async (t, newDb) => {
       members: { list: async () => [] },
       latestHeartbeat: () => undefined,
       countAttachments: () => new Map(),
+      billing: null,
     })
     await team.recordPrompt({ id: 'deleted', workspace_id: 'ws_0' })
     t.match(logged, [{ boxId: 'deleted' }])

@@ -9,7 +9,7 @@ import { sqliteForTest } from '../../../support/db.ts'
 import { addUser, createOwner, createTestBoxService } from '../../../support/workspace.ts'
 
 function createLoad(db: Db, boxes: BoxService) {
-  const account = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070' })
+  const account = createAccountService({ db, boxes, edgeUrl: 'http://127.0.0.1:7070', billing: null })
   return async (actor: Actor): Promise<Account> => JSON.parse(await account.load(actor))
 }
 

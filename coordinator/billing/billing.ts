@@ -1,0 +1,31 @@
+// Opens billing. Needs only the database, so it exists before the modules: the admission uses it.
+import type { Clock } from '../../shared/clock.ts'
+import type { Config } from '../base/config.ts'
+import type { Db } from '../db/open.ts'
+import { DEFAULT_PRICES, type PriceTable, readPrices } from './prices.ts'
+import { createFinanceService, type FinanceService } from './service.ts'
+
+/** null: billing is off. */
+export type Billing = {
+  prices: PriceTable
+  finances: FinanceService
+  /** Where owners pay; null: an operator grants credit. */
+  billingUrl: string | null
+} | null
+
+export type BillingOptions = {
+  config: Pick<Config, 'billing' | 'pricesFile' | 'freeCreditMicros' | 'balanceWarnHours'>
+  db: Db
+  clock: Clock
+  urls: { public: string }
+}
+
+/** @throws StartError when the file of the prices is not valid */
+export function openBilling({ config, db, clock, urls }: BillingOptions): Billing {
+  if (config.billing === 'off') return null
+  const prices = config.pricesFile === null ? DEFAULT_PRICES : readPrices(config.pricesFile)
+  const billingUrl = config.billing === 'stripe' ? `${urls.public}/billing` : null
+  const { freeCreditMicros, balanceWarnHours: warnBelowHours } = config
+  const finances = createFinanceService({ db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl })
+  return { prices, finances, billingUrl }
+}

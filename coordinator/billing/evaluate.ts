@@ -1,0 +1,41 @@
+// Evaluates the balance of a workspace: a pure function of its finances and the time.
+import { type Finances, mayOverdraw } from './service.ts'
+import { HOUR_SECONDS } from './usage.ts'
+
+export type BalanceState = {
+  /** The balance lasts for less than the hours of the warning, or is empty. */
+  isLow: boolean
+  /** Boxes that run must be suspended: there is nothing left to charge. */
+  isEmpty: boolean
+  /** When the state can change next without a change of a box, in milliseconds since the epoch. */
+  nextAt: number
+}
+
+const MS = 1000
+const HOUR_MS = HOUR_SECONDS * MS
+
+/**
+ * The charge of an hour waits for this time, so that a change of a box that was made in the last second of the hour has been
+ * committed.
+ */
+export const CHARGE_DELAY_MS = 60_000
+
+export function evaluateBalance(
+  {
+    account,
+    balanceMicros,
+    burnMicrosPerHour,
+  }: Pick<Finances, 'account' | 'balanceMicros' | 'burnMicrosPerHour'>,
+  { now, warnBelowHours }: { now: number; warnBelowHours: number },
+): BalanceState {
+  const nextHour = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS + CHARGE_DELAY_MS
+  const isCharged = burnMicrosPerHour > 0
+  const isLow = balanceMicros <= 0 || (isCharged && balanceMicros < warnBelowHours * burnMicrosPerHour)
+  const isEmpty = balanceMicros <= 0 && !mayOverdraw(account, now)
+  if (!isCharged || balanceMicros <= 0) return { isLow, isEmpty, nextAt: nextHour }
+  const emptyAt = now + Math.ceil((balanceMicros / burnMicrosPerHour) * HOUR_MS)
+  const lowAt = emptyAt - warnBelowHours * HOUR_MS
+  const times = [nextHour, emptyAt, ...(isLow ? [] : [lowAt])].filter((time) => time > now)
+  // A second later, because usage is counted in whole seconds.
+  return { isLow, isEmpty, nextAt: Math.min(...times) + MS }
+}

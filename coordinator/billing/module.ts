@@ -1,0 +1,50 @@
+// Billing: the ledger of each workspace, which the schedule of the workspace charges.
+import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
+import { observeRows } from '../db/row-changes.ts'
+import type { Module, ModuleBase } from '../http/module.ts'
+import type { Mailer } from '../identity/mail/mailer.ts'
+import type { Billing } from './billing.ts'
+import { createMeterObserver } from './meter.ts'
+import { endAllMeters, meterExisting } from './meter-existing.ts'
+import { BALANCE_SCHEDULE } from './service.ts'
+import { createBalanceWatch } from './watch-balance.ts'
+
+export type BillingModuleContext = ModuleBase & {
+  billing: Billing
+  mailer: Pick<Mailer, 'send'>
+  lifecycle: Pick<Lifecycle, 'schedule'>
+}
+
+/** In the order in which a purge deletes their rows. */
+const TABLES = [
+  { table: 'billing_meters', key: 'subject_id' },
+  { table: 'billing_segments', key: 'subject_id' },
+  { table: 'billing_totals', key: 'period' },
+  { table: 'billing_entries', key: 'cause' },
+  { table: 'billing_accounts', key: null },
+] as const
+
+export function billingModule(context: BillingModuleContext): Module {
+  const { db, clock, log, config, billing, mailer, lifecycle } = context
+  if (billing === null) return { workspaceTables: TABLES, prepare: () => endAllMeters(db, clock.now()) }
+  const { prices, finances, billingUrl } = billing
+  const watch = createBalanceWatch({
+    db,
+    clock,
+    log,
+    prices,
+    finances,
+    mailer,
+    warnBelowHours: config.balanceWarnHours,
+    billingUrl,
+    scheduleBox: lifecycle.schedule,
+  })
+  return {
+    workspaceTables: TABLES,
+    async prepare() {
+      observeRows(db, createMeterObserver(clock))
+      await meterExisting(db, finances, clock.now())
+    },
+    schedules: { handlers: { [BALANCE_SCHEDULE]: watch } },
+  }
+}

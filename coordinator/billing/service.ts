@@ -1,0 +1,192 @@
+// Reads the finances of a workspace: its balance at this moment, what its boxes cost, and what they have used.
+import type { Account } from '../../shared/api/account.ts'
+import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
+import type { Tier } from '../../shared/tiers.ts'
+import type { BillingFacts, LoadBilling } from '../admission/billing-facts.ts'
+import { countLiveBoxesOfWorkspace } from '../boxes/lookups.ts'
+import type { Db } from '../db/open.ts'
+import { type Trx, transaction } from '../db/transaction.ts'
+import { insertMissingSchedule } from '../jobs/schedules.ts'
+import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
+import { openAccount } from './ledger.ts'
+import { PLANS, type Plan } from './plans.ts'
+import { diskMicros, type PriceTable, pricesAt } from './prices.ts'
+import { findAccount, lockAccount } from './store/accounts.ts'
+import { listMeters, listSegments } from './store/meters.ts'
+import type { BillingAccountRow, BillingMeterRow } from './store/tables.ts'
+import { listTotals } from './store/totals.ts'
+import { toDay, toMonth } from './usage.ts'
+
+export type FinancesOptions = {
+  db: Db
+  clock: Clock
+  prices: PriceTable
+  freeCreditMicros: number
+  warnBelowHours: number
+  /** Where owners pay; null: an operator grants credit. */
+  billingUrl: string | null
+}
+
+/** Micro-dollars of boxes by box id or user id. */
+export type Spend = ReadonlyMap<string, number>
+
+export type WorkspaceSpend = { todayByBox: Spend; cycleByBox: Spend; cycleByUser: Spend }
+
+/** The state of an account at an instant. */
+export type Finances = {
+  account: BillingAccountRow
+  plan: Plan
+  /** The balance with all usage until the instant. Negative: the workspace owes. */
+  balanceMicros: number
+  burnMicrosPerHour: number
+  reservedMicrosPerHour: number
+  meters: readonly BillingMeterRow[]
+  /** The usage that is not in the ledger. */
+  accrued: readonly Usage[]
+}
+
+export type FinanceService = {
+  /** The `billing` of GET /me. */
+  describe(workspaceId: string): Promise<NonNullable<Account['billing']>>
+  /** @param options.lock locks the account until the transaction ends. Opens an account when there is none. */
+  load(trx: Trx, workspaceId: string, options?: { lock: boolean }): Promise<Finances>
+  loadFacts: LoadBilling
+  /** What boxes and members have spent today and in this cycle. */
+  loadSpend(workspaceId: string): Promise<WorkspaceSpend>
+}
+
+/** The plan of a workspace: `free` until its first payment. */
+export const planOf = ({ paid_at: paidAt }: Pick<BillingAccountRow, 'paid_at'>): Plan =>
+  paidAt === null ? PLANS.free : PLANS.paid
+
+const MS = 1000
+
+/** The kind of the schedule that charges a workspace (watch-balance.ts). */
+export const BALANCE_SCHEDULE = 'bill_workspace'
+
+export function createFinanceService(options: FinancesOptions): FinanceService {
+  const { db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl } = options
+
+  async function open(trx: Trx, workspaceId: string, lock: boolean): Promise<BillingAccountRow> {
+    const find = () => (lock ? lockAccount : findAccount)(trx, workspaceId)
+    const found = await find()
+    if (found !== undefined) return found
+    const now = clock.now()
+    await openAccount(trx, workspaceId, { freeCreditMicros, now })
+    await insertMissingSchedule(trx, { kind: BALANCE_SCHEDULE, target_id: workspaceId, due_at: now })
+    const opened = await find()
+    if (opened === undefined) throw new Error(`The workspace ${workspaceId} has no billing account.`)
+    return opened
+  }
+
+  const load: FinanceService['load'] = async (trx, workspaceId, { lock } = { lock: false }) => {
+    const account = await open(trx, workspaceId, lock)
+    const meters = await listMeters(trx, workspaceId)
+    const segments = await listSegments(trx, workspaceId)
+    const at = Math.floor(clock.now() / MS)
+    const accrued = listAccrued(meters, segments, at, prices)
+    const { burn, reserved } = burnOf(meters, at, prices)
+    return {
+      account,
+      plan: planOf(account),
+      balanceMicros: account.balance_micros - sumMicros(accrued),
+      burnMicrosPerHour: burn,
+      reservedMicrosPerHour: reserved,
+      meters,
+      accrued,
+    }
+  }
+
+  const loadFacts: LoadBilling = async (trx, { workspaceId, userId }): Promise<BillingFacts> => {
+    const finances = await load(trx, workspaceId, { lock: true })
+    const { account, plan, accrued } = finances
+    const now = clock.now()
+    const at = Math.floor(now / MS)
+    const current = pricesAt(prices, at)
+    const month = toMonth(at)
+    return {
+      balanceMicros: finances.balanceMicros,
+      burnMicrosPerHour: finances.burnMicrosPerHour,
+      reservedMicrosPerHour: finances.reservedMicrosPerHour,
+      isFreeCredit: account.paid_at === null,
+      plan,
+      liveBoxes: await countLiveBoxesOfWorkspace(trx, workspaceId),
+      hold: account.hold,
+      mayOverdraw: mayOverdraw(account, now),
+      billingUrl,
+      spentThisCycleMicros:
+        userId === null
+          ? null
+          : sumMicros(await listUserTotals(trx, workspaceId, userId, month)) +
+            sumMicros(accrued.filter((usage) => usage.userId === userId && toMonth(usage.hour) === month)),
+      rates: {
+        compute: (tier: Tier) => current.compute[tier],
+        disk: (tier: Tier) => diskMicros(tier, current),
+      },
+    }
+  }
+
+  const describe: FinanceService['describe'] = async (workspaceId) => {
+    const { account, balanceMicros, burnMicrosPerHour } = await transaction(db, (trx) =>
+      load(trx, workspaceId),
+    )
+    const hours = burnMicrosPerHour === 0 ? null : Math.max(0, balanceMicros) / burnMicrosPerHour
+    return {
+      balanceMicros,
+      burnMicrosPerHour,
+      runwayHours: hours === null ? null : Math.floor(hours * 100) / 100,
+      warnBelowHours,
+      planAmountUsd: 0,
+      overage: account.payment_method_id !== null,
+      collecting: account.collecting_since !== null,
+      paymentFailed: account.payment_failed_at !== null,
+      paymentGraceUntil: toTimestampOrNull(account.payment_grace_until),
+      trial: account.paid_at === null,
+      billingUrl,
+    }
+  }
+
+  const loadSpend: FinanceService['loadSpend'] = async (workspaceId) => {
+    const at = Math.floor(clock.now() / MS)
+    const [day, month] = [toDay(at), toMonth(at)]
+    const { accrued, today, cycle } = await transaction(db, async (trx) => ({
+      accrued: (await load(trx, workspaceId)).accrued,
+      today: await listTotals(trx, { workspaceId, period: day }),
+      cycle: await listTotals(trx, { workspaceId, period: month }),
+    }))
+    const spend = { todayByBox: new Map(), cycleByBox: new Map(), cycleByUser: new Map() }
+    for (const row of today) add(spend.todayByBox, row.box_id, row.amount_micros)
+    for (const row of cycle) {
+      add(spend.cycleByBox, row.box_id, row.amount_micros)
+      add(spend.cycleByUser, row.user_id, row.amount_micros)
+    }
+    for (const { boxId, userId, hour, micros } of accrued) {
+      if (toDay(hour) === day) add(spend.todayByBox, boxId, micros)
+      if (toMonth(hour) !== month) continue
+      add(spend.cycleByBox, boxId, micros)
+      add(spend.cycleByUser, userId, micros)
+    }
+    return spend
+  }
+
+  return { describe, load, loadFacts, loadSpend }
+}
+
+async function listUserTotals(trx: Trx, workspaceId: string, userId: string, period: string) {
+  const rows = await listTotals(trx, { workspaceId, period, userId })
+  return rows.map(({ amount_micros: micros }) => ({ micros }))
+}
+
+function add(totals: Map<string, number>, key: string, micros: number): void {
+  totals.set(key, (totals.get(key) ?? 0) + micros)
+}
+
+/** A workspace with a card pays what it owes by the card; for a while also after a payment has failed. */
+export const mayOverdraw = (
+  {
+    payment_method_id: card,
+    payment_failed_at: failedAt,
+    payment_grace_until: graceUntil,
+  }: BillingAccountRow,
+  now: number,
+): boolean => card !== null && (failedAt === null || (graceUntil !== null && now < graceUntil))

@@ -1,0 +1,88 @@
+// Queries on the billing accounts of workspaces and the entries of their ledgers.
+import type { Updateable } from 'kysely'
+import type { Db } from '../../db/open.ts'
+import { forUpdate, type Trx } from '../../db/transaction.ts'
+import type { BillingAccountRow, BillingEntryRow } from './tables.ts'
+
+export const findAccount = (db: Db | Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
+  db.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
+
+/** Locks the account until the transaction ends. Transactions lock boxes before the account, never after it. */
+export const lockAccount = (trx: Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
+  forUpdate(
+    trx,
+    trx.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId),
+  ).executeTakeFirst()
+
+/** @returns false when the workspace has an account */
+export async function insertAccount(trx: Trx, row: BillingAccountRow): Promise<boolean> {
+  const { numInsertedOrUpdatedRows = 0n } = await trx
+    .insertInto('billing_accounts')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows > 0n
+}
+
+export const updateAccount = (
+  trx: Trx,
+  workspaceId: string,
+  changes: Updateable<BillingAccountRow>,
+): Promise<BillingAccountRow> =>
+  trx
+    .updateTable('billing_accounts')
+    .set(changes)
+    .where('workspace_id', '=', workspaceId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+
+/** The rows of one statement: each has 12 values, and a statement of Postgres has at most 65,535. */
+const MAX_ROWS = 1000
+
+/** Inserts the entries whose cause is new. @returns the inserted entries */
+export async function insertEntries(trx: Trx, rows: readonly BillingEntryRow[]): Promise<BillingEntryRow[]> {
+  const inserted: BillingEntryRow[] = []
+  for (let start = 0; start < rows.length; start += MAX_ROWS)
+    inserted.push(
+      ...(await trx
+        .insertInto('billing_entries')
+        .values(rows.slice(start, start + MAX_ROWS))
+        .onConflict((conflict) => conflict.doNothing())
+        .returningAll()
+        .execute()),
+    )
+  return inserted
+}
+
+export type EntryPosition = { at: number; cause: string }
+
+/** Newest first. */
+export function listEntries(
+  db: Db | Trx,
+  workspaceId: string,
+  { before, limit }: { before?: EntryPosition | undefined; limit: number },
+): Promise<BillingEntryRow[]> {
+  let query = db.selectFrom('billing_entries').selectAll().where('workspace_id', '=', workspaceId)
+  if (before !== undefined)
+    query = query
+      .where('at', '<=', before.at)
+      .where((eb) => eb.or([eb('at', '<', before.at), eb('cause', '<', before.cause)]))
+  return query.orderBy('at', 'desc').orderBy('cause', 'desc').limit(limit).execute()
+}
+
+/** The balance by the entries. Reads all of them. */
+export async function sumEntries(db: Db | Trx, workspaceId: string): Promise<number> {
+  const rows = await db
+    .selectFrom('billing_entries')
+    .select(({ fn }) => ['debit', 'credit', fn.sum('amount_micros').as('sum')])
+    .where('workspace_id', '=', workspaceId)
+    .groupBy(['debit', 'credit'])
+    .execute()
+  return rows.reduce((total, { debit, credit, sum }) => {
+    const sign = (credit === 'balance' ? 1 : 0) - (debit === 'balance' ? 1 : 0)
+    return total + sign * Number(sum)
+  }, 0)
+}
+
+export const listAccounts = (db: Db): Promise<BillingAccountRow[]> =>
+  db.selectFrom('billing_accounts').selectAll().orderBy('workspace_id').execute()

@@ -1,0 +1,123 @@
+// Charges the usage of a workspace each hour, warns its owners when the balance is low, and suspends its boxes when it is empty.
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import { formatDollars } from '../../shared/format-dollars.ts'
+import { recordBoxChange } from '../audit/record-change.ts'
+import { recordAuditEvent } from '../audit/service.ts'
+import { setDesiredState } from '../boxes/lifecycle/set-desired-state.ts'
+import { lockBox } from '../db/lock-box.ts'
+import type { Db } from '../db/open.ts'
+import { transaction } from '../db/transaction.ts'
+import { listOwnerEmails } from '../identity/lookups.ts'
+import type { Mailer } from '../identity/mail/mailer.ts'
+import { moveSchedule } from '../jobs/schedules.ts'
+import { chargeWorkspace } from './charge.ts'
+import { type BalanceState, CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
+import { type PriceTable, pricesAt, rateOf } from './prices.ts'
+import { BALANCE_SCHEDULE, type FinanceService, type Finances } from './service.ts'
+import { updateAccount } from './store/accounts.ts'
+import { floorHour } from './usage.ts'
+
+export type BalanceWatchOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'info'>
+  prices: PriceTable
+  finances: Pick<FinanceService, 'load'>
+  mailer: Pick<Mailer, 'send'>
+  warnBelowHours: number
+  /** Shown in the mails; null: an operator grants credit. */
+  billingUrl: string | null
+  /** Schedules the box for the reconciler. */
+  scheduleBox(boxId: string): void
+}
+
+/** The handler of the schedule of a workspace. Returns when the balance is evaluated next. */
+export function createBalanceWatch(options: BalanceWatchOptions) {
+  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl, scheduleBox } = options
+
+  async function run(workspaceId: string, signal: AbortSignal): Promise<number> {
+    const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
+    await chargeWorkspace({ db, prices }, workspaceId, until, signal)
+    const { state, boxIds, mail } = await evaluate(workspaceId)
+    for (const boxId of boxIds) {
+      signal.throwIfAborted()
+      await suspend(boxId)
+    }
+    if (mail !== null) await notifyOwners(workspaceId, mail)
+    await moveSchedule(db, { kind: BALANCE_SCHEDULE, target_id: workspaceId }, state.nextAt)
+    return state.nextAt
+  }
+
+  /** Stores a change of the state, so that each is mailed once. */
+  function evaluate(workspaceId: string) {
+    return transaction(db, async (trx) => {
+      const loaded = await finances.load(trx, workspaceId, { lock: true })
+      const now = clock.now()
+      const state = evaluateBalance(loaded, { now, warnBelowHours })
+      const { warned_at: warnedAt, emptied_at: emptiedAt } = loaded.account
+      const changes = {
+        warned_at: state.isLow ? (warnedAt ?? now) : null,
+        emptied_at: state.isEmpty ? (emptiedAt ?? now) : null,
+      }
+      const becameEmpty = state.isEmpty && emptiedAt === null
+      const becameLow = state.isLow && warnedAt === null
+      if (changes.warned_at !== warnedAt || changes.emptied_at !== emptiedAt)
+        await updateAccount(trx, workspaceId, changes)
+      if (becameEmpty || becameLow)
+        recordAuditEvent(trx, {
+          kind: becameEmpty ? 'billing.empty' : 'billing.low',
+          actor: { system: true, workspaceId },
+          boxId: null,
+          detail: { balanceMicros: loaded.balanceMicros, burnMicrosPerHour: loaded.burnMicrosPerHour },
+          at: now,
+        })
+      const boxIds = state.isEmpty ? orderBoxes(loaded, pricesAt(prices, Math.floor(now / 1000))) : []
+      const mail = becameEmpty || becameLow ? createMail(loaded, state) : null
+      return { state, boxIds, mail }
+    })
+  }
+
+  const suspend = (boxId: string): Promise<void> =>
+    transaction(db, async (trx, onCommit) => {
+      const box = await lockBox(trx, boxId)
+      if (box === undefined || box.desired_state !== 'running') return
+      const [now, actor, reason] = [clock.now(), 'system', 'the balance of the workspace is empty'] as const
+      await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
+      recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
+      onCommit(() => scheduleBox(boxId))
+    })
+
+  async function notifyOwners(workspaceId: string, mail: { subject: string; text: string }): Promise<void> {
+    const emails = await listOwnerEmails(db, workspaceId)
+    log.info({ workspaceId, subject: mail.subject, owners: emails.length }, 'notifying the owners')
+    await Promise.all(emails.map((to) => mailer.send({ to, ...mail })))
+  }
+
+  function createMail(loaded: Finances, { isEmpty }: BalanceState): { subject: string; text: string } {
+    const balance = formatDollars(loaded.balanceMicros)
+    const burn = formatDollars(loaded.burnMicrosPerHour)
+    const action =
+      billingUrl === null ? 'Ask the operator of this Boxwood for credit.' : `Add credit at ${billingUrl}`
+    return isEmpty
+      ? {
+          subject: 'Your boxes are suspended: the balance is empty',
+          text: `The balance of your workspace is ${balance}. Its boxes are suspended and keep their files. ${action}\n`,
+        }
+      : {
+          subject: 'The balance of your workspace is low',
+          text: `The balance of your workspace is ${balance}, and its boxes cost ${burn} an hour. When it is empty, the boxes are suspended. ${action}\n`,
+        }
+  }
+
+  return run
+}
+
+/** The boxes that run or start, in the order in which they are suspended: the most expensive first. */
+function orderBoxes({ meters }: Finances, prices: ReturnType<typeof pricesAt>): string[] {
+  return meters
+    .filter(({ mode }) => mode === 'compute' || mode === 'launching' || mode === 'waking')
+    .map((meter) => ({ id: meter.subject_id, rate: rateOf({ ...meter, mode: 'compute' }, prices) }))
+    .sort((a, b) => b.rate - a.rate || (a.id < b.id ? -1 : 1))
+    .map(({ id }) => id)
+}
