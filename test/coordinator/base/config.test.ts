@@ -7,6 +7,10 @@ import { REGIONS } from '../../../shared/tiers.ts'
 
 t.test('uses defaults for unset variables', async (t) => {
   t.same(loadConfig({}), {
+    billing: 'off',
+    pricesFile: null,
+    freeCreditMicros: 5_000_000,
+    balanceWarnHours: 24,
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
     databaseUrl: null,
