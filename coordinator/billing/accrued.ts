@@ -1,21 +1,16 @@
 // Computes what has been used since the last charge, and what is used now.
 import { computeCharges, divideAt } from './charge.ts'
 import { type PriceTable, pricesAt, rateOf } from './prices.ts'
-import type { BillingMeterRow, BillingSegmentRow } from './store/tables.ts'
+import type { MeteredSubject } from './store/meters.ts'
+import type { BillingMeterRow } from './store/tables.ts'
 
 /** What a box has used for its owner, with its snapshots. */
 export type Usage = { boxId: string; userId: string; hour: number; micros: number; computeSeconds: number }
 
 /** The usage until the instant that is not in the ledger. @param at epoch seconds */
-export function listAccrued(
-  meters: readonly BillingMeterRow[],
-  segments: readonly BillingSegmentRow[],
-  at: number,
-  prices: PriceTable,
-): Usage[] {
-  const bySubject = Map.groupBy(segments, ({ subject_id: id }) => id)
-  return meters.flatMap((meter) => {
-    const { due } = divideAt(bySubject.get(meter.subject_id) ?? [], meter, at)
+export function listAccrued(subjects: readonly MeteredSubject[], at: number, prices: PriceTable): Usage[] {
+  return subjects.flatMap(({ meter, segments }) => {
+    const { due } = divideAt(segments, meter, at)
     return computeCharges(due, meter.carry, prices).charges.map(
       ({ segment, hour, micros, computeSeconds }) => ({
         boxId: segment.box_id,

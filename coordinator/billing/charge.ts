@@ -3,7 +3,7 @@ import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { post, toEntry } from './ledger.ts'
 import type { PriceTable } from './prices.ts'
-import { lockAccount, updateAccount } from './store/accounts.ts'
+import { isCharged, lockAccount, updateAccount } from './store/accounts.ts'
 import {
   deleteMeter,
   insertSegment,
@@ -29,6 +29,7 @@ export async function chargeWorkspace(
   until: number,
   signal?: AbortSignal,
 ): Promise<void> {
+  if (await isCharged(db, workspaceId, until)) return
   const meters = await listMeters(db, workspaceId)
   for (const { subject_id: subjectId } of meters) {
     signal?.throwIfAborted()

@@ -11,8 +11,8 @@ import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
 import { openAccount } from './ledger.ts'
 import { PLANS, type Plan } from './plans.ts'
 import { diskMicros, type PriceTable, pricesAt } from './prices.ts'
-import { findAccount, lockAccount } from './store/accounts.ts'
-import { listMeters, listSegments } from './store/meters.ts'
+import { lockAccount } from './store/accounts.ts'
+import { listSubjects } from './store/meters.ts'
 import type { BillingAccountRow, BillingMeterRow } from './store/tables.ts'
 import { listTotals } from './store/totals.ts'
 import { toDay, toMonth } from './usage.ts'
@@ -48,8 +48,8 @@ export type Finances = {
 export type FinanceService = {
   /** The `billing` of GET /me. */
   describe(workspaceId: string): Promise<NonNullable<Account['billing']>>
-  /** @param options.lock locks the account until the transaction ends. Opens an account when there is none. */
-  load(trx: Trx, workspaceId: string, options?: { lock: boolean }): Promise<Finances>
+  /** Locks the account until the transaction ends: no charge runs meanwhile. Opens an account when there is none. */
+  load(trx: Trx, workspaceId: string): Promise<Finances>
   loadFacts: LoadBilling
   /** What boxes and members have spent today and in this cycle. */
   loadSpend(workspaceId: string): Promise<WorkspaceSpend>
@@ -67,24 +67,23 @@ export const BALANCE_SCHEDULE = 'bill_workspace'
 export function createFinanceService(options: FinancesOptions): FinanceService {
   const { db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl } = options
 
-  async function open(trx: Trx, workspaceId: string, lock: boolean): Promise<BillingAccountRow> {
-    const find = () => (lock ? lockAccount : findAccount)(trx, workspaceId)
-    const found = await find()
+  async function open(trx: Trx, workspaceId: string): Promise<BillingAccountRow> {
+    const found = await lockAccount(trx, workspaceId)
     if (found !== undefined) return found
     const now = clock.now()
     await openAccount(trx, workspaceId, { freeCreditMicros, now })
     await insertMissingSchedule(trx, { kind: BALANCE_SCHEDULE, target_id: workspaceId, due_at: now })
-    const opened = await find()
+    const opened = await lockAccount(trx, workspaceId)
     if (opened === undefined) throw new Error(`The workspace ${workspaceId} has no billing account.`)
     return opened
   }
 
-  const load: FinanceService['load'] = async (trx, workspaceId, { lock } = { lock: false }) => {
-    const account = await open(trx, workspaceId, lock)
-    const meters = await listMeters(trx, workspaceId)
-    const segments = await listSegments(trx, workspaceId)
+  const load: FinanceService['load'] = async (trx, workspaceId) => {
+    const account = await open(trx, workspaceId)
+    const subjects = await listSubjects(trx, workspaceId)
+    const meters = subjects.map(({ meter }) => meter)
     const at = Math.floor(clock.now() / MS)
-    const accrued = listAccrued(meters, segments, at, prices)
+    const accrued = listAccrued(subjects, at, prices)
     const { burn, reserved } = burnOf(meters, at, prices)
     return {
       account,
@@ -98,7 +97,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
   }
 
   const loadFacts: LoadBilling = async (trx, { workspaceId, userId }): Promise<BillingFacts> => {
-    const finances = await load(trx, workspaceId, { lock: true })
+    const finances = await load(trx, workspaceId)
     const { account, plan, accrued } = finances
     const now = clock.now()
     const at = Math.floor(now / MS)

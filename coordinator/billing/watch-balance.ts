@@ -52,7 +52,7 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
   /** Stores a change of the state, so that each is mailed once. */
   function evaluate(workspaceId: string) {
     return transaction(db, async (trx) => {
-      const loaded = await finances.load(trx, workspaceId, { lock: true })
+      const loaded = await finances.load(trx, workspaceId)
       const now = clock.now()
       const state = evaluateBalance(loaded, { now, warnBelowHours })
       const { warned_at: warnedAt, emptied_at: emptiedAt } = loaded.account

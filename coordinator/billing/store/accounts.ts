@@ -4,15 +4,22 @@ import type { Db } from '../../db/open.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import type { BillingAccountRow, BillingEntryRow } from './tables.ts'
 
-export const findAccount = (db: Db | Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
-  db.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
-
 /** Locks the account until the transaction ends. Transactions lock boxes before the account, never after it. */
 export const lockAccount = (trx: Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
   forUpdate(
     trx,
     trx.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId),
   ).executeTakeFirst()
+
+/** Whether the usage of all hours before the instant is in the entries. @param until epoch seconds */
+export async function isCharged(db: Db, workspaceId: string, until: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('billing_accounts')
+    .select('charged_until')
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return row !== undefined && row.charged_until >= until
+}
 
 /** @returns false when the workspace has an account */
 export async function insertAccount(trx: Trx, row: BillingAccountRow): Promise<boolean> {

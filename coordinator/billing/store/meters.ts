@@ -40,15 +40,58 @@ export async function insertSegment(trx: Trx, row: BillingSegmentRow): Promise<v
     .execute()
 }
 
-/** In the order of the subjects and of time. */
-export const listSegments = (db: Db | Trx, workspaceId: string): Promise<BillingSegmentRow[]> =>
-  db
-    .selectFrom('billing_segments')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .orderBy('subject_id')
-    .orderBy('since')
+export type MeteredSubject = { meter: BillingMeterRow; segments: BillingSegmentRow[] }
+
+/**
+ * The meters of the workspace, each with its segments in the order of time. One statement, so that a change between two reads does
+ * not count an interval twice.
+ */
+export async function listSubjects(db: Db | Trx, workspaceId: string): Promise<MeteredSubject[]> {
+  const rows = await db
+    .selectFrom('billing_meters as meter')
+    .leftJoin('billing_segments as segment', 'segment.subject_id', 'meter.subject_id')
+    .selectAll('meter')
+    .select([
+      'segment.user_id as segment_user_id',
+      'segment.mode as segment_mode',
+      'segment.tier as segment_tier',
+      'segment.megabytes as segment_megabytes',
+      'segment.since as segment_since',
+      'segment.until as segment_until',
+    ])
+    .where('meter.workspace_id', '=', workspaceId)
+    .orderBy('meter.subject_id')
+    .orderBy('segment.since')
     .execute()
+  const subjects = new Map<string, MeteredSubject>()
+  for (const row of rows) {
+    const {
+      segment_user_id,
+      segment_mode,
+      segment_tier,
+      segment_megabytes,
+      segment_since,
+      segment_until,
+      ...meter
+    } = row
+    const subject = subjects.get(meter.subject_id) ?? { meter, segments: [] }
+    subjects.set(meter.subject_id, subject)
+    if (segment_user_id === null || segment_mode === null || segment_tier === null) continue
+    if (segment_megabytes === null || segment_since === null || segment_until === null) continue
+    subject.segments.push({
+      subject_id: meter.subject_id,
+      workspace_id: meter.workspace_id,
+      box_id: meter.box_id,
+      user_id: segment_user_id,
+      mode: segment_mode,
+      tier: segment_tier,
+      megabytes: segment_megabytes,
+      since: segment_since,
+      until: segment_until,
+    })
+  }
+  return [...subjects.values()]
+}
 
 /** Deletes the segments of a subject, and returns them in the order of time. */
 export async function takeSegments(trx: Trx, subjectId: string): Promise<BillingSegmentRow[]> {
