@@ -24,9 +24,8 @@ export function addPoliciesCommand(program: Command, runAction: RunAction): void
     .command('policies')
     .summary('show or change the policies of the workspace')
     .description(
-      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. Only auditRetentionDays, ' +
-        'allowedImages, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect; the other policies are stored and not ' +
-        'enforced yet.',
+      'Shows the policies of the workspace. Owners change them, with a sign-in with `box login`. The policies of members ' +
+        'limit members and contractors, not owners, and no API key without a user.',
     )
     .addOption(createJsonOption())
     // An option after `set` belongs to `set`.
@@ -59,7 +58,7 @@ Policies:
 ${POLICY_NAMES.map((name) => `  ${name.padEnd(20)}  ${POLICIES[name].description}`).join('\n')}
 
 Quiet hours are days with a period, days that are quiet for 24 hours, and a time zone. The default is the time zone of this
-machine.`,
+machine. When they start, all running boxes are suspended once, apart from enrolled machines and exempt boxes.`,
     )
     .action((policy: string, values: string[], options: JsonOption & QuietOption) =>
       runAction((session) => setPolicy(session, policy, values.join(' '), options)),

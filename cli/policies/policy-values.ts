@@ -44,7 +44,7 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
     format: String,
   },
   memberMaxTier: {
-    description: 'the largest tier that members may use',
+    description: 'the largest tier that members may create, resize or wake',
     parse(text) {
       const tier = TIER_NAMES.find((name) => name === text)
       if (tier !== undefined) return tier
@@ -53,12 +53,12 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
     format: (value) => value,
   },
   autoPauseFloorMin: {
-    description: 'the longest --auto-pause that members may set',
+    description: 'the longest --auto-pause that members may set, and their default',
     parse: createDurationParser('The value', 'minutes', LIMITS.autoPauseMin),
     format: (value) => formatSetting(value * MINUTE_MS),
   },
   quietHours: {
-    description: 'when boxes are suspended',
+    description: 'when all running boxes are suspended',
     parse: parseQuietHours,
     format: formatQuietHours,
   },

@@ -2,6 +2,7 @@
 import type { Policy } from '../../shared/api/policies.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { Tier } from '../../shared/tiers.ts'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
@@ -11,6 +12,7 @@ import type { LoadBilling } from './billing-facts.ts'
 import { type DecideAdmission, decide as decideAdmission } from './decide.ts'
 import { createsBox } from './decide-policies.ts'
 import { getDefaultAutoPause } from './default-auto-pause.ts'
+import { getDefaultTier } from './default-tier.ts'
 import type { AdmissionFacts } from './facts.ts'
 import { isLimitedMember } from './members.ts'
 import type { AdmissionAction, AdmissionRequest } from './request.ts'
@@ -29,13 +31,15 @@ export type Admit = {
   (trx: Trx, actor: Actor, request: AdmissionRequest): Promise<Admission>
   /**
    * The first half of the call, for a request whose checks lock environments or snapshots: these are locked after the workspace.
-   * The returned function is the other half.
    */
-  begin(
-    trx: Trx,
-    actor: Actor,
-    action: AdmissionAction,
-  ): Promise<(request: AdmissionRequest) => Promise<Admission>>
+  begin(trx: Trx, actor: Actor, action: AdmissionAction): Promise<BegunAdmission>
+}
+
+export type BegunAdmission = {
+  /** The tier of a new box without a source whose request names none. */
+  defaultTier: Tier
+  /** The second half of the call. */
+  decide(request: AdmissionRequest): Promise<Admission>
 }
 
 export type AdmitOptions = {
@@ -60,18 +64,21 @@ export function createAdmit(options: AdmitOptions): Admit {
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
 
-    return async (request) => {
-      const billing = (await loadBilling?.(trx, actor, request)) ?? null
-      const facts: AdmissionFacts = { actor, workspace, policy, ownBoxes, billing, now: clock.now() }
-      const refusal = decide(request, facts)
-      if (refusal === null) return { defaultAutoPauseMin: getDefaultAutoPause(facts) }
-      const { code, message, ...fields } = refusal
-      throw new ApiError(code, message, { fields })
+    return {
+      defaultTier: getDefaultTier(actor, policy),
+      async decide(request) {
+        const billing = (await loadBilling?.(trx, actor, request)) ?? null
+        const facts: AdmissionFacts = { actor, workspace, policy, ownBoxes, billing, now: clock.now() }
+        const refusal = decide(request, facts)
+        if (refusal === null) return { defaultAutoPauseMin: getDefaultAutoPause(facts) }
+        const { code, message, ...fields } = refusal
+        throw new ApiError(code, message, { fields })
+      },
     }
   }
 
   const admit = async (trx: Trx, actor: Actor, request: AdmissionRequest): Promise<Admission> => {
-    const decide = await begin(trx, actor, request.action)
+    const { decide } = await begin(trx, actor, request.action)
     return decide(request)
   }
   return Object.assign(admit, { begin })

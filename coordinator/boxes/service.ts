@@ -12,7 +12,7 @@ import type {
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { type Capacity, DEFAULT_TIER, type Region, type Tier } from '../../shared/tiers.ts'
+import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
 import { type Admit, createAdmit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
@@ -127,16 +127,16 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     }
     checkCreateSource(input)
     return transaction(trx ?? db, async (trx) => {
-      const admitCreate = await admit.begin(trx, actor, 'create')
+      const admission = await admit.begin(trx, actor, 'create')
       const source = await findCreateSource(trx, actor, input)
       if (source) assertUsable(source)
-      const { tier = source?.tier ?? DEFAULT_TIER, autoPauseMin, restricted } = input
+      const { tier = source?.tier ?? admission.defaultTier, autoPauseMin, restricted } = input
       assertFits(tier, source?.content_bytes ?? null)
       const chosen = { ...input, tier }
       const plan = await planNewBox(trx, actor, chosen, source)
       const { image, region } = plan.machine
       const imageNames = listImageNames(image, regions.inRegion(region))
-      const { defaultAutoPauseMin } = await admitCreate({
+      const { defaultAutoPauseMin } = await admission.decide({
         action: 'create',
         tier,
         autoPauseMin,

@@ -1,6 +1,7 @@
 // Prepares an edge request: resolves the box, acquires a slot, wakes the box or waits for it, and returns its tunnel.
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
+import { ADMISSION_ERRORS } from '../admission/refusal.ts'
 import type { Tunnel } from '../agents/tunnel/types.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
@@ -24,6 +25,9 @@ export const ACQUIRE_ERRORS = [
   'box_unreachable',
   'exec_failed',
 ] as const satisfies ErrorCode[]
+
+/** The errors of a route that wakes a suspended box, which is refused like a wake of the control plane. */
+export const WAKE_ERRORS = [...ACQUIRE_ERRORS, ...ADMISSION_ERRORS.wake] as const satisfies ErrorCode[]
 
 /** What errors about the field cwd mean, for the OpenAPI document. */
 export const INVALID_CWD =

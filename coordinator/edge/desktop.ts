@@ -19,7 +19,7 @@ import type { BoxRow } from '../db/schema.ts'
 import { byKey } from '../http/access.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams } from './acquire-box.ts'
+import { ACQUIRE_ERRORS, type AcquiredBox, acquireBox, boxParams, WAKE_ERRORS } from './acquire-box.ts'
 import { isAgentErrorCode } from './agent-response.ts'
 import { createOpenConnection } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
@@ -78,7 +78,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
         'that runs continues unchanged. The desktop runs until it is stopped, or the box stops.',
       request: { params: boxParams, body: desktopStartSchema },
       responses: { 200: desktopStartedSchema },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'desktop_not_installed'],
+      errors: [...WAKE_ERRORS, 'invalid_request', 'desktop_not_installed'],
       async handler(input) {
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const boxEnv = getBoxVariables(acquired.box)

@@ -13,14 +13,7 @@ import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { getBoxVariables } from '../boxes/variables.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import {
-  ACQUIRE_ERRORS,
-  acquireBox,
-  boxParams,
-  CWD_DENIED,
-  INVALID_CWD,
-  NO_BOX_OR_CWD,
-} from './acquire-box.ts'
+import { acquireBox, boxParams, CWD_DENIED, INVALID_CWD, NO_BOX_OR_CWD, WAKE_ERRORS } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { requestAgent } from './request-agent.ts'
 import { startDetached } from './start-detached.ts'
@@ -40,7 +33,7 @@ export function execRoutes(context: EdgeContext): Route[] {
       request: { params: boxParams, body: execRequestSchema },
       fieldErrorCodes: EXEC_ERROR_CODES,
       responses: { 200: z.union([execResultSchema, execStartedSchema]) },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
+      errors: [...WAKE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
       errorDescriptions: {
         invalid_path: INVALID_CWD,
         not_found: NO_BOX_OR_CWD,

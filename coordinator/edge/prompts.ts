@@ -20,7 +20,7 @@ import { assertSupported } from '../../shared/prompt-combinations.ts'
 import { getBoxVariables } from '../boxes/variables.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
-import { ACQUIRE_ERRORS, acquireBox, boxParams, CWD_DENIED, INVALID_CWD } from './acquire-box.ts'
+import { ACQUIRE_ERRORS, acquireBox, boxParams, CWD_DENIED, INVALID_CWD, WAKE_ERRORS } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { forwardRequest } from './request-agent.ts'
 import { startPrompt } from './start-prompt.ts'
@@ -72,7 +72,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
       bodyLimit: LIMITS.promptBodyBytes,
       responses: { 202: z.discriminatedUnion('type', [promptStartedSchema, promptQueuedSchema]) },
       errors: [
-        ...ACQUIRE_ERRORS,
+        ...WAKE_ERRORS,
         ...['invalid_request', 'permission_denied', 'payload_too_large', 'prompt_in_progress'],
         ...['provider_not_signed_in', 'provider_not_installed', 'no_session_to_continue'],
         ...['prompt_limit_reached', 'provider_mismatch'],

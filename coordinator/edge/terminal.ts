@@ -17,6 +17,7 @@ import {
   CWD_DENIED,
   INVALID_CWD,
   NO_BOX_OR_CWD,
+  WAKE_ERRORS,
 } from './acquire-box.ts'
 import type { AttachmentRelay } from './attach.ts'
 import type { EdgeContext } from './context.ts'
@@ -38,7 +39,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       description: 'Wakes a suspended box and waits for it. The session runs until its program exits.',
       request: { params: boxParams, body: terminalStartSchema },
       responses: { 200: terminalStartedSchema },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_path', 'permission_denied'],
+      errors: [...WAKE_ERRORS, 'invalid_request', 'invalid_path', 'permission_denied'],
       errorDescriptions: {
         invalid_path: INVALID_CWD,
         not_found: NO_BOX_OR_CWD,
@@ -91,7 +92,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       request: { params: boxParams, query: terminalQuerySchema },
       isWebSocket: true,
       responses: { 101: null },
-      errors: [...ACQUIRE_ERRORS, 'invalid_request', 'customer_session_limit'],
+      errors: [...WAKE_ERRORS, 'invalid_request', 'customer_session_limit'],
       async handler(input) {
         const { query, reply } = input
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')

@@ -77,7 +77,6 @@ const BILLING_CODES: readonly ErrorCode[] = [
   'workspace_held',
 ]
 const WITHOUT_BILLING = 'Not sent by this version, which has no billing.'
-const NOT_ENFORCED = 'Not sent by this version, which does not enforce the policies of members.'
 
 /** @returns what the code means on this route */
 function describeError(route: Route, host: Host, code: ErrorCode): string {
@@ -98,7 +97,6 @@ function describeError(route: Route, host: Host, code: ErrorCode): string {
   if (code === 'unauthorized' && access.credential === 'session') return NEEDS_SESSION
   const isOfRoute = errors.includes(code) || Object.values(fieldErrorCodes).includes(code)
   if (code === 'invalid_path' && host === 'edge' && !isOfRoute) return ENCODING_RULE
-  if (code === 'policy_denied') return `${text} ${NOT_ENFORCED}`
   return BILLING_CODES.includes(code) ? `${text} ${WITHOUT_BILLING}` : text
 }
 

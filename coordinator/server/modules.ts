@@ -39,6 +39,7 @@ import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
 import { createRestrictBoxesOf } from '../boxes/restrict-boxes.ts'
 import { boxSchedulesModule } from '../boxes/schedules/module.ts'
+import { quietHoursModule } from '../boxes/schedules/quiet-hours/module.ts'
 import { authoritiesModule } from '../boxes/secrets/authorities-module.ts'
 import { secretsModule } from '../boxes/secrets/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
@@ -203,6 +204,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(edgeLimitsModule)
     .add(teamModule)
     .add(boxSchedulesModule)
+    .add(quietHoursModule)
     .add(upgradesModule)
     .add(downloadLinksModule)
     .add(edgeModule)

@@ -3,45 +3,41 @@ import type { PatchPolicyRequest, Policy, PolicyName } from '../../shared/api/po
 
 type PolicyKind = 'number' | 'tier' | 'list' | 'role' | 'switch' | 'quietHours'
 
-export const POLICIES: Record<PolicyName, { kind: PolicyKind; description: string; isEnforced: boolean }> = {
+export const POLICIES: Record<PolicyName, { kind: PolicyKind; description: string }> = {
   auditRetentionDays: {
     kind: 'number',
     description: 'how long the events of the audit log are kept, in days',
-    isEnforced: true,
   },
   allowedImages: {
     kind: 'list',
     description: 'the images that boxes may have; * stands for any text, such as debian:*',
-    isEnforced: true,
   },
-  machineEnrollment: { kind: 'role', description: 'who may enroll machines', isEnforced: true },
+  machineEnrollment: { kind: 'role', description: 'who may enroll machines' },
   anyoneLinksOwnerOnly: {
     kind: 'switch',
     description: 'only owners may share a port by a link for anyone',
-    isEnforced: true,
   },
   shareLinks: {
     kind: 'switch',
     description: 'ports may be shared by links that need no membership',
-    isEnforced: true,
   },
   memberSpendCapUsd: {
     kind: 'number',
     description: 'what each member may spend in a billing cycle, in dollars',
-    isEnforced: false,
   },
   memberBoxLimit: {
     kind: 'number',
     description: 'the number of boxes that each member may have',
-    isEnforced: false,
   },
-  memberMaxTier: { kind: 'tier', description: 'the largest tier that members may use', isEnforced: false },
+  memberMaxTier: {
+    kind: 'tier',
+    description: 'the largest tier with which members may create, resize and wake boxes',
+  },
   autoPauseFloorMin: {
     kind: 'number',
-    description: 'the longest automatic pause that members may set, in minutes',
-    isEnforced: false,
+    description: 'the longest idle time that members may set, in minutes, and their default',
   },
-  quietHours: { kind: 'quietHours', description: 'when boxes are suspended', isEnforced: false },
+  quietHours: { kind: 'quietHours', description: 'when all running boxes are suspended, once at each start' },
 }
 export const POLICY_NAMES = Object.keys(POLICIES) as PolicyName[]
 

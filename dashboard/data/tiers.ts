@@ -14,3 +14,9 @@ export const TIERS: Record<Tier, string> = {
 const OPTIONS = Object.entries(TIERS).map(([value, label]) => ({ value, label }))
 export const TIER_OPTIONS = [{ value: '', label: 'Default' }, ...OPTIONS]
 export const ALL_TIER_OPTIONS = OPTIONS
+
+/** The tiers up to the largest one that the policy memberMaxTier allows; null: all. */
+export const listTierOptions = (max: Tier | null) =>
+  max === null
+    ? TIER_OPTIONS
+    : TIER_OPTIONS.slice(0, TIER_OPTIONS.findIndex(({ value }) => value === max) + 1)

@@ -9,7 +9,7 @@ import {
   toCreateRequest,
 } from '../data/create-box.ts'
 import { getClient, session, snapshots } from '../data/live.ts'
-import { TIER_OPTIONS } from '../data/tiers.ts'
+import { listTierOptions } from '../data/tiers.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { getWorkspaceClient } from '../data/workspace-client.ts'
 import { FormDialog } from './form-dialog.tsx'
@@ -33,6 +33,8 @@ async function loadChoices() {
     regions,
     environments: environments?.environments ?? [],
     allowedImages: policies?.policy.allowedImages ?? null,
+    // Owners are not limited.
+    memberLimits: session.value?.user.role === 'member' ? (policies?.policy ?? null) : null,
     closingAt: workspace.closingAt,
   }
 }
@@ -63,12 +65,13 @@ export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
 }
 
 function listFields(choices: Choices | null): Field[] {
-  const { regions = [], environments = [] } = choices ?? {}
+  const { regions = [], environments = [], memberLimits = null } = choices ?? {}
+  const longestPause = memberLimits?.autoPauseFloorMin ?? null
   const available = [...(snapshots.value?.values() ?? [])].filter(({ status }) => status === 'available')
   const withImages = regions.filter(({ images }) => images)
   return [
     { name: 'name', label: 'Name', hint: 'Default: a fruit name' },
-    { name: 'tier', label: 'Tier', options: TIER_OPTIONS },
+    { name: 'tier', label: 'Tier', options: listTierOptions(memberLimits?.memberMaxTier ?? null) },
     {
       name: 'region',
       label: 'Region',
@@ -122,7 +125,10 @@ function listFields(choices: Choices | null): Field[] {
     {
       name: 'autoPause',
       label: 'Suspend when idle for (minutes)',
-      hint: '30 to 10080. Default: never',
+      hint:
+        longestPause === null
+          ? '30 to 10080. Default: never'
+          : `30 to ${longestPause}. Default: ${longestPause}`,
       isAdvanced: true,
     },
     {

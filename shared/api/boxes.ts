@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
 import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
-import { REGIONS, TIER_NAMES } from '../tiers.ts'
+import { DEFAULT_TIER, REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
   cursorSchema,
   ENV_NAME_RULE,
@@ -275,7 +275,10 @@ export const createBoxRequestSchema = z
       .regex(BOX_NAME_PATTERN, BOX_NAME_RULE)
       .optional()
       .meta({ description: 'default: a fruit name' }),
-    tier: z.enum(TIER_NAMES).optional(),
+    tier: z
+      .enum(TIER_NAMES)
+      .optional()
+      .meta({ description: `default: ${DEFAULT_TIER}, or memberMaxTier if it is smaller` }),
     region: z.enum(REGIONS).optional(),
     image: imageReferenceSchema.optional().meta({
       description:
@@ -284,9 +287,10 @@ export const createBoxRequestSchema = z
     ttlMinutes: ttlMinutesSchema
       .optional()
       .meta({ description: 'minutes from the request until the box is suspended' }),
-    autoPauseMin: autoPauseMinSchema
-      .nullish()
-      .meta({ description: 'idle minutes until the box is suspended; null: never' }),
+    autoPauseMin: autoPauseMinSchema.nullish().meta({
+      description:
+        'idle minutes until the box is suspended; null: never. Default: the policy autoPauseFloorMin for members, else never',
+    }),
     environment: z.string().nullish().meta({
       description:
         'id or name of an environment, for its latest version; null: none. Default: the default environment of the workspace; of a box from a snapshot, the version that the snapshot has',
@@ -294,7 +298,7 @@ export const createBoxRequestSchema = z
     env: envSchema.optional().meta({ description: 'environment variables of every command on the box' }),
     restricted: z.boolean().optional().meta({
       description:
-        'safe for third parties: the box gets no secrets, no secret files, no cloud tokens and no links that need no membership, and stays so. The boxes of contractors, and of restricted environments, always are',
+        'safe for third parties: the box gets no secrets, no secret files, no cloud tokens and no links that need no membership, and stays so. The boxes of contractors, and of restricted environments, always are: false is refused for a contractor',
     }),
     fromSnapshotId: z.string().optional().meta({
       description:
@@ -343,10 +347,10 @@ export const patchBoxRequestSchema = z
     autoSnapshotKeep: integerBetween(autoSnapshotKeep.min, autoSnapshotKeep.max)
       .optional()
       .meta({ description: 'automatic snapshots that are kept; older ones are deleted' }),
-    quietHoursExempt: z
-      .boolean()
-      .optional()
-      .meta({ description: 'may only be set by an owner of the workspace; stored, not enforced yet' }),
+    quietHoursExempt: z.boolean().optional().meta({
+      description:
+        'whether the box stays awake when the quiet hours of the workspace start. May only be set by an owner of the workspace',
+    }),
     env: envSchema.optional().meta({
       description:
         'replaces all environment variables of the box, from the next command on. Not together with other fields.',

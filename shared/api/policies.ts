@@ -5,9 +5,6 @@ import { LIMITS } from '../limits.ts'
 import { TIER_NAMES } from '../tiers.ts'
 import { boundedArray, integerBetween, timestampSchema } from './common.ts'
 
-/** In the descriptions of the policies that are only stored. */
-const NOT_ENFORCED = 'stored, not enforced yet'
-
 export type Weekday = (typeof WEEKDAYS)[number]
 
 const { memberSpendCapUsd, memberBoxLimit, autoPauseMin, auditRetentionDays } = LIMITS
@@ -57,7 +54,11 @@ export const quietHoursSchema = z
     path: ['days'],
     error: 'must name a day when allDayDays is empty',
   })
-  .meta({ id: 'QuietHours', description: `Hours of the week in which boxes are suspended; ${NOT_ENFORCED}` })
+  .meta({
+    id: 'QuietHours',
+    description:
+      'Hours of the week. When a period starts, all running boxes are suspended once, apart from enrolled machines and boxes with quietHoursExempt; requests in progress are interrupted. A box that is created or woken afterwards stays awake until the next period starts. Overlapping and adjacent periods are one. A start that daylight saving time skips is at the next minute that exists; a repeated one happens once. A change applies from the next start',
+  })
 export type QuietHours = z.infer<typeof quietHoursSchema>
 
 const IMAGES_RULE =
@@ -70,16 +71,20 @@ const allowedImagesSchema = boundedArray(
 /** What a change of each policy may set. */
 const POLICY_VALUES = {
   memberSpendCapUsd: spendCapSchema.meta({
-    description: `what each member may spend in a billing cycle, in dollars with at most two decimals; ${NOT_ENFORCED}`,
+    description:
+      'what each member may spend in a billing cycle, in dollars with at most two decimals. A member who has spent it can create, fork, restore and wake no box, and resize none to a larger tier, until the cycle ends. Without billing, nothing is spent',
   }),
   memberBoxLimit: integerBetween(memberBoxLimit.min, memberBoxLimit.max).meta({
-    description: `the number of live boxes that each member may have; ${NOT_ENFORCED}`,
+    description:
+      'the number of boxes that each member may have: those that the member has created, also by fork, restore or as enrolled machines, and that are not being deleted',
   }),
-  memberMaxTier: z
-    .enum(TIER_NAMES)
-    .meta({ description: `the largest tier that members may use; ${NOT_ENFORCED}` }),
+  memberMaxTier: z.enum(TIER_NAMES).meta({
+    description:
+      'the largest tier with which members may create, fork, restore, resize and wake boxes, also those of others. Running boxes keep theirs',
+  }),
   autoPauseFloorMin: integerBetween(autoPauseMin.min, autoPauseMin.max).meta({
-    description: `the longest autoPauseMin that members may set, in minutes; ${NOT_ENFORCED}`,
+    description:
+      'the longest autoPauseMin that members may set, in minutes. A box that a member creates, forks or restores without one gets this value, and null is refused. Boxes that exist keep theirs until it is changed',
   }),
   quietHours: quietHoursSchema,
   auditRetentionDays: integerBetween(auditRetentionDays.min, auditRetentionDays.max).meta({
@@ -118,7 +123,7 @@ export const policySchema = z
   .meta({
     id: 'Policy',
     description:
-      'null: the policy is off. auditRetentionDays, allowedImages, machineEnrollment, anyoneLinksOwnerOnly and shareLinks have an effect. The others are stored and not enforced yet.',
+      'null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user, which act for no member.',
   })
 export type Policy = z.infer<typeof policySchema>
 

@@ -110,7 +110,9 @@ t.test('the life of a workspace', async (t) => {
       'PUT /audit/sink': ['/audit/sink', { url: 'https://siem.example.com/' }],
     }
     const { json: document } = await coordinator.send('GET', '/openapi.json')
-    const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+    // A request to the edge is refused like the wake that it needs.
+    const controlPaths = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/v1'))
+    const documented = controlPaths.flatMap(([path, methods]) =>
       Object.entries(
         methods as Record<string, { responses?: Record<string, { 'x-error-codes'?: string[] }> }>,
       )

@@ -44,7 +44,8 @@ export const machineRoutes = ({
     errors: ['name_taken', 'environment_too_large', 'rate_limited', ...ADMISSION_ERRORS.enroll],
     errorDescriptions: {
       invalid_region: `region must be one of ${REGIONS.join(', ')}`,
-      policy_denied: 'The policy machineEnrollment allows only owners to enroll machines.',
+      policy_denied:
+        'The policy machineEnrollment allows only owners to enroll machines, or the policy memberBoxLimit allows the member no further box.',
     },
     async handler({ actor, body, request }) {
       const created = await enrollments.create(actor, body, publicUrl ?? getRequestOrigin(request))

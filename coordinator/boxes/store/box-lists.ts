@@ -209,6 +209,28 @@ export const listBoxesToMeter = (db: Db, workspaceId: string): Promise<BoxRow[]>
     .where('terminated_at', 'is', null)
     .execute()
 
+/** A page of the managed boxes that run or start and are not exempt from quiet hours, oldest first. */
+export function listBoxesToQuiet(
+  db: Db,
+  workspaceId: string,
+  after: Position | undefined,
+  limit: number,
+): Promise<Position[]> {
+  let query = db
+    .selectFrom('boxes')
+    .select(['id', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('terminated_at', 'is', null)
+    .where('desired_state', '=', 'running')
+    .where('kind', '=', 'managed')
+    .where('quiet_hours_exempt', '=', 0)
+  if (after !== undefined)
+    query = query
+      .where('created_at', '>=', after.created_at)
+      .where((eb) => eb.or([eb('created_at', '>', after.created_at), eb('id', '>', after.id)]))
+  return query.orderBy('created_at').orderBy('id').limit(limit).execute()
+}
+
 export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
   const query = db.selectFrom('boxes').select('id').where('workspace_id', '=', workspaceId)
   return (await query.where('terminated_at', 'is', null).limit(1).executeTakeFirst()) !== undefined

@@ -17,6 +17,25 @@ export const listBoxEvents = (db: Db | Trx, boxId: string): Promise<Selectable<B
     .limit(LIMITS.boxEvents)
     .execute()
 
+/** Whether the box has entered the state since this time because of a user or a key. */
+export async function hasEventOfUser(
+  trx: Trx,
+  boxId: string,
+  state: ObservedState,
+  since: number,
+): Promise<boolean> {
+  const event = await trx
+    .selectFrom('box_events')
+    .select('seq')
+    .where('box_id', '=', boxId)
+    .where('to_state', '=', state)
+    .where('at', '>=', since)
+    .where('actor', '!=', 'system')
+    .limit(1)
+    .executeTakeFirst()
+  return event !== undefined
+}
+
 export type StateChange = {
   from: ObservedState | null
   to: ObservedState

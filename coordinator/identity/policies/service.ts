@@ -18,7 +18,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
-import { findPolicy, upsertPolicy } from './store.ts'
+import { findPolicy, listWorkspacesWithPolicy, upsertPolicy } from './store.ts'
 
 export type PolicyService = {
   get(actor: Actor): Promise<PolicyResponse>
@@ -34,6 +34,10 @@ export const loadPolicy = async (db: Db | Trx, workspaceId: string): Promise<Pol
 
 export const loadAuditRetentionDays = async (db: Db, workspaceId: string): Promise<number> =>
   (await loadPolicy(db, workspaceId)).auditRetentionDays
+
+/** The ids of the workspaces that have quiet hours. */
+export const listWorkspacesWithQuietHours = (db: Db): Promise<string[]> =>
+  listWorkspacesWithPolicy(db, 'quietHours')
 
 /** @param row undefined: the workspace has changed no policy. A row has only the policies that are set */
 export const parsePolicy = (row: Pick<PolicyRow, 'policy'> | undefined): Policy => ({

@@ -41,10 +41,7 @@ export function PoliciesPage() {
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td data-label="Value">{showHidden(formatPolicyValue(value.policy[name]))}</td>
-                <td data-label="Meaning">
-                  {POLICIES[name].description}
-                  {!POLICIES[name].isEnforced && <small> (stored, not enforced yet)</small>}
-                </td>
+                <td data-label="Meaning">{POLICIES[name].description}</td>
                 {isOwner && (
                   <td>
                     <div class="actions">
