@@ -39,3 +39,19 @@ export function capturePlans(db: Db): { db: Db; readPlans(): Promise<string[]> }
   }
   return { db: db.withPlugin(plugin), readPlans }
 }
+
+/** Returns a database that captures its queries, and a function that returns them in short, such as `select boxes`. */
+export function captureQueries(db: Db): { db: Db; readQueries(): string[] } {
+  const queries: string[] = []
+  const plugin: KyselyPlugin = {
+    transformQuery({ node }) {
+      const { sql: text } = db.getExecutor().compileQuery(node, { queryId: 'capture' })
+      const [, operation = text] = /^(\w+)/.exec(text) ?? []
+      const [, table = ''] = /(?:from|into|update) "(\w+)"/.exec(text) ?? []
+      queries.push(`${operation} ${table}`)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  return { db: db.withPlugin(plugin), readQueries: () => queries.splice(0) }
+}
