@@ -97,7 +97,7 @@ function refuseBoxCount({ action }: AdmissionRequest, { policy, ownBoxes }: Admi
   if (limit === null || ownBoxes === null || ownBoxes < limit || !createsBox(action)) return null
   return deny(
     'memberBoxLimit',
-    `You have ${ownBoxes} boxes, and the policy memberBoxLimit of the workspace allows each member ${limit}. Delete a box with \`box rm\`, or ask an owner of the workspace.`,
+    `You have ${ownBoxes} ${ownBoxes === 1 ? 'box' : 'boxes'}, and the policy memberBoxLimit of the workspace allows each member ${limit}. Delete a box with \`box rm\`, or ask an owner of the workspace.`,
   )
 }
 
