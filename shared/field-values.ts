@@ -9,6 +9,8 @@ export const ACCESS_LEVELS = {
   workspace: ['none', 'read', 'write'],
   history: ['none', 'read'],
 } as const
+/** Why an operator has paused a workspace (spec §7.1, workspace_held). */
+export const HOLDS = ['mining', 'cpu'] as const
 /** The least role that may enroll machines. */
 export const MACHINE_ENROLLMENT = ['owner', 'member'] as const
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const

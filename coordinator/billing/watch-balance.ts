@@ -10,7 +10,7 @@ import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { listOwnerEmails } from '../identity/lookups.ts'
 import type { Mailer } from '../identity/mail/mailer.ts'
-import { moveSchedule } from '../jobs/schedules.ts'
+import { findSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { chargeWorkspace } from './charge.ts'
 import { type BalanceState, CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
 import { type PriceTable, pricesAt, rateOf } from './prices.ts'
@@ -36,17 +36,24 @@ export type BalanceWatchOptions = {
 export function createBalanceWatch(options: BalanceWatchOptions) {
   const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl, scheduleBox } = options
 
-  async function run(workspaceId: string, signal: AbortSignal): Promise<number> {
+  async function run(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
+    const key = { kind: BALANCE_SCHEDULE, target_id: workspaceId }
+    const { due_at: dueAt } = (await findSchedule(db, key)) ?? {}
     const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
     await chargeWorkspace({ db, prices }, workspaceId, until, signal)
-    const { state, boxIds, mail } = await evaluate(workspaceId)
+    const { state, boxIds, reason, mail } = await evaluate(workspaceId)
     for (const boxId of boxIds) {
       signal.throwIfAborted()
-      await suspend(boxId)
+      await suspend(boxId, reason)
     }
     if (mail !== null) await notifyOwners(workspaceId, mail)
-    await moveSchedule(db, { kind: BALANCE_SCHEDULE, target_id: workspaceId }, state.nextAt)
-    return state.nextAt
+    return transaction(db, async (trx) => {
+      const schedule = await lockSchedule(trx, key)
+      // A change of the account after the evaluation has made the schedule due again.
+      if (schedule === undefined || schedule.due_at !== dueAt) return schedule?.due_at
+      await moveSchedule(trx, key, state.nextAt)
+      return state.nextAt
+    })
   }
 
   /** Stores a change of the state, so that each is mailed once. */
@@ -72,17 +79,20 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
           detail: { balanceMicros: loaded.balanceMicros, burnMicrosPerHour: loaded.burnMicrosPerHour },
           at: now,
         })
-      const boxIds = state.isEmpty ? orderBoxes(loaded, pricesAt(prices, Math.floor(now / 1000))) : []
+      const isHeld = loaded.account.hold !== null
+      const mustSuspend = state.isEmpty || isHeld
+      const boxIds = mustSuspend ? orderBoxes(loaded, pricesAt(prices, Math.floor(now / 1000))) : []
+      const reason = isHeld ? 'an operator has paused the workspace' : 'the balance of the workspace is empty'
       const mail = becameEmpty || becameLow ? createMail(loaded, state) : null
-      return { state, boxIds, mail }
+      return { state, boxIds, reason, mail }
     })
   }
 
-  const suspend = (boxId: string): Promise<void> =>
+  const suspend = (boxId: string, reason: string): Promise<void> =>
     transaction(db, async (trx, onCommit) => {
       const box = await lockBox(trx, boxId)
       if (box === undefined || box.desired_state !== 'running') return
-      const [now, actor, reason] = [clock.now(), 'system', 'the balance of the workspace is empty'] as const
+      const [now, actor] = [clock.now(), 'system'] as const
       await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
       recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
       onCommit(() => scheduleBox(boxId))

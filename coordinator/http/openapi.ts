@@ -57,6 +57,7 @@ const GROUPS = [
   'Team',
   'Workspace',
   'Audit log',
+  'Operator',
 ]
 
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const

@@ -28,6 +28,17 @@ export async function findNextDueTime(db: Db, now: number): Promise<number | und
 export const listSchedulesOf = (trx: Trx, targetId: string): Promise<ScheduleRow[]> =>
   trx.selectFrom('schedules').selectAll().where('target_id', '=', targetId).execute()
 
+export const findSchedule = (
+  db: Db | Trx,
+  { kind, target_id }: ScheduleKey,
+): Promise<ScheduleRow | undefined> =>
+  db
+    .selectFrom('schedules')
+    .selectAll()
+    .where('target_id', '=', target_id)
+    .where('kind', '=', kind)
+    .executeTakeFirst()
+
 /** Locks the row: another evaluation of the same schedule waits, and then reads the new due time. */
 export const lockSchedule = (trx: Trx, { kind, target_id }: ScheduleKey): Promise<ScheduleRow | undefined> =>
   forUpdate(

@@ -5,6 +5,7 @@ import { deleteAllOf, deleteSchedule, type ScheduleKey, upsertSchedule } from '.
 
 export {
   deleteSchedule,
+  findSchedule,
   insertMissingSchedule,
   listSchedulesOf,
   lockSchedule,

@@ -17,6 +17,7 @@ import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
 import { type Billing, openBilling } from '../billing/billing.ts'
 import { billingModule } from '../billing/module.ts'
+import { operatorModule } from '../billing/operator/module.ts'
 import { downloadLinksModule } from '../boxes/download-links/module.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
@@ -197,6 +198,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(boxesModule)
     .add(snapshotsModule)
     .add(billingModule)
+    .add(operatorModule)
     .add(feedModule)
     .add(imagesModule)
     .add(accountModule)

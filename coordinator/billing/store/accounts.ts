@@ -2,6 +2,7 @@
 import type { Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
+import { HOUR_SECONDS, toMonth } from '../usage.ts'
 import type { BillingAccountRow, BillingEntryRow } from './tables.ts'
 
 /** Locks the account until the transaction ends. Transactions lock boxes before the account, never after it. */
@@ -76,6 +77,56 @@ export function listEntries(
       .where((eb) => eb.or([eb('at', '<', before.at), eb('cause', '<', before.cause)]))
   return query.orderBy('at', 'desc').orderBy('cause', 'desc').limit(limit).execute()
 }
+
+export const findEntry = (
+  db: Db | Trx,
+  workspaceId: string,
+  cause: string,
+): Promise<BillingEntryRow | undefined> =>
+  db
+    .selectFrom('billing_entries')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('cause', '=', cause)
+    .executeTakeFirst()
+
+export type MonthUsage = { month: string; box_id: string; user_id: string; micros: number }
+
+/** The usage of each box for its owner in each month by the entries. Reads all entries of usage. */
+export async function sumUsage(db: Db | Trx, workspaceId: string): Promise<MonthUsage[]> {
+  const usage = db
+    .selectFrom('billing_entries')
+    .where('workspace_id', '=', workspaceId)
+    .where('kind', '=', 'usage')
+  const { first, last } = await usage
+    .select(({ fn }) => [fn.min('since').as('first'), fn.max('since').as('last')])
+    .executeTakeFirstOrThrow()
+  if (first === null || last === null) return []
+  const months: MonthUsage[] = []
+  for (let start = startOfMonth(Number(first)); start <= Number(last); ) {
+    const end = startOfMonth(start + 32 * 24 * HOUR_SECONDS)
+    const rows = await usage
+      .select(({ fn }) => ['box_id', 'user_id', fn.sum('amount_micros').as('sum')])
+      .where('since', '>=', start)
+      .where('since', '<', end)
+      // The index has the times.
+      .where('at', '>', start * 1000)
+      .where('at', '<=', end * 1000)
+      .groupBy(['box_id', 'user_id'])
+      .execute()
+    for (const { box_id, user_id, sum } of rows)
+      months.push({
+        month: toMonth(start),
+        box_id: box_id ?? '',
+        user_id: user_id ?? '',
+        micros: Number(sum),
+      })
+    start = end
+  }
+  return months
+}
+
+const startOfMonth = (seconds: number): number => Date.parse(`${toMonth(seconds)}-01T00:00:00Z`) / 1000
 
 /** The balance by the entries. Reads all of them. */
 export async function sumEntries(db: Db | Trx, workspaceId: string): Promise<number> {

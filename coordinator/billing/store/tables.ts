@@ -1,4 +1,5 @@
 // The rows of the tables of billing. Instants of usage are integer epoch seconds, others are milliseconds; money is micro-dollars.
+import type { Hold } from '../../../shared/api/operator.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 
 /**
@@ -6,9 +7,6 @@ import type { Tier } from '../../../shared/tiers.ts'
  * start another box must leave balance for. `ended` costs nothing any more: the meter is deleted when its segments are charged.
  */
 export type MeterMode = 'launching' | 'waking' | 'compute' | 'disk' | 'snapshot' | 'ended'
-
-/** Why an operator has paused the workspace (spec §7.1). */
-export type Hold = 'mining' | 'cpu'
 
 export type BillingAccountRow = {
   workspace_id: string

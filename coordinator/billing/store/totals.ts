@@ -32,6 +32,19 @@ export function listTotals(
   return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()
 }
 
+/** The months that have totals. */
+export async function listMonths(db: Db | Trx, workspaceId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('billing_totals')
+    .select('period')
+    .distinct()
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  return rows.map(({ period }) => period).filter((period) => period.length === MONTH_CHARS)
+}
+
+const MONTH_CHARS = '2030-01'.length
+
 /** The totals of each period from `first` to `last`, in their order. */
 export const sumPeriods = (
   db: Db,

@@ -8,6 +8,23 @@ import type { Trx } from '../../db/transaction.ts'
 export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').limit(1).executeTakeFirst()
 
+/** The owners of the first workspace operate the coordinator. */
+export const isFirstWorkspace = async (db: Db | Trx, id: string): Promise<boolean> =>
+  (await findFirstWorkspace(db))?.id === id
+
+/** Newest first. */
+export function listWorkspaces(
+  db: Db,
+  { before, limit }: { before: { at: number; id: string } | undefined; limit: number },
+): Promise<WorkspaceRow[]> {
+  let query = db.selectFrom('workspaces').selectAll()
+  if (before !== undefined)
+    query = query
+      .where('created_at', '<=', before.at)
+      .where((eb) => eb.or([eb('created_at', '<', before.at), eb('id', '<', before.id)]))
+  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
 export const findWorkspace = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
 

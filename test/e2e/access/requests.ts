@@ -132,6 +132,17 @@ const controlRequests: Record<string, Request> = {
   'GET /workspace/policies': () => ['/workspace/policies'],
   'PATCH /workspace/policies': () => ['/workspace/policies', { memberBoxLimit: 5 }],
   'GET /team/status': () => ['/team/status'],
+  'GET /operator/workspaces': () => ['/operator/workspaces'],
+  'POST /operator/workspaces/{id}/credit': ({ workspace }) => [
+    `/operator/workspaces/${workspace}/credit`,
+    { amountUsd: 25 },
+  ],
+  'PUT /operator/workspaces/{id}/hold': ({ workspace }) => [
+    `/operator/workspaces/${workspace}/hold`,
+    { reason: 'cpu' },
+  ],
+  'DELETE /operator/workspaces/{id}/hold': ({ workspace }) => [`/operator/workspaces/${workspace}/hold`],
+  'GET /operator/ledger-check': () => ['/operator/ledger-check'],
   'GET /agents': () => ['/agents'],
   'PATCH /agents/rollout': () => ['/agents/rollout', { share: 50 }],
   'GET /session': () => ['/session'],
