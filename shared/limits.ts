@@ -110,6 +110,8 @@ export const LIMITS = {
   environmentRepos: 32,
   /** Not in the spec: versions of an environment that are kept though no box uses them. */
   environmentVersions: 50,
+  /** Entries of the ledger of a workspace. */
+  entryPage: { min: 1, max: 200, default: 50 },
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */

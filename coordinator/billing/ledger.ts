@@ -20,7 +20,8 @@ export async function post(
   return { account: await updateAccount(trx, account.workspace_id, { balance_micros: balance }), inserted }
 }
 
-const changeOfBalance = ({ debit, credit, amount_micros: amount }: BillingEntryRow): number =>
+/** Negative: the entry reduces the balance. */
+export const changeOfBalance = ({ debit, credit, amount_micros: amount }: BillingEntryRow): number =>
   (credit === 'balance' ? amount : 0) - (debit === 'balance' ? amount : 0)
 
 export type Posting = Pick<

@@ -2,10 +2,14 @@
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { observeRows } from '../db/row-changes.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
+import { withTag } from '../http/route.ts'
 import type { Mailer } from '../identity/mail/mailer.ts'
 import type { Billing } from './billing.ts'
 import { createMeterObserver } from './meter.ts'
 import { endAllMeters, meterExisting } from './meter-existing.ts'
+import { createAccountReader } from './read-account.ts'
+import { createUsageReader } from './read-usage.ts'
+import { billingRoutes } from './routes.ts'
 import { BALANCE_SCHEDULE } from './service.ts'
 import { createBalanceWatch } from './watch-balance.ts'
 
@@ -26,7 +30,15 @@ const TABLES = [
 
 export function billingModule(context: BillingModuleContext): Module {
   const { db, clock, log, config, billing, mailer, lifecycle } = context
-  if (billing === null) return { workspaceTables: TABLES, prepare: () => endAllMeters(db, clock.now()) }
+  const routes = withTag(
+    'Billing',
+    billingRoutes({
+      readUsage: createUsageReader({ db, clock, billing }),
+      account: createAccountReader({ config, db, clock, billing }),
+    }),
+  )
+  if (billing === null)
+    return { routes, workspaceTables: TABLES, prepare: () => endAllMeters(db, clock.now()) }
   const { prices, finances, billingUrl } = billing
   const watch = createBalanceWatch({
     db,
@@ -40,6 +52,7 @@ export function billingModule(context: BillingModuleContext): Module {
     scheduleBox: lifecycle.schedule,
   })
   return {
+    routes,
     workspaceTables: TABLES,
     async prepare() {
       observeRows(db, createMeterObserver(clock))

@@ -1,4 +1,9 @@
 // Reads boxes and snapshots for other rooms, which do not use the store of this room.
-export { countLiveBoxes, countLiveBoxesOfWorkspace, listBoxesToMeter } from './store/box-lists.ts'
+export {
+  countLiveBoxes,
+  countLiveBoxesOfWorkspace,
+  listBoxesToMeter,
+  listHostnames,
+} from './store/box-lists.ts'
 export { findBox } from './store/boxes.ts'
 export { findSnapshot, listSnapshotsToMeter } from './store/snapshots.ts'

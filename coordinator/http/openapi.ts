@@ -55,6 +55,7 @@ const GROUPS = [
   'Feed',
   'Members',
   'Team',
+  'Billing',
   'Workspace',
   'Audit log',
   'Operator',

@@ -25,6 +25,21 @@ export const CUSTOMER_STATUSES = {
 export const accountQuerySchema = z.object({ box: boxFilterSchema })
 export type AccountQuery = z.infer<typeof accountQuerySchema>
 
+/** The finances of a workspace. */
+export const accountBillingSchema = z.object({
+  balanceMicros: microDollarsSchema,
+  burnMicrosPerHour: microDollarsSchema,
+  runwayHours: z.number().nullable().meta({ description: 'null while nothing is charged' }),
+  warnBelowHours: z.number().meta({ description: '0: billing is off' }),
+  planAmountUsd: z.number(),
+  overage: z.boolean(),
+  collecting: z.boolean(),
+  paymentFailed: z.boolean(),
+  paymentGraceUntil: timestampSchema.nullable(),
+  trial: z.boolean(),
+  billingUrl: z.string().nullable(),
+})
+
 export const accountSchema = z
   .object({
     customer: z
@@ -58,21 +73,7 @@ export const accountSchema = z
       closingAt: timestampSchema.nullable().optional(),
       purgeAfter: timestampSchema.nullable().optional(),
     }),
-    billing: z
-      .object({
-        balanceMicros: microDollarsSchema,
-        burnMicrosPerHour: microDollarsSchema,
-        runwayHours: z.number().nullable().meta({ description: 'null while nothing is charged' }),
-        warnBelowHours: z.number(),
-        planAmountUsd: z.number(),
-        overage: z.boolean(),
-        collecting: z.boolean(),
-        paymentFailed: z.boolean(),
-        paymentGraceUntil: timestampSchema.nullable(),
-        trial: z.boolean(),
-        billingUrl: z.string().nullable(),
-      })
-      .nullable(),
+    billing: accountBillingSchema.nullable(),
     boxes: z.array(boxSchema),
     edge: z.object({ url: z.string() }),
     key: z

@@ -7,7 +7,7 @@ import { auditEventSchema } from './audit.ts'
 import { DESIRED_STATES } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'
 
-const SPEND_DESCRIPTION = 'micro-dollars. Always 0: there is no billing'
+const SPEND_DESCRIPTION = 'micro-dollars; 0 while billing is off'
 const spendSchema = microDollarsSchema.meta({ description: SPEND_DESCRIPTION })
 const sessionsSchema = z.int().min(0).meta({
   description:

@@ -1,4 +1,5 @@
 // The rows of the tables of billing. Instants of usage are integer epoch seconds, others are milliseconds; money is micro-dollars.
+import type { BillingEntry } from '../../../shared/api/billing.ts'
 import type { Hold } from '../../../shared/api/operator.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 
@@ -33,7 +34,7 @@ export type BillingAccountRow = {
   created_at: number
 }
 
-export type EntryKind = 'usage' | 'free_credit' | 'credit' | 'top_up' | 'adjustment' | 'refund'
+export type EntryKind = BillingEntry['kind']
 
 /** The accounts of the double-entry ledger. `balance` is what the workspace has; the others are those of the deployment. */
 export type LedgerAccount =

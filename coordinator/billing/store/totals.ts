@@ -45,12 +45,14 @@ export async function listMonths(db: Db | Trx, workspaceId: string): Promise<str
 
 const MONTH_CHARS = '2030-01'.length
 
+export type PeriodsQuery = { workspaceId: string; first: string; last: string; userId?: string | undefined }
+
 /** The totals of each period from `first` to `last`, in their order. */
 export const sumPeriods = (
-  db: Db,
-  { workspaceId, first, last }: { workspaceId: string; first: string; last: string },
-): Promise<{ period: string; amount: number | string | bigint; seconds: number | string | bigint }[]> =>
-  db
+  db: Db | Trx,
+  { workspaceId, first, last, userId }: PeriodsQuery,
+): Promise<{ period: string; amount: number | string | bigint; seconds: number | string | bigint }[]> => {
+  const query = db
     .selectFrom('billing_totals')
     .select(({ fn }) => [
       'period',
@@ -62,4 +64,5 @@ export const sumPeriods = (
     .where('period', '<=', last)
     .groupBy('period')
     .orderBy('period')
-    .execute()
+  return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()
+}

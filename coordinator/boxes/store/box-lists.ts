@@ -20,6 +20,9 @@ export type BoxFilter = {
   box?: string | undefined
 } & Page
 
+/** The ids of one statement. */
+const MAX_IDS = 1000
+
 /** Only the start of an id reads all boxes of the workspace. No name is a UUID. */
 function whereNamed(text: string) {
   if (isUuid(text)) return sql<SqlBool>`id = ${text}`
@@ -84,6 +87,25 @@ export const listBoxesById = (db: Db, ids: readonly string[]): Promise<ChangedBo
     .select([...LISTED_COLUMNS, 'workspace_id', 'terminated_at'])
     .where('id', 'in', ids)
     .execute()
+
+/** The hostnames of the boxes that are stored, also of deleted ones, by id. */
+export async function listHostnames(
+  db: Db,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const hostnames = new Map<string, string>()
+  for (let start = 0; start < ids.length; start += MAX_IDS) {
+    const rows = await db
+      .selectFrom('boxes')
+      .select(['id', 'hostname'])
+      .where('id', 'in', ids.slice(start, start + MAX_IDS))
+      .where('workspace_id', '=', workspaceId)
+      .execute()
+    for (const { id, hostname } of rows) hostnames.set(id, hostname)
+  }
+  return hostnames
+}
 
 export const listBoxOwners = (
   db: Db,

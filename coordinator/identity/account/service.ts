@@ -2,6 +2,7 @@
 import type { Account, AccountQuery } from '../../../shared/api/account.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import { NO_BILLING } from '../../base/no-billing.ts'
 import type { Db } from '../../db/open.ts'
 import type { UserRow, WorkspaceRow } from '../../db/schema.ts'
 import { rankLevel } from '../../http/access.ts'
@@ -14,21 +15,6 @@ import { findWorkspace } from '../store/workspaces.ts'
 export type AccountBilling = {
   finances: { describe(workspaceId: string): Promise<NonNullable<Account['billing']>> }
 } | null
-
-/** While billing is off, amounts are 0 and unknown values are null. */
-const NO_BILLING: NonNullable<Account['billing']> = {
-  balanceMicros: 0,
-  burnMicrosPerHour: 0,
-  runwayHours: null,
-  warnBelowHours: 0,
-  planAmountUsd: 0,
-  overage: false,
-  collecting: false,
-  paymentFailed: false,
-  paymentGraceUntil: null,
-  trial: false,
-  billingUrl: null,
-}
 
 const canRead = (actor: Actor, area: 'boxes' | 'workspace'): boolean => {
   // A key limited to boxes may not read workspace data: workspace-wide routes reject the key too (spec §5.9).
