@@ -3,7 +3,7 @@ import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { post, toEntry } from './ledger.ts'
 import type { PriceTable } from './prices.ts'
-import { isCharged, lockAccount, updateAccount } from './store/accounts.ts'
+import { findAccount, lockAccount, updateAccount } from './store/accounts.ts'
 import {
   deleteMeter,
   insertSegment,
@@ -29,7 +29,8 @@ export async function chargeWorkspace(
   until: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (await isCharged(db, workspaceId, until)) return
+  const account = await findAccount(db, workspaceId)
+  if (account === undefined || account.charged_until >= until) return
   const meters = await listMeters(db, workspaceId)
   for (const { subject_id: subjectId } of meters) {
     signal?.throwIfAborted()

@@ -36,7 +36,7 @@ export function createUsageReader({ db, clock, billing }: ReadUsageOptions) {
       const account = await findAccount(trx, workspaceId)
       if (account !== undefined && toMonth(account.charged_until) > month) return []
     }
-    const { accrued } = await billing.finances.load(trx, workspaceId, { lock: true })
+    const { accrued } = await billing.finances.load(trx, workspaceId)
     return accrued
       .filter((usage) => toMonth(usage.hour) === month && (userId === undefined || usage.userId === userId))
       .map(({ micros, computeSeconds, ...usage }) => ({ key: keyOf(usage, by), micros, computeSeconds }))

@@ -93,7 +93,7 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
       const workspace = isId('workspace', workspaceId) ? await findWorkspace(trx, workspaceId) : undefined
       if (workspace === undefined) throw new ApiError('not_found', NO_SUCH_WORKSPACE)
       const now = clock.now()
-      const result = await apply(trx, await finances.load(trx, workspaceId, { lock: true }), now)
+      const result = await apply(trx, await finances.load(trx, workspaceId), now)
       onCommit(() => onSchedule(now))
       return { result, workspace: await present(trx, workspace, await finances.load(trx, workspaceId)) }
     })

@@ -12,15 +12,8 @@ export const lockAccount = (trx: Trx, workspaceId: string): Promise<BillingAccou
     trx.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId),
   ).executeTakeFirst()
 
-/** Whether the usage of all hours before the instant is in the entries. @param until epoch seconds */
-export async function isCharged(db: Db, workspaceId: string, until: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('billing_accounts')
-    .select('charged_until')
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst()
-  return row !== undefined && row.charged_until >= until
-}
+export const findAccount = (db: Db | Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
+  db.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
 
 /** @returns false when the workspace has an account */
 export async function insertAccount(trx: Trx, row: BillingAccountRow): Promise<boolean> {
