@@ -61,7 +61,7 @@ const AMOUNT_RULE = `must be an amount in dollars between -${MAX_USD} and ${MAX_
 const hasCents = (amount: number): boolean => Math.round(amount * 100) / 100 === amount
 
 export const creditRequestSchema = z
-  .object({
+  .strictObject({
     amountUsd: z
       .number(AMOUNT_RULE)
       .min(-MAX_USD, AMOUNT_RULE)
@@ -93,7 +93,7 @@ export const creditResponseSchema = z.object({
 })
 export type CreditResponse = z.infer<typeof creditResponseSchema>
 
-export const holdRequestSchema = z.object({ reason: holdSchema }).meta({ id: 'HoldWorkspace' })
+export const holdRequestSchema = z.strictObject({ reason: holdSchema }).meta({ id: 'HoldWorkspace' })
 
 export const ledgerCheckQuerySchema = z.object({
   workspace: z.string().max(100).optional().meta({ description: 'the id of a workspace. Default: all' }),
