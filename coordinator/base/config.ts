@@ -129,6 +129,11 @@ export type Config = {
   freeCreditMicros: number
   /** The balance is low when it lasts for less than these hours. */
   balanceWarnHours: number
+  /** The secret key of Stripe, and the secret with which it signs events; null unless `billing` is stripe. */
+  stripeKey: string | null
+  stripeWebhookSecret: string | null
+  /** A saved card pays this amount in micro-dollars when the balance is lower. */
+  autoTopUpMicros: number
   /** Whether a box that is deleted leaves a snapshot. */
   finalSnapshots: boolean
   /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
@@ -312,6 +317,10 @@ const dollars = z
   .string()
   .regex(/^\d{1,6}(\.\d{1,2})?$/, 'must be an amount in dollars with at most two decimals, such as 5.00')
   .transform((text) => Math.round(Number(text) * 100) * 10_000)
+
+const MIN_TOP_UP_MICROS = 5_000_000
+
+const secret = z.string().regex(/^[\x21-\x7e]{8,256}$/, 'must be 8 to 256 ASCII characters without spaces')
 
 const onOff = oneOf(ON_OFF).transform((value) => value === 'on')
 
@@ -633,6 +642,25 @@ export const VARIABLES = {
     description: 'owners get a mail when the balance lasts for less than these hours',
     schema: positiveInteger.refine((hours) => hours <= 8760, 'must be at most 8760'),
   },
+  BOXWOOD_STRIPE_KEY: {
+    default: null,
+    shownDefault: 'none',
+    description: 'the secret key of Stripe, which BOXWOOD_BILLING=stripe needs',
+    schema: secret,
+    isSecret: true,
+  },
+  BOXWOOD_STRIPE_WEBHOOK_SECRET: {
+    default: null,
+    shownDefault: 'none',
+    description: 'the signing secret of the webhook of Stripe, which BOXWOOD_BILLING=stripe needs',
+    schema: secret,
+    isSecret: true,
+  },
+  BOXWOOD_AUTO_TOP_UP: {
+    default: '20.00',
+    description: 'dollars that a saved card pays when the balance of its workspace is lower',
+    schema: dollars.refine((micros) => micros >= MIN_TOP_UP_MICROS, 'must be at least 5.00'),
+  },
   BOXWOOD_IDLE_CPU_PERCENT: {
     default: String(DEFAULT_IDLE_CPU_PERCENT),
     description: 'a box is not idle while it uses this much CPU, in percent of one CPU',
@@ -790,6 +818,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     pricesFile: read('BOXWOOD_PRICES'),
     freeCreditMicros: read('BOXWOOD_FREE_CREDIT'),
     balanceWarnHours: read('BOXWOOD_BALANCE_WARN_HOURS'),
+    stripeKey: read('BOXWOOD_STRIPE_KEY'),
+    stripeWebhookSecret: read('BOXWOOD_STRIPE_WEBHOOK_SECRET'),
+    autoTopUpMicros: read('BOXWOOD_AUTO_TOP_UP'),
     idleCpuPercent: read('BOXWOOD_IDLE_CPU_PERCENT'),
     deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
     purgeDays: read('BOXWOOD_PURGE_DAYS'),
@@ -810,6 +841,15 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     problems.push('BOXWOOD_TLS_LISTEN, BOXWOOD_TLS_CERT and BOXWOOD_TLS_KEY must be set together.')
   if ((config.incusCert === null) !== (config.incusKey === null))
     problems.push('BOXWOOD_INCUS_CERT and BOXWOOD_INCUS_KEY must be set together.')
+  const usesStripe = config.billing === 'stripe'
+  if (
+    problems.length === 0 &&
+    usesStripe &&
+    (config.stripeKey === null || config.stripeWebhookSecret === null)
+  )
+    problems.push(
+      'BOXWOOD_BILLING=stripe needs BOXWOOD_STRIPE_KEY and BOXWOOD_STRIPE_WEBHOOK_SECRET. `box docs billing` describes them.',
+    )
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   return config as Config
 }

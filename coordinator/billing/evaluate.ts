@@ -3,7 +3,7 @@ import { type Finances, mayOverdraw } from './service.ts'
 import { HOUR_SECONDS } from './usage.ts'
 
 export type BalanceState = {
-  /** The balance lasts for less than the hours of the warning, or is empty. */
+  /** The balance lasts for less than the hours of the warning, or is empty, and no card pays. */
   isLow: boolean
   /** Boxes that run must be suspended: there is nothing left to charge. */
   isEmpty: boolean
@@ -30,8 +30,10 @@ export function evaluateBalance(
 ): BalanceState {
   const nextHour = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS + CHARGE_DELAY_MS
   const isCharged = burnMicrosPerHour > 0
-  const isLow = balanceMicros <= 0 || (isCharged && balanceMicros < warnBelowHours * burnMicrosPerHour)
-  const isEmpty = balanceMicros <= 0 && !mayOverdraw(account, now)
+  const isPaidByCard = mayOverdraw(account, now)
+  const isShort = balanceMicros <= 0 || (isCharged && balanceMicros < warnBelowHours * burnMicrosPerHour)
+  const isLow = isShort && !isPaidByCard
+  const isEmpty = balanceMicros <= 0 && !isPaidByCard
   if (!isCharged || balanceMicros <= 0) return { isLow, isEmpty, nextAt: nextHour }
   const emptyAt = now + Math.ceil((balanceMicros / burnMicrosPerHour) * HOUR_MS)
   const lowAt = emptyAt - warnBelowHours * HOUR_MS

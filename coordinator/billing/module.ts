@@ -17,6 +17,7 @@ export type BillingModuleContext = ModuleBase & {
   billing: Billing
   mailer: Pick<Mailer, 'send'>
   lifecycle: Pick<Lifecycle, 'schedule'>
+  payments: { collect(workspaceId: string): Promise<void> }
 }
 
 /** In the order in which a purge deletes their rows. */
@@ -29,7 +30,7 @@ const TABLES = [
 ] as const
 
 export function billingModule(context: BillingModuleContext): Module {
-  const { db, clock, log, config, billing, mailer, lifecycle } = context
+  const { db, clock, log, config, billing, mailer, lifecycle, payments } = context
   const routes = withTag(
     'Billing',
     billingRoutes({
@@ -49,6 +50,7 @@ export function billingModule(context: BillingModuleContext): Module {
     mailer,
     warnBelowHours: config.balanceWarnHours,
     billingUrl,
+    collect: payments.collect,
     scheduleBox: lifecycle.schedule,
   })
   return {

@@ -28,19 +28,23 @@ export type BalanceWatchOptions = {
   warnBelowHours: number
   /** Shown in the mails; null: an operator grants credit. */
   billingUrl: string | null
+  /** Charges the saved card of the workspace when the balance is low. */
+  collect(workspaceId: string): Promise<void>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
 }
 
 /** The handler of the schedule of a workspace. Returns when the balance is evaluated next. */
 export function createBalanceWatch(options: BalanceWatchOptions) {
-  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl, scheduleBox } = options
+  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl, collect, scheduleBox } =
+    options
 
   async function run(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
     const key = { kind: BALANCE_SCHEDULE, target_id: workspaceId }
     const { due_at: dueAt } = (await findSchedule(db, key)) ?? {}
     const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
     await chargeWorkspace({ db, prices }, workspaceId, until, signal)
+    await collect(workspaceId)
     const { state, boxIds, reason, mail } = await evaluate(workspaceId)
     for (const boxId of boxIds) {
       signal.throwIfAborted()

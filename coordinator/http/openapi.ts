@@ -58,6 +58,7 @@ const GROUPS = [
   'Billing',
   'Workspace',
   'Audit log',
+  'Billing',
   'Operator',
 ]
 

@@ -18,6 +18,7 @@ import type { BoxNames } from '../base/log/logger.ts'
 import { type Billing, openBilling } from '../billing/billing.ts'
 import { billingModule } from '../billing/module.ts'
 import { operatorModule } from '../billing/operator/module.ts'
+import { type PaymentsModuleContext, paymentsModule } from '../billing/payments/module.ts'
 import { downloadLinksModule } from '../boxes/download-links/module.ts'
 import { createMachineAgents } from '../boxes/enrollment/machine-agents.ts'
 import { machinesModule } from '../boxes/enrollment/module.ts'
@@ -120,6 +121,8 @@ export type ModuleOverrides = {
   streams?: Streams
   /** The servers to which boxes send requests with secrets. */
   secretBroker?: SecretBrokerOverrides
+  /** The address of a fake of Stripe. */
+  stripeApi?: PaymentsModuleContext['overrides']['stripeApi']
   /** Timeouts of silent agents and idle transfers. */
   agentConnections?: Partial<
     Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs' | 'acceptedVersions'>
@@ -197,6 +200,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(shareViewersModule)
     .add(boxesModule)
     .add(snapshotsModule)
+    .add(paymentsModule)
     .add(billingModule)
     .add(operatorModule)
     .add(feedModule)

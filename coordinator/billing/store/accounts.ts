@@ -83,6 +83,17 @@ export const findEntry = (
     .where('cause', '=', cause)
     .executeTakeFirst()
 
+/** The sum of the entries whose cause has the prefix. */
+export async function sumCredits(trx: Trx, workspaceId: string, causePrefix: string): Promise<number> {
+  const { sum } = await trx
+    .selectFrom('billing_entries')
+    .select(({ fn }) => fn.sum('amount_micros').as('sum'))
+    .where('workspace_id', '=', workspaceId)
+    .where('cause', 'like', `${causePrefix}%`)
+    .executeTakeFirstOrThrow()
+  return Number(sum ?? 0)
+}
+
 export type MonthUsage = { month: string; box_id: string; user_id: string; micros: number }
 
 /** The usage of each box for its owner in each month by the entries. Reads all entries of usage. */

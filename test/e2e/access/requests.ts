@@ -132,6 +132,8 @@ const controlRequests: Record<string, Request> = {
   'GET /workspace/policies': () => ['/workspace/policies'],
   'PATCH /workspace/policies': () => ['/workspace/policies', { memberBoxLimit: 5 }],
   'GET /team/status': () => ['/team/status'],
+  'POST /billing/checkout': () => ['/billing/checkout', { amountUsd: 20 }],
+  'DELETE /billing/card': () => ['/billing/card'],
   'GET /operator/workspaces': () => ['/operator/workspaces'],
   'POST /operator/workspaces/{id}/credit': ({ workspace }) => [
     `/operator/workspaces/${workspace}/credit`,

@@ -1,0 +1,179 @@
+// Payments by card: the checkout of owners, payments from a saved card, and what the provider reports.
+import type { Logger } from 'pino'
+import type { CheckoutRequest } from '../../../shared/api/payments.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { formatDollars } from '../../../shared/format-dollars.ts'
+import { recordAuditEvent } from '../../audit/service.ts'
+import type { Db } from '../../db/open.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import { findWorkspace, listOwnerEmails } from '../../identity/lookups.ts'
+import type { Mailer } from '../../identity/mail/mailer.ts'
+import { evaluateSoon } from '../credit.ts'
+import type { FinanceService } from '../service.ts'
+import { updateAccount } from '../store/accounts.ts'
+import { applyPayment, applyRefund, beginCollection, failCollection } from './account-changes.ts'
+import { type PaymentEvent, type PaymentProvider, SignatureError } from './provider.ts'
+
+export type PaymentServiceOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'info' | 'warn'>
+  finances: Pick<FinanceService, 'load'>
+  provider: PaymentProvider
+  mailer: Pick<Mailer, 'send'>
+  /** The page of the dashboard to which an owner returns after a payment. */
+  billingUrl: string
+  autoTopUpMicros: number
+  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
+  onSchedule(time: number): void
+}
+
+export type PaymentService = {
+  /** Returns the URL at which the owner pays. Throws bad_request, or control_plane_unavailable. */
+  checkout(actor: Actor, request: CheckoutRequest): Promise<string>
+  /** Idempotent. Throws bad_request. */
+  removeCard(actor: Actor): Promise<void>
+  /** Applies an event of the provider. Idempotent, in any order. Throws bad_request for a wrong signature. */
+  receive(body: Buffer, signature: string): Promise<void>
+  /** Charges the saved card when the balance is low. An attempt without an outcome is repeated. */
+  collect(workspaceId: string): Promise<void>
+}
+
+const MICROS_PER_CENT = 10_000
+
+export function createPaymentService(options: PaymentServiceOptions): PaymentService {
+  const { db, clock, log, finances, provider, mailer, billingUrl, autoTopUpMicros, onSchedule } = options
+
+  /** Locks the account. No-op for a workspace that does not exist. */
+  function change(
+    workspaceId: string,
+    apply: (trx: Trx, account: Awaited<ReturnType<typeof finances.load>>, now: number) => Promise<unknown>,
+  ): Promise<void> {
+    return transaction(db, async (trx, onCommit) => {
+      if ((await findWorkspace(trx, workspaceId)) === undefined) {
+        log.warn({ workspaceId }, 'a payment event is about an unknown workspace')
+        return
+      }
+      const now = clock.now()
+      await apply(trx, await finances.load(trx, workspaceId, { lock: true }), now)
+      onCommit(() => onSchedule(now))
+    })
+  }
+
+  const checkout: PaymentService['checkout'] = async (actor, { amountUsd, saveCard = false }) => {
+    const { workspaceId } = actor
+    try {
+      return await provider.createCheckout({
+        workspaceId,
+        customerId: await requireCustomer(workspaceId),
+        amountCents: Math.round(amountUsd * 100),
+        saveCard,
+        returnUrl: billingUrl,
+      })
+    } catch (err) {
+      log.warn({ err, workspaceId }, 'failed to create a checkout')
+      throw new ApiError('control_plane_unavailable', 'The payment provider is not available. Try again.')
+    }
+  }
+
+  async function requireCustomer(workspaceId: string): Promise<string> {
+    const { account } = await transaction(db, (trx) => finances.load(trx, workspaceId))
+    if (account.customer_id !== null) return account.customer_id
+    const workspace = await findWorkspace(db, workspaceId)
+    const [email = null] = await listOwnerEmails(db, workspaceId)
+    const id = await provider.createCustomer({ workspaceId, email, name: workspace?.name ?? workspaceId })
+    await transaction(db, (trx) => updateAccount(trx, workspaceId, { customer_id: id }))
+    return id
+  }
+
+  const removeCard: PaymentService['removeCard'] = async (actor) => {
+    const { workspaceId } = actor
+    let removed: string | null = null
+    await change(workspaceId, async (trx, { account }, now) => {
+      removed = account.payment_method_id
+      if (removed === null) return
+      await updateAccount(trx, workspaceId, {
+        payment_method_id: null,
+        collecting_since: null,
+        payment_failed_at: null,
+        payment_grace_until: null,
+      })
+      recordAuditEvent(trx, { kind: 'billing.card_remove', actor, boxId: null, detail: {}, at: now })
+      await evaluateSoon(trx, workspaceId, now)
+    })
+    if (removed === null) return
+    await provider.removeCard(removed).catch((err: unknown) => {
+      log.warn({ err, workspaceId }, 'failed to remove a card at the payment provider')
+    })
+  }
+
+  const receive: PaymentService['receive'] = async (body, signature) => {
+    let event: PaymentEvent | null
+    try {
+      event = await provider.readEvent(body, signature)
+    } catch (error) {
+      if (error instanceof SignatureError) throw new ApiError('bad_request', error.message)
+      throw error
+    }
+    if (event === null) log.info('ignored an event of the payment provider')
+    else await applyEvent(event)
+  }
+
+  async function applyEvent(event: PaymentEvent): Promise<void> {
+    const { workspaceId } = event
+    if (event.type === 'failed') return fail(workspaceId, event.attempt, event.message)
+    await change(workspaceId, (trx, { account }, now) =>
+      event.type === 'paid' ? applyPayment(trx, account, event, now) : applyRefund(trx, account, event, now),
+    )
+  }
+
+  async function fail(workspaceId: string, attempt: string, message: string): Promise<void> {
+    let isNew = false
+    await change(workspaceId, async (trx, { account }, now) => {
+      isNew = await failCollection(trx, account, { attempt, now })
+    })
+    if (!isNew) return
+    log.warn({ workspaceId }, 'a payment from the saved card has failed')
+    const emails = await listOwnerEmails(db, workspaceId)
+    const text = `The payment of ${formatDollars(autoTopUpMicros)} from the saved card has failed: ${message} The boxes of your workspace run on for three days. Pay at ${billingUrl}\n`
+    await Promise.all(
+      emails.map((to) => mailer.send({ to, subject: 'The payment for your boxes has failed', text })),
+    )
+  }
+
+  const collect: PaymentService['collect'] = async (workspaceId) => {
+    const now = clock.now()
+    const begun = await transaction(db, async (trx) => {
+      const workspace = await findWorkspace(trx, workspaceId)
+      if (workspace === undefined || workspace.closing_at !== null) return null
+      const loaded = await finances.load(trx, workspaceId, { lock: true })
+      return beginCollection(trx, loaded, { belowMicros: autoTopUpMicros, now })
+    })
+    if (begun === null) return
+    const { attempt, isExpired, ...card } = begun
+    if (isExpired) return fail(workspaceId, attempt, 'The payment provider has reported no outcome.')
+    try {
+      const amountCents = autoTopUpMicros / MICROS_PER_CENT
+      const result = await provider.collect({ workspaceId, ...card, amountCents, attempt })
+      if (result.status === 'failed') await fail(workspaceId, attempt, result.message)
+      if (result.status === 'paid') {
+        const { paymentId, amountMicros } = result
+        const event = {
+          type: 'paid',
+          workspaceId,
+          paymentId,
+          amountMicros,
+          attempt,
+          savedCard: null,
+        } as const
+        await applyEvent(event)
+      }
+    } catch (err) {
+      log.warn({ err, workspaceId }, 'failed to charge the saved card; will retry')
+    }
+  }
+
+  return { checkout, removeCard, receive, collect }
+}
