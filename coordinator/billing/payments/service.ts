@@ -57,7 +57,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
         return
       }
       const now = clock.now()
-      await apply(trx, await finances.load(trx, workspaceId, { lock: true }), now)
+      await apply(trx, await finances.load(trx, workspaceId), now)
       onCommit(() => onSchedule(now))
     })
   }
@@ -148,7 +148,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     const begun = await transaction(db, async (trx) => {
       const workspace = await findWorkspace(trx, workspaceId)
       if (workspace === undefined || workspace.closing_at !== null) return null
-      const loaded = await finances.load(trx, workspaceId, { lock: true })
+      const loaded = await finances.load(trx, workspaceId)
       return beginCollection(trx, loaded, { belowMicros: autoTopUpMicros, now })
     })
     if (begun === null) return
