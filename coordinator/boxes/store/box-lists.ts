@@ -156,6 +156,12 @@ export async function listLiveNames(db: Db | Trx, workspaceId: string): Promise<
 
 type Position = Pick<BoxRow, 'id' | 'created_at'>
 
+/** The rows after the position of a list that is ordered by created_at and id. */
+const whereAfter = (position: Position | undefined) =>
+  position === undefined
+    ? sql<SqlBool>`1 = 1`
+    : sql<SqlBool>`(created_at >= ${position.created_at} and (created_at > ${position.created_at} or id > ${position.id}))`
+
 /** The boxes of a workspace, oldest first. Includes terminated boxes, whose history is still readable. */
 export function listBoxPositions(
   db: Db,
@@ -163,12 +169,8 @@ export function listBoxPositions(
   after: Position | undefined,
   limit: number,
 ): Promise<Position[]> {
-  let query = db.selectFrom('boxes').select(['id', 'created_at']).where('workspace_id', '=', workspaceId)
-  if (after !== undefined)
-    query = query
-      .where('created_at', '>=', after.created_at)
-      .where((eb) => eb.or([eb('created_at', '>', after.created_at), eb('id', '>', after.id)]))
-  return query.orderBy('created_at').orderBy('id').limit(limit).execute()
+  const query = db.selectFrom('boxes').select(['id', 'created_at']).where('workspace_id', '=', workspaceId)
+  return query.where(whereAfter(after)).orderBy('created_at').orderBy('id').limit(limit).execute()
 }
 
 /** Boxes terminated before the instant, oldest first. */
@@ -238,7 +240,7 @@ export function listBoxesToQuiet(
   after: Position | undefined,
   limit: number,
 ): Promise<Position[]> {
-  let query = db
+  const query = db
     .selectFrom('boxes')
     .select(['id', 'created_at'])
     .where('workspace_id', '=', workspaceId)
@@ -246,11 +248,7 @@ export function listBoxesToQuiet(
     .where('desired_state', '=', 'running')
     .where('kind', '=', 'managed')
     .where('quiet_hours_exempt', '=', 0)
-  if (after !== undefined)
-    query = query
-      .where('created_at', '>=', after.created_at)
-      .where((eb) => eb.or([eb('created_at', '>', after.created_at), eb('id', '>', after.id)]))
-  return query.orderBy('created_at').orderBy('id').limit(limit).execute()
+  return query.where(whereAfter(after)).orderBy('created_at').orderBy('id').limit(limit).execute()
 }
 
 export async function hasLiveBox(db: Db, workspaceId: string): Promise<boolean> {
