@@ -173,8 +173,19 @@ t.test('a policy without a schedule gets one at the start of the coordinator', a
   const { clock, infra, dataDir, instance } = first
   await first.setQuietHours(NIGHT)
   await first.waitForDueTime(FIRST_START)
+  const { db } = instance.context
   // An earlier version stored the policy.
-  await instance.context.db.deleteFrom('schedules').where('kind', '=', 'quiet_hours').execute()
+  await db.deleteFrom('schedules').where('kind', '=', 'quiet_hours').execute()
+  // The time zone of another workspace does not exist any more.
+  await db
+    .insertInto('workspaces')
+    .values({ id: 'wsp_other', name: 'other', zero_data_retention: 0, created_at: 0 })
+    .execute()
+  const policy = JSON.stringify({ quietHours: { ...NIGHT, timezone: 'Europe/Nowhere' } })
+  await db
+    .insertInto('policies')
+    .values({ workspace_id: 'wsp_other', policy, updated_by: null, updated_at: 0 })
+    .execute()
   await first.close()
   const second = await start(t, { clock, infra, dataDir })
   t.equal(await second.findDueTime(), FIRST_START)

@@ -16,6 +16,7 @@ import {
   toCreateRequest,
 } from '../../../dashboard/data/create-box.ts'
 import { getLastActivity, getOwner, listSettings, selectBoxes } from '../../../dashboard/data/items.ts'
+import { listTierOptions } from '../../../dashboard/data/tiers.ts'
 import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
 import type { Environment } from '../../../shared/api/environments.ts'
 import type { RegionInfo } from '../../../shared/api/images.ts'
@@ -158,6 +159,13 @@ t.test('the form says why a box will be refused', (t) => {
   t.match(explainRefusal({}, [], { ...rules, closingAt: '2026-01-01T00:00:00.000Z' }), /closing/)
   t.equal(explainRefusal({ image: 'x' }, [], { ...rules, allowedImages: null }), null)
   t.end()
+})
+
+t.test('the tiers that the policy memberMaxTier allows', async (t) => {
+  const list = (max: Parameters<typeof listTierOptions>[0]) => listTierOptions(max).map(({ value }) => value)
+  t.same(list('lite'), ['', 'nano', 'micro', 'lite'])
+  t.same(list(null), list('ultra'))
+  t.equal(list(null).length, 8)
 })
 
 t.test('the form of the schedule sends what was changed', async (t) => {

@@ -32,7 +32,7 @@ export type QuietHoursSchedules = {
 const toKey = (workspaceId: string): ScheduleKey => ({ kind: 'quiet_hours', target_id: workspaceId })
 
 export function createQuietHours(options: QuietHoursOptions): QuietHoursSchedules {
-  const { db, clock, onSchedule } = options
+  const { db, clock, log, onSchedule } = options
   const suspendBoxes = createBoxSuspender(options)
 
   async function findNextStart(trx: Trx, workspaceId: string, now: number): Promise<number | null> {
@@ -83,7 +83,11 @@ export function createQuietHours(options: QuietHoursOptions): QuietHoursSchedule
     handleSchedule,
     reschedule,
     async scheduleAll() {
-      for (const workspaceId of await listWorkspacesWithQuietHours(db)) await ensureScheduled(workspaceId)
+      for (const workspaceId of await listWorkspacesWithQuietHours(db))
+        await ensureScheduled(workspaceId).catch((err: unknown) =>
+          // For example, the time zone has been removed from the database of time zones.
+          log.error({ err, workspaceId }, 'failed to schedule the quiet hours of a workspace'),
+        )
     },
   }
 }
