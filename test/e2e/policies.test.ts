@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { BillingFacts } from '../../coordinator/admission/billing-facts.ts'
 import type { PolicyRule } from '../../coordinator/admission/refusal.ts'
+import type { Box } from '../../shared/api/boxes.ts'
 import type { PatchPolicyRequest } from '../../shared/api/policies.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createUserKey } from '../support/limited-key.ts'
@@ -28,6 +29,9 @@ t.test('policies of members', async (t) => {
     await waitForState(json.box.id, 'running')
     return json.box
   }
+  /** The response to a resize comes before its job has changed the state. */
+  const waitUntilSettled = (id: string) =>
+    waitUntil('the box has no job', async () => (await api('GET', `/boxes/${id}`)).json.job === null)
   const fig = await createRunning({ name: 'fig', tier: 'flow' })
   const plum = await createRunning({ name: 'plum', tier: 'lite' }, member)
   await api('POST', `/boxes/${fig.id}/suspend`)
@@ -43,14 +47,22 @@ t.test('policies of members', async (t) => {
   const wakeFig: Request = ['POST', `/boxes/${fig.id}/wake`]
 
   const send = ([method, path, body]: Request, options = {}) => api(method, path, body, options)
-  const listBoxes = async () => (await api('GET', '/boxes')).json
+  const listBoxes = async (): Promise<Box[]> => (await api('GET', '/boxes')).json.boxes
+  /** What a request changes. Other fields change while boxes start. */
+  const listSettings = async () =>
+    (await listBoxes()).map(({ id, tier, desiredState, autoPauseMin }) => [
+      id,
+      tier,
+      desiredState,
+      autoPauseMin,
+    ])
   async function refuses(rule: PolicyRule, message: RegExp, requests: Request[], options = member) {
-    const before = await listBoxes()
+    const before = await listSettings()
     for (const request of requests) {
       const response = await send(request, options)
       t.match(response, { status: 403, json: { error: 'policy_denied', rule, message } }, request.join(' '))
     }
-    t.same(await listBoxes(), before, 'nothing is written')
+    t.same(await listSettings(), before, 'nothing is written')
   }
 
   await t.test('memberMaxTier', async () => {
@@ -74,9 +86,8 @@ t.test('policies of members', async (t) => {
     t.equal((await api('POST', '/boxes', { name: 'large', tier: 'max' })).status, 202, 'an owner')
     await setPolicies({ memberMaxTier: null })
     for (const name of ['small', 'large']) {
-      const { boxes } = await listBoxes()
-      const box = boxes.find(({ hostname }: { hostname: string }) => hostname === name)
-      await api('DELETE', `/boxes/${box.id}`)
+      const box = (await listBoxes()).find(({ hostname }) => hostname === name)
+      await api('DELETE', `/boxes/${box?.id}`)
     }
   })
 
@@ -98,7 +109,7 @@ t.test('policies of members', async (t) => {
     await setPolicies({ memberSpendCapUsd: 5 })
     spentThisCycleMicros = 4_999_999
     t.equal((await send(resize('flow'), member)).status, 202)
-    await waitForState(plum.id, 'running')
+    await waitUntilSettled(plum.id)
     spentThisCycleMicros = 5_250_000
     await refuses('memberSpendCapUsd', /\$5\.25 .*\$5\.00\. Wait until the cycle ends at 2030-02-01T/, [
       create(),
@@ -108,7 +119,7 @@ t.test('policies of members', async (t) => {
       resize('pro'),
     ])
     t.equal((await send(resize('lite'), member)).status, 202, 'a smaller tier costs less')
-    await waitForState(plum.id, 'running')
+    await waitUntilSettled(plum.id)
     await setPolicies({ memberSpendCapUsd: null })
   })
 
