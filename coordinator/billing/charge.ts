@@ -2,7 +2,7 @@
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { post, toEntry } from './ledger.ts'
-import type { PriceTable } from './prices.ts'
+import { isFree, type PriceTable } from './prices.ts'
 import { findAccount, lockAccount, updateAccount } from './store/accounts.ts'
 import {
   deleteMeter,
@@ -67,7 +67,9 @@ export function divideAt(
   at: number,
 ): { due: BillingSegmentRow[]; later: BillingSegmentRow[] } {
   const { carry: _carry, ...open } = meter
-  const due = [...segments, { ...open, until: Math.max(open.since, at) }]
+  // As in recordReading: what costs nothing is no interval, or entries and totals would depend on when the charge runs.
+  const current = isFree(open.mode) ? [] : [{ ...open, until: Math.max(open.since, at) }]
+  const due = [...segments, ...current]
     .map((segment) => ({ ...segment, until: Math.min(segment.until, at) }))
     .filter(({ since, until }) => until > since)
   const later = segments

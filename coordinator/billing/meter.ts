@@ -5,6 +5,7 @@ import { findBox, findSnapshot } from '../boxes/lookups.ts'
 import type { RowObserver } from '../db/row-changes.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
+import { isFree } from './prices.ts'
 import { insertSegment, lockMeter, upsertMeter } from './store/meters.ts'
 import type { BillingMeterRow, MeterMode } from './store/tables.ts'
 
@@ -68,7 +69,7 @@ export async function recordReading(trx: Trx, { at, ...next }: Reading): Promise
   const meter = await lockMeter(trx, next.subject_id)
   if (meter === undefined ? next.mode === 'ended' : isSame(meter, next)) return
   const since = Math.max(meter?.since ?? 0, Math.floor(at / 1000))
-  if (meter !== undefined && since > meter.since && meter.mode !== 'launching' && meter.mode !== 'ended') {
+  if (meter !== undefined && since > meter.since && !isFree(meter.mode)) {
     const { carry: _carry, ...segment } = meter
     await insertSegment(trx, { ...segment, until: since })
   }

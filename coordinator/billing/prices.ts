@@ -42,6 +42,9 @@ export const DEFAULT_PRICES: PriceTable = [
   },
 ]
 
+/** Whether nothing is ever charged in the mode. */
+export const isFree = (mode: MeterMode): boolean => mode === 'launching' || mode === 'ended'
+
 const NANOS_PER_MICRO = 1000
 
 /** Nano-dollars per hour: with this unit, the price of each MB of a snapshot is an integer. */

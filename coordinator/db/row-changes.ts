@@ -28,7 +28,7 @@ const observersByAdapter = new WeakMap<object, RowObserver>()
 const observedRows = new WeakMap<Trx, Set<string>>()
 
 /**
- * Runs `observer` once per transaction for each changed row, before the commit. Without an observer, no transaction has more
+ * Runs `observer` for each row that the transaction has changed, before the commit. Without an observer, no transaction has more
  * queries.
  */
 export function observeRows(db: Db, observer: RowObserver): void {
@@ -50,7 +50,11 @@ function observeOnce(trx: Trx, { table, id }: RowChange, observer: RowObserver):
   observedRows.set(trx, observed)
   if (observed.has(`${table} ${id}`)) return
   observed.add(`${table} ${id}`)
-  beforeCommit(trx, () => observer(trx, { table, id }))
+  beforeCommit(trx, () => {
+    // A later change of the row, by another function that runs before the commit, is observed again.
+    observed.delete(`${table} ${id}`)
+    return observer(trx, { table, id })
+  })
 }
 
 /**
