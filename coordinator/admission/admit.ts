@@ -58,8 +58,9 @@ export function createAdmit(options: AdmitOptions): Admit {
     const { workspaceId, userId } = actor
     const policy = await loadPolicy(trx, workspaceId)
     const countsBoxes = userId !== null && isCountLimited(policy, actor, action)
-    // Two requests at once must not pass a limit together.
-    const isLocked = countsBoxes || (loadBilling !== undefined && costsMoney(action))
+    // Two requests at once must not pass a limit together. With billing, loadBilling() locks the account, and the request may
+    // lock the workspace later: both are always locked in this order.
+    const isLocked = countsBoxes || loadBilling !== undefined
     const workspace = await (isLocked ? lockWorkspace : findWorkspace)(trx, workspaceId)
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
@@ -86,6 +87,3 @@ export function createAdmit(options: AdmitOptions): Admit {
 
 const isCountLimited = (policy: Policy, actor: Actor, action: AdmissionAction): boolean =>
   policy.memberBoxLimit !== null && createsBox(action) && isLimitedMember(actor)
-
-const costsMoney = (action: AdmissionAction): boolean =>
-  createsBox(action) || action === 'wake' || action === 'resize'

@@ -9,10 +9,12 @@ import { createBalanceWatch } from '../../../coordinator/billing/watch-balance.t
 import { setObservedState } from '../../../coordinator/boxes/lifecycle/set-observed-state.ts'
 import { ALLOWED_TRANSITIONS } from '../../../coordinator/boxes/lifecycle/transitions.ts'
 import { countLiveBoxes } from '../../../coordinator/boxes/lookups.ts'
+import { createSnapshotService } from '../../../coordinator/boxes/snapshots/service.ts'
 import { lockBox } from '../../../coordinator/db/lock-box.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { NO_BOX_SECRETS } from '../../support/box-hooks.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createSeededRandom } from '../../support/random.ts'
 import { assertRows, simulate } from '../../support/simulation/billing-rows.ts'
@@ -25,7 +27,7 @@ const CREDIT = 500_000_000
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('a month of few boxes', async (t) => {
-    const size = { seed: 3, chargeSeed: 1, boxes: 10, changes: 200, changesPerCharge: 20 }
+    const size = { seed: 3, chargeSeed: 1, boxes: 10, changes: 120, changesPerCharge: 20 }
     assertRows(t, await simulate(size, { db: await newDb(t), connect: null }))
   })
 
@@ -48,6 +50,16 @@ onEachDatabase(t, async (t, newDb) => {
     })
     const admit = createAdmit({ clock, countLiveBoxes, loadBilling: finances.loadFacts })
     const boxes = createTestBoxService(db, { clock, admit })
+    const snapshots = createSnapshotService({
+      db,
+      clock,
+      boxes,
+      boxSecrets: NO_BOX_SECRETS,
+      providers: { byRegion: new Map() },
+      admit,
+      schedule: () => undefined,
+      limit: 1000,
+    })
     const watch = createBalanceWatch({
       db,
       clock,
@@ -80,12 +92,13 @@ onEachDatabase(t, async (t, newDb) => {
       if (kind < 0.4) return boxes.wake(owner, id)
       if (kind < 0.5) return boxes.suspend(owner, id)
       if (kind < 0.6) return boxes.create(owner, { tier: 'nano' })
+      if (kind < 0.65) return snapshots.create(owner, { boxId: id, name: 'copy' })
       if (kind < 0.7) return finances.describe(workspaceId)
       if (kind < 0.8) return finances.loadSpend(workspaceId)
       return watch(workspaceId, new AbortController().signal)
     }
 
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 12; round++) {
       clock.advance(Math.floor(random() * 1.5 * HOUR_MS))
       await setTruthTime(db, clock.now())
       const results = await Promise.allSettled(Array.from({ length: 24 }, choose))
