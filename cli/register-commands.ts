@@ -131,6 +131,11 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('agents', async () => (await import('./commands/agents.ts')).addAgentsCommand),
     remote('audit', async () => (await import('./commands/audit.ts')).addAuditCommand),
   ],
+  'Team and billing:': [
+    remote('team', async () => (await import('./commands/team.ts')).addTeamCommand),
+    remote('billing', async () => (await import('./commands/billing.ts')).addBillingCommand),
+    remote('usage', async () => (await import('./commands/usage.ts')).addUsageCommand),
+  ],
   'Installation and help:': [
     local(['install', 'uninstall'], async () => (await import('./commands/install.ts')).addInstallCommands),
     local(

@@ -55,6 +55,11 @@ export const RUN_ID_PATTERN = /^run_[0-9a-f]{24}$/
 export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as const
 export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
 
+/** What rows of the usage of a workspace are about. */
+export const USAGE_GROUPS = ['box', 'member', 'day'] as const
+/** A month in UTC, such as 2030-01. */
+export const MONTH_PATTERN = /^\d{4}-(0[1-9]|1[0-2])$/
+
 export const AUDIT_ORIGINS = ['server', 'client'] as const
 export const AUDIT_ACTOR_KINDS = ['user', 'cli', 'ticket', 'mobile', 'system'] as const
 /** The first event that is delivered to an endpoint: the request that sets it, or the oldest stored event. */

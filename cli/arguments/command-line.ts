@@ -12,7 +12,6 @@ const ALIASES = new Map([
   ['reboot', 'restart'],
   ['key', 'keys'],
   ['member', 'members'],
-  ['team', 'members'],
   ['users', 'members'],
   ['policy', 'policies'],
   ['conversation', 'conversations'],
@@ -25,7 +24,8 @@ const ALIASES = new Map([
 ])
 
 /** Commands that list something without a verb: `box keys ls` is `box keys`. */
-const LISTS = /^(keys?|members?|polic(y|ies)|audit|use|secrets?|environments?|envs|images?|regions?)$/
+const LISTS =
+  /^(keys?|members?|team|polic(y|ies)|audit|use|usage|secrets?|environments?|envs|images?|regions?)$/
 
 /** These words may precede a verb, as in `docker image ls`. A box that has the name of a verb is given by its id. */
 const NOUN = /^(snapshot|template)s?$/

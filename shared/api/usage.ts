@@ -1,15 +1,14 @@
 // Schemas of the usage of a workspace in a month: what its boxes have cost, by box, member or day.
 import { z } from 'zod'
+import { MONTH_PATTERN, USAGE_GROUPS } from '../field-values.ts'
 import { microDollarsSchema } from './common.ts'
 
-/** What rows of the usage are about. */
-export const USAGE_GROUPS = ['box', 'member', 'day'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
 const MONTH_RULE = 'must be a month, such as 2030-01'
 const monthSchema = z
   .string()
-  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, MONTH_RULE)
+  .regex(MONTH_PATTERN, MONTH_RULE)
   .meta({ description: 'in UTC, such as 2030-01', format: 'year-month' })
 
 export const usageQuerySchema = z.object({

@@ -1,0 +1,39 @@
+// Formats the finances of a workspace.
+import type { Account } from '../../shared/api/account.ts'
+import { formatDollars } from '../../shared/format-dollars.ts'
+import { formatDuration } from '../output/format.ts'
+import { formatTable } from '../output/table.ts'
+
+type Billing = NonNullable<Account['billing']>
+
+const HOUR_MS = 3_600_000
+
+/** The coordinator warns at least an hour before the balance is empty, if billing is on. */
+const isOff = ({ warnBelowHours }: Billing): boolean => warnBelowHours === 0
+
+export function formatBilling(billing: Billing): string {
+  if (isOff(billing)) return 'Billing is off: nothing has a price on this coordinator.'
+  const { balanceMicros, burnMicrosPerHour, planAmountUsd, trial, billingUrl } = billing
+  return formatTable([
+    ['balance', formatDollars(balanceMicros)],
+    ['burn', `${formatDollars(burnMicrosPerHour)} an hour`],
+    ['runway', formatRunway(billing)],
+    ['plan', trial ? 'free credit' : `paid${planAmountUsd > 0 ? `, $${planAmountUsd} a month` : ''}`],
+    ['payment', describePayment(billing)],
+    ['pay', billingUrl === null ? 'the operator of the coordinator adds credit' : `at ${billingUrl}`],
+  ])
+}
+
+function formatRunway({ balanceMicros, runwayHours, warnBelowHours, overage }: Billing): string {
+  if (balanceMicros <= 0) return overage ? 'the balance is empty; the card pays' : 'the balance is empty'
+  if (runwayHours === null) return 'nothing is charged now'
+  const isLow = runwayHours < warnBelowHours
+  return `${formatDuration(runwayHours * HOUR_MS)}${isLow ? `, less than ${warnBelowHours}h` : ''}`
+}
+
+function describePayment({ paymentFailed, paymentGraceUntil, collecting, overage }: Billing): string {
+  if (paymentFailed)
+    return paymentGraceUntil === null ? 'failed' : `failed; the boxes run until ${paymentGraceUntil}`
+  if (collecting) return 'in progress'
+  return overage ? 'by card, also beyond the balance' : 'from the balance'
+}
