@@ -50,6 +50,25 @@ onEachDatabase(t, async (t, newDb) => {
     t.notMatch(JSON.stringify(await db.selectFrom('enrollments').selectAll().execute()), token)
   })
 
+  await t.test(
+    'machines count for memberBoxLimit, also when the token is older than the last box',
+    async (t) => {
+      const tokens = [await create(), await create()]
+      // The role counts that the creator has at the exchange.
+      const { userId } = owner
+      await db.updateTable('users').set({ role: 'member' }).where('id', '=', userId).execute()
+      const policy = JSON.stringify({ memberBoxLimit: 2 })
+      const row = { workspace_id: owner.workspaceId, policy, updated_by: null, updated_at: 0 }
+      await db.insertInto('policies').values(row).execute()
+      const results = await Promise.allSettled(tokens.map(({ token }) => exchange(request(token))))
+      t.same(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      const refused = results.find((result) => result.status === 'rejected')
+      t.match(refused?.reason, { code: 'policy_denied', fields: { rule: 'memberBoxLimit' } })
+      await db.deleteFrom('policies').execute()
+      await db.updateTable('users').set({ role: 'owner' }).where('id', '=', userId).execute()
+    },
+  )
+
   await t.test('the open tokens of a workspace are limited', async (t) => {
     const { enrollment } = await create()
     const [row] = await db.selectFrom('enrollments').selectAll().where('id', '=', enrollment.id).execute()
