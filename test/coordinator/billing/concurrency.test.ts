@@ -69,6 +69,7 @@ onEachDatabase(t, async (t, newDb) => {
       mailer: { send: async () => undefined },
       warnBelowHours: 24,
       billingUrl: null,
+      collect: async () => undefined,
       scheduleBox: () => undefined,
     })
     await transaction(db, async (trx) => {
