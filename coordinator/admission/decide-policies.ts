@@ -1,4 +1,5 @@
 // Decides whether the policies of the workspace admit a request (spec §2.9, §4.11). Pure functions of the request and its facts.
+import { formatDollars } from '../../shared/format-dollars.ts'
 import { isLargerTier, type Tier } from '../../shared/tiers.ts'
 import { findCycle } from '../base/billing-cycle.ts'
 import { refuseImage } from './allowed-images.ts'
@@ -126,5 +127,3 @@ function addsSpend(request: AdmissionRequest): boolean {
       return false
   }
 }
-
-const formatDollars = (micros: number): string => `$${(micros / MICROS_PER_DOLLAR).toFixed(2)}`

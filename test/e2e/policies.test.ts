@@ -1,9 +1,9 @@
 // The policies that limit members, over HTTP: their refusals, and the defaults of new boxes.
 import t from 'tap'
-import type { BillingFacts } from '../../coordinator/admission/billing-facts.ts'
 import type { PolicyRule } from '../../coordinator/admission/refusal.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { PatchPolicyRequest } from '../../shared/api/policies.ts'
+import { createBillingFacts } from '../support/billing-facts.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createUserKey } from '../support/limited-key.ts'
 import { createTestSession } from '../support/session.ts'
@@ -15,7 +15,7 @@ t.test('policies of members', async (t) => {
   let spentThisCycleMicros = 0
   const coordinator = await startTestCoordinator(t, {
     clock,
-    loadBilling: async () => ({ hold: null, isFreeCredit: false, spentThisCycleMicros }) as BillingFacts,
+    loadBilling: async () => createBillingFacts({ spentThisCycleMicros }),
   })
   const { api, edge, waitForState } = coordinator
   const owner = await createTestSession(coordinator)

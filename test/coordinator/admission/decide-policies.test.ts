@@ -1,6 +1,6 @@
 // The rules of the policies at their edges, for each action and role (spec §2.9, §4.3, §4.11).
+
 import t from 'tap'
-import type { BillingFacts } from '../../../coordinator/admission/billing-facts.ts'
 import { decide } from '../../../coordinator/admission/decide.ts'
 import { getDefaultAutoPause } from '../../../coordinator/admission/default-auto-pause.ts'
 import { getDefaultTier } from '../../../coordinator/admission/default-tier.ts'
@@ -11,6 +11,7 @@ import type { BoxRow, WorkspaceRow } from '../../../coordinator/db/schema.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { DEFAULT_POLICY, type Policy } from '../../../shared/api/policies.ts'
 import { TIER_NAMES, type Tier } from '../../../shared/tiers.ts'
+import { createBillingFacts } from '../../support/billing-facts.ts'
 
 type Role = Actor['role'] | 'key without a user'
 
@@ -42,9 +43,6 @@ const createRequests = (tier: Tier): Record<AdmissionAction, AdmissionRequest> =
   share: { action: 'share', access: 'members' },
 })
 const ACTIONS = Object.keys(createRequests('lite')) as AdmissionAction[]
-
-const billing = (fields: Partial<BillingFacts>): BillingFacts =>
-  ({ hold: null, isFreeCredit: false, spentThisCycleMicros: 0, ...fields }) as BillingFacts
 
 const createFacts = (
   policy: Partial<Policy>,
@@ -123,7 +121,7 @@ t.test('memberSpendCapUsd: what costs more, from the value on', async (t) => {
       for (const role of ROLES) {
         const facts = createFacts(
           { memberSpendCapUsd: 12.34 },
-          { actor: ACTORS[role], billing: billing({ spentThisCycleMicros }) },
+          { actor: ACTORS[role], billing: createBillingFacts({ spentThisCycleMicros }) },
         )
         const isRefused = isReached && affected.includes(action) && LIMITED.includes(role)
         const expected = isRefused ? 'memberSpendCapUsd' : null
@@ -131,7 +129,7 @@ t.test('memberSpendCapUsd: what costs more, from the value on', async (t) => {
       }
   const facts = createFacts(
     { memberSpendCapUsd: 12.34 },
-    { billing: billing({ spentThisCycleMicros: 13_000_000 }) },
+    { billing: createBillingFacts({ spentThisCycleMicros: 13_000_000 }) },
   )
   for (const tier of ['nano', 'lite'] as const)
     t.equal(findRule(createRequests(tier).resize, facts), null, 'a tier that is not larger costs no more')
@@ -201,13 +199,13 @@ t.test('the order: closing, held, the policies, and of these what the request ca
     autoPauseFloorMin: 30,
   }
   const closing = { closing_at: 1 } as WorkspaceRow
-  const held = billing({ hold: 'mining', spentThisCycleMicros: 1_000_000 })
+  const held = createBillingFacts({ hold: 'mining', spentThisCycleMicros: 1_000_000 })
   const request = { ...createRequests('lite').create, autoPauseMin: null } as AdmissionRequest
   const facts = createFacts(policy, { workspace: closing, billing: held, ownBoxes: 1 })
   t.match(decide(request, facts), { code: 'workspace_closing' })
   t.match(decide(request, { ...facts, workspace: createFacts({}).workspace }), { code: 'workspace_held' })
   const open = createFacts(policy, {
-    billing: billing({ spentThisCycleMicros: 1_000_000 }),
+    billing: createBillingFacts({ spentThisCycleMicros: 1_000_000 }),
     ownBoxes: 1,
   })
   const rules: PolicyRule[] = []
@@ -222,7 +220,7 @@ t.test('the order: closing, held, the policies, and of these what the request ca
 
 t.test('a held workspace changes settings only', async (t) => {
   for (const hold of ['mining', 'cpu'] as const) {
-    const facts = createFacts({}, { actor: ACTORS.owner, billing: billing({ hold }) })
+    const facts = createFacts({}, { actor: ACTORS.owner, billing: createBillingFacts({ hold }) })
     for (const action of ACTIONS) {
       const refusal = decide(createRequests('lite')[action], facts)
       t.equal(refusal?.code, action === 'patch' ? undefined : 'workspace_held', action)
@@ -241,7 +239,7 @@ t.test('the defaults of a new box', async (t) => {
     const isLimited = LIMITED.includes(role)
     const actor = ACTORS[role]
     const list = (policy: Partial<Policy>, isFreeCredit = false) =>
-      getDefaultAutoPause(createFacts(policy, { actor, billing: billing({ isFreeCredit }) }))
+      getDefaultAutoPause(createFacts(policy, { actor, billing: createBillingFacts({ isFreeCredit }) }))
     t.equal(list({}), null)
     t.equal(list({ autoPauseFloorMin: 90 }), isLimited ? 90 : null, role)
     t.equal(list({ autoPauseFloorMin: 600 }, true), 120, role)

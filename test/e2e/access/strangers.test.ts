@@ -85,7 +85,7 @@ t.test('what exists in another workspace looks like what does not exist', async 
         await observe(row, missing, await getHeaders()),
       ]
       t.same(first, second, row.route)
-      // An operator knows all workspaces, and everybody else is refused before the workspace is looked up.
+      // An operator knows all workspaces, and other clients are refused before the workspace is looked up.
       const refusals = row.path.startsWith('/operator/') ? [401, 403] : [401, 404]
       t.ok(refusals.includes(first.status), `${row.route}: ${first.status}`)
     }
