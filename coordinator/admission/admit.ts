@@ -15,12 +15,14 @@ import { getDefaultAutoPause } from './default-auto-pause.ts'
 import { getDefaultTier } from './default-tier.ts'
 import type { AdmissionFacts } from './facts.ts'
 import { isLimitedMember } from './members.ts'
-import type { AdmissionAction, AdmissionRequest } from './request.ts'
+import type { AdmissionAction, AdmissionQuestion, AdmissionRequest } from './request.ts'
 
 /** What an admitted request must respect. */
 export type Admission = {
   /** The idle time of a new box whose request names none, in minutes; null: it is not suspended when it is idle. */
   defaultAutoPauseMin: number | null
+  /** The tier of a new box whose request names none. */
+  defaultTier: Tier
 }
 
 export type Admit = {
@@ -28,18 +30,16 @@ export type Admit = {
    * Throws the refusal as an ApiError. Call it after the other checks of the request, and before the first write. The request
    * may have locked boxes, and no environment and no snapshot.
    */
-  (trx: Trx, actor: Actor, request: AdmissionRequest): Promise<Admission>
+  (trx: Trx, actor: Actor, request: AdmissionQuestion): Promise<Admission>
   /**
    * The first half of the call, for a request whose checks lock environments or snapshots: these are locked after the workspace.
+   * The returned function is the other half.
    */
-  begin(trx: Trx, actor: Actor, action: AdmissionAction): Promise<BegunAdmission>
-}
-
-export type BegunAdmission = {
-  /** The tier of a new box without a source whose request names none. */
-  defaultTier: Tier
-  /** The second half of the call. */
-  decide(request: AdmissionRequest): Promise<Admission>
+  begin(
+    trx: Trx,
+    actor: Actor,
+    action: AdmissionAction,
+  ): Promise<(request: AdmissionQuestion) => Promise<Admission>>
 }
 
 export type AdmitOptions = {
@@ -65,25 +65,26 @@ export function createAdmit(options: AdmitOptions): Admit {
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
 
-    return {
-      defaultTier: getDefaultTier(actor, policy),
-      async decide(request) {
-        const billing = (await loadBilling?.(trx, actor, request)) ?? null
-        const facts: AdmissionFacts = { actor, workspace, policy, ownBoxes, billing, now: clock.now() }
-        const refusal = decide(request, facts)
-        if (refusal === null) return { defaultAutoPauseMin: getDefaultAutoPause(facts) }
-        const { code, message, ...fields } = refusal
-        throw new ApiError(code, message, { fields })
-      },
+    return async (question) => {
+      const billing = (await loadBilling?.(trx, actor)) ?? null
+      const facts: AdmissionFacts = { actor, workspace, policy, ownBoxes, billing, now: clock.now() }
+      const defaultTier = getDefaultTier(facts)
+      const refusal = decide(withTier(question, defaultTier), facts)
+      if (refusal === null) return { defaultAutoPauseMin: getDefaultAutoPause(facts), defaultTier }
+      const { code, message, ...fields } = refusal
+      throw new ApiError(code, message, { fields })
     }
   }
 
-  const admit = async (trx: Trx, actor: Actor, request: AdmissionRequest): Promise<Admission> => {
-    const { decide } = await begin(trx, actor, request.action)
+  const admit = async (trx: Trx, actor: Actor, request: AdmissionQuestion): Promise<Admission> => {
+    const decide = await begin(trx, actor, request.action)
     return decide(request)
   }
   return Object.assign(admit, { begin })
 }
+
+const withTier = (question: AdmissionQuestion, tier: Tier): AdmissionRequest =>
+  question.action === 'create' ? { ...question, tier: question.tier ?? tier } : question
 
 const isCountLimited = (policy: Policy, actor: Actor, action: AdmissionAction): boolean =>
   policy.memberBoxLimit !== null && createsBox(action) && isLimitedMember(actor)

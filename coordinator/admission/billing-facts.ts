@@ -2,7 +2,6 @@
 import type { Tier } from '../../shared/tiers.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
-import type { AdmissionRequest } from './request.ts'
 
 /** Amounts are integer micro-dollars. */
 export type BillingFacts = {
@@ -13,7 +12,16 @@ export type BillingFacts = {
   reservedMicrosPerHour: number
   /** The workspace has only free credit. */
   isFreeCredit: boolean
-  plan: { boxes: number; snapshots: number; tiers: readonly Tier[] }
+  plan: {
+    boxes: number
+    tiers: readonly Tier[]
+    /** Whether ports may be shared by links that need no membership. */
+    hasOpenLinks: boolean
+    /** The tier of a new box whose request names none, if the balance lasts for long enough. */
+    defaultTier: Tier
+    /** The idle time of a new box whose request names none, in minutes; null: none. */
+    defaultAutoPauseMin: number | null
+  }
   /** The live boxes of the workspace. */
   liveBoxes: number
   /** Why the workspace is held; null: it is not. */
@@ -29,4 +37,4 @@ export type BillingFacts = {
 }
 
 /** Reads the facts in the transaction of the request. null: billing is off. */
-export type LoadBilling = (trx: Trx, actor: Actor, request: AdmissionRequest) => Promise<BillingFacts | null>
+export type LoadBilling = (trx: Trx, actor: Actor) => Promise<BillingFacts | null>

@@ -70,7 +70,7 @@ function refuseTier(
     : { code: 'tier_unavailable', allowed, message }
 }
 
-/** Spec §7.1: the balance must last for four hours. */
+/** Spec §7.1: the balance must last for four hours. A tier that the service chooses is one for which it lasts longer (default-tier.ts). */
 export const REQUIRED_HOURS = 4
 
 /**
@@ -131,7 +131,7 @@ function refuseWake(tier: Tier, billing: BillingFacts): Refusal | null {
 /** Spec §7.1: links that need no membership. */
 function refuseShare(
   { access }: Extract<AdmissionRequest, { action: 'share' }>,
-  { isFreeCredit }: BillingFacts,
+  { plan }: BillingFacts,
 ): Refusal | null {
-  return isFreeCredit && access !== 'members' ? { code: 'share_links_need_payment' } : null
+  return !plan.hasOpenLinks && access !== 'members' ? { code: 'share_links_need_payment' } : null
 }

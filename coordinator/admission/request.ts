@@ -30,4 +30,9 @@ export type AdmissionRequest =
   | ({ action: 'pull' } & ImageNames)
   | { action: 'share'; access: PortAudience }
 
+/** What a request asks: the tier of a new box may be left to the service. */
+export type AdmissionQuestion =
+  | Exclude<AdmissionRequest, { action: 'create' }>
+  | (Omit<Extract<AdmissionRequest, { action: 'create' }>, 'tier'> & { tier: Tier | undefined })
+
 export type AdmissionAction = AdmissionRequest['action']

@@ -41,7 +41,7 @@ export function createBoxInserter(options: BoxInserterOptions) {
   async function planNewBox(
     trx: Trx,
     actor: Actor,
-    input: NewBoxInput,
+    input: Omit<NewBoxInput, 'tier'>,
     source: SnapshotRow | null,
   ): Promise<NewBoxPlan> {
     const environment = await boxEnvironments.choose(trx, actor, { environment: input.environment, source })

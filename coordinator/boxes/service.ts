@@ -127,16 +127,15 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     }
     checkCreateSource(input)
     return transaction(trx ?? db, async (trx) => {
-      const admission = await admit.begin(trx, actor, 'create')
+      const admitCreate = await admit.begin(trx, actor, 'create')
       const source = await findCreateSource(trx, actor, input)
       if (source) assertUsable(source)
-      const { tier = source?.tier ?? admission.defaultTier, autoPauseMin, restricted } = input
-      assertFits(tier, source?.content_bytes ?? null)
-      const chosen = { ...input, tier }
-      const plan = await planNewBox(trx, actor, chosen, source)
+      const { tier = source?.tier, autoPauseMin, restricted } = input
+      if (tier !== undefined) assertFits(tier, source?.content_bytes ?? null)
+      const plan = await planNewBox(trx, actor, input, source)
       const { image, region } = plan.machine
       const imageNames = listImageNames(image, regions.inRegion(region))
-      const { defaultAutoPauseMin } = await admission.decide({
+      const { defaultAutoPauseMin, defaultTier } = await admitCreate({
         action: 'create',
         tier,
         autoPauseMin,
@@ -144,7 +143,8 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
         imageNames,
       })
       const admitted = {
-        ...chosen,
+        ...input,
+        tier: tier ?? defaultTier,
         autoPauseMin: autoPauseMin === undefined ? defaultAutoPauseMin : autoPauseMin,
       }
       const event = source ? 'snapshot.restore' : 'box.create'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
 import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
-import { DEFAULT_TIER, REGIONS, TIER_NAMES } from '../tiers.ts'
+import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
   cursorSchema,
   ENV_NAME_RULE,
@@ -275,10 +275,10 @@ export const createBoxRequestSchema = z
       .regex(BOX_NAME_PATTERN, BOX_NAME_RULE)
       .optional()
       .meta({ description: 'default: a fruit name' }),
-    tier: z
-      .enum(TIER_NAMES)
-      .optional()
-      .meta({ description: `default: ${DEFAULT_TIER}, or memberMaxTier if it is smaller` }),
+    tier: z.enum(TIER_NAMES).optional().meta({
+      description:
+        'default: lite, or memberMaxTier if it is smaller; with billing, micro on free credit alone, and a smaller one when the balance does not run that one for 24 hours with all other boxes',
+    }),
     region: z.enum(REGIONS).optional(),
     image: imageReferenceSchema.optional().meta({
       description:
@@ -289,7 +289,7 @@ export const createBoxRequestSchema = z
       .meta({ description: 'minutes from the request until the box is suspended' }),
     autoPauseMin: autoPauseMinSchema.nullish().meta({
       description:
-        'idle minutes until the box is suspended; null: never. Default: the policy autoPauseFloorMin for members, else never',
+        'idle minutes until the box is suspended; null: never. Default: the policy autoPauseFloorMin for members, else never; on free credit alone 120, which null and any other value replace',
     }),
     environment: z.string().nullish().meta({
       description:

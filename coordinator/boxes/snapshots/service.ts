@@ -166,13 +166,13 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
   function restore(actor: Actor, id: string, input: RestoreRequest, trx?: Trx): Promise<Box> {
     const { name, tier, environment } = input
     return transaction(trx ?? db, async (trx) => {
-      const admission = await admit.begin(trx, actor, 'restore')
+      const admitRestore = await admit.begin(trx, actor, 'restore')
       const snapshot = await requireSnapshot(trx, actor, id)
       assertUsable(snapshot)
       const chosenTier = tier ?? snapshot.tier
       assertFits(chosenTier, snapshot.content_bytes)
       const imageNames = listNames(snapshot)
-      const { defaultAutoPauseMin } = await admission.decide({
+      const { defaultAutoPauseMin } = await admitRestore({
         action: 'restore',
         tier: chosenTier,
         imageNames,

@@ -1,7 +1,7 @@
 // The queries of an admission: none for policies that are off, an index for the count of boxes, and a lock where it decides.
+
 import t from 'tap'
 import { createAdmit } from '../../../coordinator/admission/admit.ts'
-import type { BillingFacts } from '../../../coordinator/admission/billing-facts.ts'
 import { countLiveBoxes } from '../../../coordinator/boxes/lookups.ts'
 import { createResizes } from '../../../coordinator/boxes/resize.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
@@ -11,6 +11,7 @@ import { serveAllRegions } from '../../../coordinator/providers/regions.ts'
 import type { Policy } from '../../../shared/api/policies.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createTestAdmit } from '../../support/admit.ts'
+import { createBillingFacts } from '../../support/billing-facts.ts'
 import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { capturePlans, captureQueries } from '../../support/query-plan.ts'
@@ -138,20 +139,19 @@ onEachDatabase(t, async (t, newDb) => {
 t.test('the facts of billing are read after the workspace is locked, and decide', async (t) => {
   const { db, readQueries } = captureQueries(await sqliteForTest(t))
   const owner = await createOwner(db)
-  const hold = { hold: 'mining' } as BillingFacts
-  const requests: string[] = []
+  const requests: (string | null)[] = []
   const admit = createAdmit({
     clock: systemClock,
     countLiveBoxes,
-    async loadBilling(_trx, actor, request) {
-      requests.push(`${actor.userId} ${request.action}`)
-      return hold
+    async loadBilling(_trx, { userId }) {
+      requests.push(userId)
+      return createBillingFacts({ hold: 'mining' })
     },
   })
   const boxes = createTestBoxService(db, { admit })
   readQueries()
   await t.rejects(boxes.create(owner, {}), { code: 'workspace_held' })
-  t.same(requests, [`${owner.userId} create`])
+  t.same(requests, [owner.userId])
   t.equal(
     readQueries().some((query) => query.startsWith('insert')),
     false,

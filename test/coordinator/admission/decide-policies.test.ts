@@ -7,6 +7,7 @@ import { getDefaultTier } from '../../../coordinator/admission/default-tier.ts'
 import type { AdmissionFacts } from '../../../coordinator/admission/facts.ts'
 import { ADMISSION_ERRORS, type PolicyRule } from '../../../coordinator/admission/refusal.ts'
 import type { AdmissionAction, AdmissionRequest } from '../../../coordinator/admission/request.ts'
+import { PLANS } from '../../../coordinator/billing/plans.ts'
 import type { BoxRow, WorkspaceRow } from '../../../coordinator/db/schema.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import { DEFAULT_POLICY, type Policy } from '../../../shared/api/policies.ts'
@@ -238,17 +239,17 @@ t.test('the defaults of a new box', async (t) => {
   for (const role of ROLES) {
     const isLimited = LIMITED.includes(role)
     const actor = ACTORS[role]
-    const list = (policy: Partial<Policy>, isFreeCredit = false) =>
-      getDefaultAutoPause(createFacts(policy, { actor, billing: createBillingFacts({ isFreeCredit }) }))
+    const list = (policy: Partial<Policy>, isFreeCredit = false) => {
+      const billing = createBillingFacts({ plan: isFreeCredit ? PLANS.free : PLANS.paid })
+      return getDefaultAutoPause(createFacts(policy, { actor, billing }))
+    }
     t.equal(list({}), null)
     t.equal(list({ autoPauseFloorMin: 90 }), isLimited ? 90 : null, role)
     t.equal(list({ autoPauseFloorMin: 600 }, true), 120, role)
     t.equal(list({ autoPauseFloorMin: 90 }, true), isLimited ? 90 : 120, role)
-    const tiers = TIER_NAMES.map((memberMaxTier) =>
-      getDefaultTier(actor, { ...DEFAULT_POLICY, memberMaxTier }),
-    )
+    const tiers = TIER_NAMES.map((memberMaxTier) => getDefaultTier(createFacts({ memberMaxTier }, { actor })))
     const expected = isLimited ? ['nano', 'micro'] : ['lite', 'lite']
     t.same(tiers, [...expected, 'lite', 'lite', 'lite', 'lite', 'lite'], role)
-    t.equal(getDefaultTier(actor, DEFAULT_POLICY), 'lite')
+    t.equal(getDefaultTier(createFacts({}, { actor })), 'lite')
   }
 })
