@@ -8,8 +8,8 @@ export type Plan = {
   /** Snapshots, without the copies that forks make. */
   snapshots: number
   secrets: number
-  /** Open terminals of the box command. */
-  sessions: number
+  /** Open terminals. */
+  terminals: number
   tiers: readonly Tier[]
   /** Whether ports may be shared by links that need no membership. */
   hasOpenLinks: boolean
@@ -25,7 +25,7 @@ export const PLANS = {
     boxes: 1,
     snapshots: 5,
     secrets: 10,
-    sessions: 4,
+    terminals: 4,
     tiers: ['nano', 'micro', 'lite', 'flow'],
     hasOpenLinks: false,
     defaultAutoPauseMin: 120,
@@ -35,7 +35,7 @@ export const PLANS = {
     boxes: 1000,
     snapshots: 1000,
     secrets: LIMITS.secrets,
-    sessions: 64,
+    terminals: 64,
     tiers: TIER_NAMES,
     hasOpenLinks: true,
     defaultAutoPauseMin: null,

@@ -3,6 +3,7 @@ import type { Account } from '../../shared/api/account.ts'
 import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
 import type { Tier } from '../../shared/tiers.ts'
 import type { BillingFacts, LoadBilling } from '../admission/billing-facts.ts'
+import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import { countLiveBoxesOfWorkspace } from '../boxes/lookups.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -11,7 +12,7 @@ import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
 import { openAccount } from './ledger.ts'
 import { PLANS, type Plan } from './plans.ts'
 import { diskMicros, type PriceTable, pricesAt } from './prices.ts'
-import { lockAccount } from './store/accounts.ts'
+import { findAccount, lockAccount } from './store/accounts.ts'
 import { listSubjects } from './store/meters.ts'
 import type { BillingAccountRow, BillingMeterRow } from './store/tables.ts'
 import { listTotals } from './store/totals.ts'
@@ -51,6 +52,7 @@ export type FinanceService = {
   /** Locks the account until the transaction ends: no charge runs meanwhile. Opens an account when there is none. */
   load(trx: Trx, workspaceId: string): Promise<Finances>
   loadFacts: LoadBilling
+  loadPlanLimits: LoadPlanLimits
   /** What boxes and members have spent today and in this cycle. */
   loadSpend(workspaceId: string): Promise<WorkspaceSpend>
 }
@@ -125,6 +127,10 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     }
   }
 
+  /** A workspace without an account gets one with its first request that is admitted. */
+  const loadPlanLimits: LoadPlanLimits = async (db, workspaceId) =>
+    planOf((await findAccount(db, workspaceId)) ?? { paid_at: null })
+
   const describe: FinanceService['describe'] = async (workspaceId) => {
     const { account, balanceMicros, burnMicrosPerHour } = await transaction(db, (trx) =>
       load(trx, workspaceId),
@@ -168,7 +174,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     return spend
   }
 
-  return { describe, load, loadFacts, loadSpend }
+  return { describe, load, loadFacts, loadPlanLimits, loadSpend }
 }
 
 async function listUserTotals(trx: Trx, workspaceId: string, userId: string, period: string) {

@@ -82,7 +82,8 @@ export async function acquireBox(
   const versionBefore = pauseGate.version
   let box = await boxes.resolve(actor, params.box)
   const terminalOf = isTerminal ? actor.workspaceId : undefined
-  const slots = { isStream, isAttachment, isForward, terminalOf }
+  const terminalLimit = isTerminal ? await context.loadTerminalLimit(actor.workspaceId) : undefined
+  const slots = { isStream, isAttachment, isForward, terminalOf, terminalLimit }
   const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
   const detach = isAttachment ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false

@@ -25,6 +25,8 @@ export type EdgeContext = {
     /** Sets the desired state to running. */
     wake(actor: Actor, boxId: string): Promise<unknown>
   }
+  /** The terminals that the workspace may have open. */
+  loadTerminalLimit(workspaceId: string): Promise<number>
   /** Records commands in the history. */
   commandTracker: CommandTracker
   /** Records in the audit log that the actor opened a terminal or the desktop. */

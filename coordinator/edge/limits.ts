@@ -33,6 +33,8 @@ export type AcquireSlotOptions = {
   isForward?: boolean
   /** Set for a terminal: the workspace of the box. */
   terminalOf?: string | undefined
+  /** The terminals that the plan of the workspace has. Default: those of the deployment. */
+  terminalLimit?: number | undefined
 }
 
 /** countRequest() and acquire() reject with rate_limited and Retry-After in seconds, or with customer_session_limit. */
@@ -118,12 +120,12 @@ export function createEdgeLimiter(
     hold: (boxId) => hold(boxId),
     countRequest: (keyId, isForward = false) => count(keyOf(keyId), 'This API key', isForward),
     async acquire(keyId, boxId, options = {}) {
-      const { isStream = false, isForward = false, terminalOf } = options
+      const { isStream = false, isForward = false, terminalOf, terminalLimit = terminals } = options
       const { name, prefix, limit, noun } = kindOf(options)
       const key: Slot = { key: prefix + keyOf(keyId), limit }
       const box: Slot = { key: `${prefix}box:${boxId}`, limit }
       const stream: Slot = { key: `streams:${keyId}`, limit: streams }
-      const terminal: Slot = { key: `terminals:${terminalOf}`, limit: terminals }
+      const terminal: Slot = { key: `terminals:${terminalOf}`, limit: terminalLimit }
       await count(`box:${boxId}`, 'This box', isForward)
       const acquisition = await store.acquire([
         ...(isStream ? [stream] : []),
@@ -139,7 +141,7 @@ export function createEdgeLimiter(
         onReject('terminals')
         throw new ApiError(
           'customer_session_limit',
-          `The workspace has reached its limit of ${terminals} open terminals. Close one first.`,
+          `The workspace has reached its limit of ${terminalLimit} open terminals. Close one first.`,
         )
       }
       onReject(full === stream ? 'streams' : name)

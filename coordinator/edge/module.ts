@@ -1,5 +1,6 @@
 // The edge: routes the requests for one box to its agent.
 
+import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import type { AgentConnections } from '../agents/tunnel/agent-connections.ts'
 import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
 import {
@@ -51,6 +52,7 @@ export function edgeLimitsModule({
 
 export type EdgeModuleContext = ModuleBase &
   Pick<EdgeContext, 'limiter' | 'pauseGate' | 'attachments'> & {
+    loadPlanLimits: LoadPlanLimits
     team: { recordPrompt: EdgeContext['recordPrompt'] }
     commands: { tracker: CommandTracker }
     boxes: BoxService
@@ -63,7 +65,7 @@ export type EdgeModuleContext = ModuleBase &
 
 export function edgeModule(context: EdgeModuleContext) {
   const { db, clock, limiter, pauseGate, attachments, team, commands, boxes, lifecycle, tunnels } = context
-  const { agentConnections, downloadLinks, overrides } = context
+  const { agentConnections, downloadLinks, overrides, loadPlanLimits } = context
   const { transfers, sockets, streams } = agentConnections
   const closing = new AbortController()
   const responseParser = createResponseParser()
@@ -72,6 +74,7 @@ export function edgeModule(context: EdgeModuleContext) {
     pauseGate,
     attachments,
     commandTracker: commands.tracker,
+    loadTerminalLimit: async (workspaceId) => (await loadPlanLimits(db, workspaceId)).terminals,
     boxes,
     tunnels,
     transfers,

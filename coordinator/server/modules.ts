@@ -1,9 +1,11 @@
 // The list of modules. A feature is a directory with a module, and one line here. Modules are created and started in this order.
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { createAdmit } from '../admission/admit.ts'
 import type { LoadBilling } from '../admission/billing-facts.ts'
 import type { DecideAdmission } from '../admission/decide.ts'
+import { createPlanLimits } from '../admission/plan-limits.ts'
 import type { AgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { bundlesModule } from '../agents/bundles/module.ts'
 import type { AgentConnectionsOptions } from '../agents/tunnel/agent-connections.ts'
@@ -160,6 +162,10 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     findOperationTarget,
     assertOpen,
     confirmActor,
+    loadPlanLimits: createPlanLimits(
+      { snapshots: base.config.snapshotLimit, secrets: LIMITS.secrets, terminals: base.config.terminalLimit },
+      billing?.finances.loadPlanLimits,
+    ),
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf: createRestrictBoxesOf(modules),
     upgradedBoxes,

@@ -59,7 +59,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       providers,
       admit: createTestAdmit(),
       schedule: snapshots.schedule,
-      limit: 100,
+      loadPlanLimits: async () => ({ snapshots: 100 }),
     })
     current = { ...snapshots, service }
     lifecycle.onChange(snapshots.onBoxChange)

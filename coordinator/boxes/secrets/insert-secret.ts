@@ -3,7 +3,7 @@
 import type { CreateSecretRequest } from '../../../shared/api/secrets.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import { LIMITS } from '../../../shared/limits.ts'
+import type { LoadPlanLimits } from '../../admission/plan-limits.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { SecretRow } from '../../db/schema.ts'
@@ -23,15 +23,18 @@ export type InsertSecret = (trx: Trx, actor: Actor, input: NewSecret, now: numbe
 export function createSecretInserter({
   keyring,
   hostRules,
+  loadPlanLimits,
 }: {
   keyring: Pick<Keyring, 'seal'>
   hostRules: HostRules
+  loadPlanLimits: LoadPlanLimits
 }): InsertSecret {
   return async (trx, actor, input, now) => {
     const { name, value, description = null, hosts = [], placeholderPrefix } = input
     const normalized = normalizeHosts(hosts, hostRules)
     const { workspaceId } = actor
-    if ((await countSecrets(trx, workspaceId)) >= LIMITS.secrets) throw new ApiError('secret_limit')
+    const count = await countSecrets(trx, workspaceId)
+    if (count >= (await loadPlanLimits(trx, workspaceId)).secrets) throw new ApiError('secret_limit')
     const id = newId('secret')
     const { sealed, keyId } = keyring.seal(value, { workspaceId, rowId: id })
     const row: SecretRow = {

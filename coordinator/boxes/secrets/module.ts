@@ -1,4 +1,5 @@
 // Secrets that boxes use and cannot read (spec §2.8, §4.10).
+import type { LoadPlanLimits } from '../../admission/plan-limits.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
@@ -23,6 +24,7 @@ export type SecretsModuleContext = ModuleBase & {
   keyring: Pick<Keyring, 'seal' | 'open'>
   boxFinder: BoxFinder
   confirmActor: ConfirmActor
+  loadPlanLimits: LoadPlanLimits
   boxEnvironment: Pick<EnvironmentSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
   tunnels: Pick<Tunnels, 'wait'>
   urls: { agents: string; public: string; listener: string }
@@ -40,7 +42,7 @@ export function secretsModule(context: SecretsModuleContext) {
     allowsSingleLabels: config.secretsPrivate.length > 0,
   }
   const common = { db, clock, boxes: boxFinder, confirmActor }
-  const insertSecret = createSecretInserter({ keyring, hostRules })
+  const insertSecret = createSecretInserter({ keyring, hostRules, loadPlanLimits: context.loadPlanLimits })
   const withSecret = createSecretLock(common)
   const secrets = createSecretService({
     ...common,

@@ -42,14 +42,13 @@ export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
 }
 
 export type SnapshotsModuleContext = ModuleBase &
-  Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'providers' | 'admit'> & {
+  Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'providers' | 'admit' | 'loadPlanLimits'> & {
     snapshots: Pick<Snapshots, 'schedule'>
   }
 
 export function snapshotsModule(context: SnapshotsModuleContext) {
-  const { config, db, clock, boxes, boxSecrets, providers, admit } = context
+  const { db, clock, boxes, boxSecrets, providers, admit, loadPlanLimits } = context
   const { schedule } = context.snapshots
-  const limit = config.snapshotLimit
   const snapshots: SnapshotService = createSnapshotService({
     db,
     clock,
@@ -58,7 +57,7 @@ export function snapshotsModule(context: SnapshotsModuleContext) {
     providers,
     admit,
     schedule,
-    limit,
+    loadPlanLimits,
   })
   return {
     routes: [

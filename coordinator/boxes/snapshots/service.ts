@@ -11,6 +11,7 @@ import type {
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Admit } from '../../admission/admit.ts'
+import type { PlanLimits } from '../../admission/plan-limits.ts'
 import { recordBoxChange, recordSnapshotChange } from '../../audit/record-change.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
@@ -39,8 +40,8 @@ export type SnapshotServiceOptions = {
   admit: Admit
   /** Schedules the snapshot for the reconciler. Called after the commit that wrote its job. */
   schedule(snapshotId: string): void
-  /** Snapshots of a workspace that are available or being created, without the copies that forks make. */
-  limit: number
+  /** `snapshots`: those that are available or being created, without the copies that forks make. */
+  loadPlanLimits(trx: Trx, workspaceId: string): Promise<Pick<PlanLimits, 'snapshots'>>
 }
 
 type ForkResult = { box: Box; snapshot: Snapshot }
@@ -69,7 +70,7 @@ export type SnapshotService = {
 }
 
 export function createSnapshotService(options: SnapshotServiceOptions): SnapshotService {
-  const { db, clock, boxes, boxSecrets, providers, admit, schedule, limit } = options
+  const { db, clock, boxes, boxSecrets, providers, admit, schedule, loadPlanLimits } = options
 
   const listNames = ({ image, region }: Pick<BoxRow, 'image' | 'region'>): string[] =>
     listImageNames(image, providers.byRegion.get(region))
@@ -83,7 +84,10 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
   }
 
   async function assertBelowLimit(trx: Trx, actor: Actor): Promise<void> {
-    if ((await countLimitedSnapshots(trx, actor.workspaceId)) < limit) return
+    const { workspaceId } = actor
+    const count = await countLimitedSnapshots(trx, workspaceId)
+    const { snapshots: limit } = await loadPlanLimits(trx, workspaceId)
+    if (count < limit) return
     throw new ApiError(
       'snapshot_limit',
       `The workspace has reached its limit of ${limit} snapshots. Delete a snapshot first.`,

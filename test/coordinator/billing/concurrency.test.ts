@@ -58,7 +58,7 @@ onEachDatabase(t, async (t, newDb) => {
       providers: { byRegion: new Map() },
       admit,
       schedule: () => undefined,
-      limit: 1000,
+      loadPlanLimits: async () => ({ snapshots: 1000 }),
     })
     const watch = createBalanceWatch({
       db,

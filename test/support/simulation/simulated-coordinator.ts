@@ -110,7 +110,7 @@ export function createSimulatedCoordinator(
       boxes,
       providers,
       schedule: snapshots.schedule,
-      limit: 1000,
+      loadPlanLimits: async () => ({ snapshots: 1000 }),
     }),
     resizes: createResizes({ ...shared, boxes, providers }),
     moveBox: createMoveBox({ ...shared, boxes, regions: providers }),

@@ -36,6 +36,7 @@ async function start(t: Test, db: Db) {
     ...{ db, clock, log: silentLog, boxFinder, confirmActor },
     config: loadConfig({}),
     keyring: createKeyring([newMasterKey()]),
+    loadPlanLimits: async () => ({ snapshots: 1000, secrets: LIMITS.secrets, terminals: 64 }),
     urls: { agents: origin, public: origin, listener: origin },
     boxEnvironment: {
       onChange: (boxId) => void changed.push(boxId),

@@ -16,7 +16,14 @@ onEachDatabase(t, async (t, newDb) => {
     const { db, readPlans } = capturePlans(await newDb(t))
     const owner = await createOwner(db)
     const boxes = createTestBoxService(db)
-    const options = { db, clock, boxes, admit: createTestAdmit(), schedule: () => undefined, limit: 1 }
+    const options = {
+      db,
+      clock,
+      boxes,
+      admit: createTestAdmit(),
+      schedule: () => undefined,
+      loadPlanLimits: async () => ({ snapshots: 1 }),
+    }
     const service = createSnapshotService({
       ...options,
       boxSecrets: NO_BOX_SECRETS,
