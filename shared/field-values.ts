@@ -55,6 +55,8 @@ export const RUN_ID_PATTERN = /^run_[0-9a-f]{24}$/
 export const RUN_STATUSES = ['running', 'done', 'failed', 'interrupted'] as const
 export const CONVERSATION_ID_PATTERN = /^cv_[0-9a-f]{24}$/
 
+/** How workspaces pay. off: nothing has a price. */
+export const BILLING_PROVIDERS = ['off', 'manual', 'stripe'] as const
 /** What rows of the usage of a workspace are about. */
 export const USAGE_GROUPS = ['box', 'member', 'day'] as const
 /** A month in UTC, such as 2030-01. */

@@ -1,6 +1,7 @@
 // Requests about the workspace: its snapshots, keys, members, policies, audit log, sessions, machines and settings.
 import type { AgentList, PatchRolloutRequest, RolloutResponse } from '../../shared/api/agents.ts'
 import type { AuditChainPage, AuditList } from '../../shared/api/audit.ts'
+import type { BillingDetails, EntryList } from '../../shared/api/billing.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type {
   CreateEnvironmentRequest,
@@ -25,6 +26,7 @@ import type { Invitation, InviteRequest, Member, UpdateMemberRequest } from '../
 import type { PatchPolicyRequest, PolicyResponse } from '../../shared/api/policies.ts'
 import type { Session, SignedIn, SignedInUser } from '../../shared/api/sessions.ts'
 import type { RestoreRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import type { Usage } from '../../shared/api/usage.ts'
 import type { UpdateWorkspaceRequest, Workspace } from '../../shared/api/workspaces.ts'
 import type { ClientSend } from './client.ts'
 
@@ -89,6 +91,24 @@ export function createWorkspaceClient(send: ClientSend) {
     listAgents: () => send<AgentList>('GET', 'agents'),
     changeRollout: (request: PatchRolloutRequest) =>
       send<RolloutResponse>('PATCH', 'agents/rollout', request),
+
+    loadBilling: () => send<BillingDetails>('GET', 'billing'),
+    /** @param before nextBefore of the previous page */
+    listBillingEntries: (before: string | null) =>
+      send<EntryList>(
+        'GET',
+        `billing/entries${before === null ? '' : `?${new URLSearchParams({ before })}`}`,
+      ),
+    /** What boxes have cost in the month, by box, by member and by day. */
+    async loadUsage(month: string) {
+      const load = <By extends Usage['by']>(by: By) =>
+        send<Extract<Usage, { by: By }>>('GET', `usage?${new URLSearchParams({ by, month })}`)
+      const [byBox, byMember, byDay] = await Promise.all([load('box'), load('member'), load('day')])
+      const { totalMicros } = byDay
+      return { month, totalMicros, boxes: byBox.rows, members: byMember.rows, days: byDay.rows }
+    },
+    /** @returns the page of the payment provider */
+    startPayment: (amountUsd: number) => send<{ url: string }>('POST', 'billing/checkout', { amountUsd }),
 
     loadWorkspace: () => send<{ workspace: Workspace }>('GET', 'workspace'),
     updateWorkspace: (request: UpdateWorkspaceRequest) =>

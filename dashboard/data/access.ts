@@ -14,12 +14,19 @@ const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = [
   'audit',
 ]
 
-export const mayOpenPage = (role: Role, page: WorkspacePage): boolean =>
-  role !== 'contractor' || !NOT_FOR_CONTRACTORS.includes(page)
+const FOR_OWNERS: readonly WorkspacePage[] = ['billing']
 
-/** The pages of the workspace that the role may open, with their labels. */
-export const listWorkspacePages = (role: Role): [WorkspacePage, string][] =>
-  (Object.entries(WORKSPACE_PAGES) as [WorkspacePage, string][]).filter(([page]) => mayOpenPage(role, page))
+export const mayOpenPage = (role: Role, page: WorkspacePage): boolean =>
+  FOR_OWNERS.includes(page) ? role === 'owner' : role !== 'contractor' || !NOT_FOR_CONTRACTORS.includes(page)
+
+/** What of the session decides which pages there are. */
+export type PageUser = { user: { role: Role }; billing: CurrentSession['billing'] }
+
+/** The pages of the workspace that the user may open, with their labels. */
+export const listWorkspacePages = ({ user, billing }: PageUser): [WorkspacePage, string][] =>
+  (Object.entries(WORKSPACE_PAGES) as [WorkspacePage, string][])
+    .filter(([page]) => mayOpenPage(user.role, page))
+    .filter(([page]) => page !== 'billing' || billing !== 'off')
 
 /** Whether the role may enroll machines, with this value of the policy. */
 export const mayEnrollMachines = (role: Role, policy: 'owner' | 'member'): boolean =>

@@ -1,6 +1,6 @@
 // What the command palette offers: pages, boxes with their pages, and actions.
 import type { Box } from '../../shared/api/boxes.ts'
-import { listWorkspacePages, type Role } from './access.ts'
+import { listWorkspacePages, type PageUser } from './access.ts'
 import { type Boxes, formatState, listActions } from './items.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath } from './routes.ts'
 
@@ -15,10 +15,10 @@ export type PaletteItem = {
 const MAX_ITEMS = 50
 
 /** Begins with the pages, then the boxes by name. */
-export function* listPaletteItems(boxes: Boxes, role: Role): Generator<PaletteItem> {
+export function* listPaletteItems(boxes: Boxes, session: PageUser): Generator<PaletteItem> {
   yield { id: 'create', label: 'Create a box', hint: 'action', target: './?create=' }
   yield { id: 'boxes', label: 'Boxes', hint: 'page', target: './' }
-  for (const [page, label] of listWorkspacePages(role))
+  for (const [page, label] of listWorkspacePages(session))
     yield { id: page, label, hint: 'page of the workspace', target: `workspace/${page}` }
   const sorted = [...boxes.values()].sort((a, b) => (a.hostname < b.hostname ? -1 : 1))
   for (const box of sorted) {

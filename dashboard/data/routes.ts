@@ -22,6 +22,7 @@ export const WORKSPACE_PAGES = {
   members: 'Members',
   policies: 'Policies',
   audit: 'Audit log',
+  billing: 'Billing',
   sessions: 'Sessions',
   settings: 'Settings',
 } as const

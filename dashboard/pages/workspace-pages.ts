@@ -12,6 +12,7 @@ export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>
   members: lazy(async () => (await import('./workspace/members.tsx')).MembersPage),
   policies: lazy(async () => (await import('./workspace/policies.tsx')).PoliciesPage),
   audit: lazy(async () => (await import('./workspace/audit.tsx')).AuditPage),
+  billing: lazy(async () => (await import('./workspace/billing.tsx')).BillingPage),
   sessions: lazy(async () => (await import('./workspace/sessions.tsx')).SessionsPage),
   settings: lazy(async () => (await import('./workspace/settings.tsx')).SettingsPage),
 }

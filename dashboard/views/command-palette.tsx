@@ -56,8 +56,8 @@ function Palette({ onClose }: { onClose(): void }) {
   const text = useSignal('')
   const index = useSignal(0)
   const error = useSignal<RequestError | null>(null)
-  const role = session.value?.user.role ?? 'contractor'
-  const items = findPaletteItems(listPaletteItems(boxes.value ?? new Map(), role), text.value)
+  const all = session.value === null ? [] : listPaletteItems(boxes.value ?? new Map(), session.value)
+  const items = findPaletteItems(all, text.value)
   const selected = items[Math.min(index.value, items.length - 1)]
   useLayoutEffect(() => {
     document.getElementById(`${id}-${selected?.id}`)?.scrollIntoView({ block: 'nearest' })

@@ -134,7 +134,11 @@ function Page() {
       return (
         <>
           <h1 tabIndex={-1}>This page is not for your role</h1>
-          <p>Contractors use their own boxes, and do not see the rest of the workspace.</p>
+          <p>
+            {session.value.user.role === 'contractor'
+              ? 'Contractors use their own boxes, and do not see the rest of the workspace.'
+              : 'Only owners see it.'}
+          </p>
         </>
       )
     const Workspace = WORKSPACE_PAGE_VIEWS[route.name]

@@ -6,13 +6,14 @@ import { navigations, path } from '../data/navigation.ts'
 
 export function NavigationMenu() {
   const current = path.value
-  const role = session.value?.user.role
   return (
     <nav aria-label="Pages">
       <a href="./" aria-current={current === '' ? 'page' : undefined}>
         Boxes
       </a>
-      {role && <WorkspaceMenu pages={listWorkspacePages(role)} current={current} />}
+      {session.value !== null && (
+        <WorkspaceMenu pages={listWorkspacePages(session.value)} current={current} />
+      )}
       <a href="docs/guides/cli.md">The box command</a>
       <a href="docs">API</a>
     </nav>

@@ -1,11 +1,10 @@
 // Schemas of the billing of a workspace, which its owners read: prices, the plan, and the entries of the ledger.
 import { z } from 'zod'
+import { BILLING_PROVIDERS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { TIER_NAMES } from '../tiers.ts'
 import { accountBillingSchema } from './account.ts'
 import { cursorSchema, microDollarsSchema, queryIntegerBetween, timestampSchema } from './common.ts'
-
-export const BILLING_PROVIDERS = ['off', 'manual', 'stripe'] as const
 
 const countSchema = z.int().min(0)
 const planSchema = z

@@ -1,6 +1,6 @@
 // Schemas of sign-in and of dashboard sessions (spec §5).
 import { z } from 'zod'
-import { ROLES } from '../field-values.ts'
+import { BILLING_PROVIDERS, ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'
 
@@ -50,6 +50,7 @@ export const currentSessionSchema = z
     workspaces: z
       .array(z.object({ id: z.string(), name: z.string(), role: roleSchema }))
       .meta({ description: 'the workspaces of which the person is a member, sorted by name' }),
+    billing: z.enum(BILLING_PROVIDERS).meta({ description: 'as `provider` of GET /billing' }),
   })
   .meta({ id: 'CurrentSession' })
 export type CurrentSession = z.infer<typeof currentSessionSchema>

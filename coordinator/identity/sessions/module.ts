@@ -35,7 +35,10 @@ export function sessionsModule(context: SessionsModuleContext) {
   })
   return {
     services: { sessions },
-    routes: withTag('Sign-in', [...signInRoutes({ sessions }), ...sessionRoutes({ sessions })]),
+    routes: withTag('Sign-in', [
+      ...signInRoutes({ sessions }),
+      ...sessionRoutes({ sessions, billing: config.billing }),
+    ]),
     schedules: { pruners: { sessions: sessions.prune } },
     workspaceTables: [{ table: 'sessions', key: 'id', isCredential: true }],
   } satisfies Module

@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import {
+  type CurrentSession,
   changeEmailRequestSchema,
   confirmCodeRequestSchema,
   currentSessionSchema,
@@ -86,7 +87,9 @@ const sessionParams = z.object({
     .meta({ description: 'the id of a session' }),
 })
 
-export const sessionRoutes = ({ sessions: { service, profile } }: { sessions: Sessions }): Route[] => [
+export type SessionRoutesOptions = { sessions: Sessions; billing: CurrentSession['billing'] }
+
+export const sessionRoutes = ({ sessions: { service, profile }, billing }: SessionRoutesOptions): Route[] => [
   route({
     method: 'GET',
     path: '/session',
@@ -94,7 +97,7 @@ export const sessionRoutes = ({ sessions: { service, profile } }: { sessions: Se
     description: 'Returns the session, its user and workspace, and the workspaces to which it can switch.',
     access: bySession(),
     responses: { 200: currentSessionSchema },
-    handler: ({ actor }) => service.load(actor),
+    handler: async ({ actor }) => ({ ...(await service.load(actor)), billing }),
   }),
   route({
     method: 'DELETE',

@@ -15,7 +15,7 @@ import type { NewSession, SessionStarter } from './start-session.ts'
 import { findSessionById, listSessionsOfUser } from './store.ts'
 
 export type SessionService = {
-  load(actor: Actor): Promise<CurrentSession>
+  load(actor: Actor): Promise<Omit<CurrentSession, 'billing'>>
   list(actor: Actor): Promise<Session[]>
   /** Ends a session of the actor's user. */
   end(actor: Actor, sessionId: string): Promise<void>

@@ -1,7 +1,12 @@
 // The pure parts of the pages of the workspace: what a role may open, commands, keys, policies, snapshots, machines and the audit log.
 import { createHash, webcrypto } from 'node:crypto'
 import t from 'tap'
-import { listWorkspacePages, mayEnrollMachines } from '../../../dashboard/data/access.ts'
+import {
+  listWorkspacePages,
+  mayEnrollMachines,
+  type PageUser,
+  type Role,
+} from '../../../dashboard/data/access.ts'
 import {
   formatAuditCommand,
   formatCsvPath,
@@ -61,11 +66,16 @@ t.test('pages by role', async (t) => {
   t.same(parseRoute('workspace/audit'), { page: 'workspace', name: 'audit' })
   for (const path of ['workspace', 'workspace/other', 'workspace/keys/other', 'workspace/toString'])
     t.same(parseRoute(path), { page: 'unknown' }, path)
-  const list = (role: Parameters<typeof listWorkspacePages>[0]) =>
-    listWorkspacePages(role).map(([page]) => page)
+  const list = (role: Role, billing: PageUser['billing'] = 'off') =>
+    listWorkspacePages({ user: { role }, billing }).map(([page]) => page)
   t.same(list('contractor'), ['snapshots', 'keys', 'sessions', 'settings'])
   t.same(list('member'), list('owner'))
   t.equal(list('owner').length, 10)
+  t.same(
+    (['owner', 'member', 'contractor'] as const).map((role) => list(role, 'manual').includes('billing')),
+    [true, false, false],
+    'owners have the billing when there is one',
+  )
   t.same(
     (['owner', 'member', 'contractor'] as const).map((role) => [
       mayEnrollMachines(role, 'member'),
@@ -294,7 +304,9 @@ t.test('the command palette', async (t) => {
     }),
   )
   const find = (text: string, role: 'owner' | 'contractor' = 'owner') =>
-    findPaletteItems(listPaletteItems(boxes, role), text).map(({ label }) => label)
+    findPaletteItems(listPaletteItems(boxes, { user: { role }, billing: 'off' }), text).map(
+      ({ label }) => label,
+    )
   t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Snapshots', 'Environments'])
   t.equal(find(' FIG')[0], 'fig', 'a label that begins with the text is first')
   t.ok(find('fig').includes('bigfig'))
@@ -310,7 +322,10 @@ t.test('the command palette', async (t) => {
     ]),
   )
   const startedAt = performance.now()
-  t.equal(findPaletteItems(listPaletteItems(many, 'owner'), 'box-9').length, 50)
+  t.equal(
+    findPaletteItems(listPaletteItems(many, { user: { role: 'owner' }, billing: 'off' }), 'box-9').length,
+    50,
+  )
   t.comment(`1,000 boxes: ${(performance.now() - startedAt).toFixed(1)} ms`)
 })
 

@@ -6,6 +6,7 @@ import { BOX_TABS, WORKSPACE_PAGES } from '../../../dashboard/data/routes.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { collectProblems, openDashboard, openPage, testAccessibility } from '../../support/dashboard.ts'
 import { fillDashboard } from '../../support/dashboard-content.ts'
+import { payWorkspace } from '../../support/pay-workspace.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -52,12 +53,17 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   members: 'ada@example.com',
   policies: 'shareLinks',
   audit: 'policy.update',
+  billing: 'free credit',
   sessions: 'this session',
   settings: 'Zero data retention',
 }
 
 t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
-  const dashboard = await openDashboard(t, () => '/boxes/')
+  const dashboard = await openDashboard(t, () => '/boxes/', {
+    machines: 'local',
+    env: { BOXWOOD_BILLING: 'manual' },
+  })
+  await payWorkspace(dashboard)
   const { url, api, edge, box } = dashboard
   const { commandId } = await fillDashboard(dashboard, box)
   await api('POST', '/environments', { name: 'web', vars: { NODE_ENV: 'test' }, toggles: { git: true } })

@@ -247,6 +247,31 @@ async function routeReports(page: Page): Promise<void> {
   })
 }
 
+/** Billing with names and notes that have the tricks. */
+async function routeBilling(page: Page): Promise<void> {
+  await page.route('**/api/v1/session', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...(await response.json()), billing: 'manual' } })
+  })
+  const amounts = { micros: 1, computeSeconds: 1 }
+  const month = AT.slice(0, 7)
+  await page.route('**/api/v1/usage?*', (route) => {
+    const by = new URL(route.request().url()).searchParams.get('by')
+    const rows = ALL_HOSTILE_TEXTS.map((text, index) => ({
+      ...amounts,
+      ...(by === 'day' && { day: `${month}-01` }),
+      ...(by === 'box' && { boxId: `${index}`, hostname: text }),
+      ...(by === 'member' && { userId: `${index}`, name: text, email: text }),
+    }))
+    return route.fulfill({ json: { by, month, totalMicros: rows.length, rows } })
+  })
+  await page.route('**/api/v1/billing/entries', (route) => {
+    const entry = { kind: 'usage', amountMicros: -1, boxId: COMBINED, since: AT, until: AT, at: AT }
+    const entries = ALL_HOSTILE_TEXTS.map((note, index) => ({ ...entry, id: `${index}`, note }))
+    return route.fulfill({ json: { entries, nextBefore: COMBINED } })
+  })
+}
+
 t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   const { agent, last } = createHostileAgent()
   const coordinator = await startBoxWithFakeAgent(t, async (request) =>
@@ -269,6 +294,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   const problems = collectProblems(page)
   await fillDatabase(coordinator)
   await routeReports(page)
+  await routeBilling(page)
   await page.evaluate("navigator.clipboard.writeText('own text')")
 
   const pasteDir = join(createTempDir(t, 'paste'), 'empty')
@@ -316,6 +342,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     ['workspace/members', 'As of', all],
     ['workspace/policies', 'shareLinks', []],
     ['workspace/audit', 'As of', []],
+    ['workspace/billing', 'By member', all],
     ['workspace/sessions', 'this session', [HOSTILE_TEXTS['an event handler'] ?? '']],
     ['workspace/settings', 'Zero data retention', [toVisible(COMBINED)]],
   ]

@@ -8,6 +8,7 @@ import { NO_BROWSER } from '../../support/browser.ts'
 import type { RequestOptions, TestCoordinator } from '../../support/coordinator.ts'
 import { openDashboard, openPage } from '../../support/dashboard.ts'
 import { FAKE_CLAUDE } from '../../support/fake-claude.ts'
+import { payWorkspace } from '../../support/pay-workspace.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Column, readRows } from '../access/tables.ts'
@@ -296,6 +297,15 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       await page.getByText(/events are intact. Note the head/).waitFor()
     },
   },
+  billing: {
+    reads: 'GET /billing',
+    ready: 'free credit',
+    buttons: [],
+    async use({ page }) {
+      await page.getByLabel('Month in UTC').selectOption({ index: 1 })
+      await page.getByText('There is no usage in this month.').waitFor()
+    },
+  },
   settings: {
     reads: 'GET /workspace',
     ready: 'Zero data retention',
@@ -335,7 +345,11 @@ const listButtons = (page: Page): Promise<string[]> =>
     )
 
 t.test('roles', { skip: NO_BROWSER }, async (t) => {
-  const dashboard = await openDashboard(t, () => '/boxes/')
+  const dashboard = await openDashboard(t, () => '/boxes/', {
+    machines: 'local',
+    env: { BOXWOOD_BILLING: 'manual' },
+  })
+  await payWorkspace(dashboard)
   const { url, api, edge, box: first } = dashboard
   const browser = dashboard.page.context().browser()
   if (browser === null) throw new Error('there is no browser')

@@ -8,6 +8,7 @@ import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { FakeImages, withImages } from '../../support/fake-images.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
+import { payWorkspace } from '../../support/pay-workspace.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -25,10 +26,12 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
   const engine = withImages(new FakeInfrastructure(infra).provider, images)
   const dashboard = await openDashboard(t, () => '/workspace/snapshots', {
     infra,
+    env: { BOXWOOD_BILLING: 'manual' },
     providers: createProviders(
       new Map(REGIONS.map((region) => [region, region === 'us-east-1' ? engine : infra.provider])),
     ),
   })
+  await payWorkspace(dashboard)
   const { url, api, box, page, problems } = dashboard
   let owner = await createTestSession(dashboard)
   const load = async (path: string) => (await api('GET', path, undefined, owner)).json
@@ -355,6 +358,54 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await submit(page, 'Change')
     await page.getByText('New builds: 20 % of the boxes, paused').waitFor()
     t.match(await load('/agents'), { rollout: { share: 20, paused: true } })
+  })
+
+  await t.test('billing: the balance, the usage, the ledger and a payment', async (t) => {
+    const { db } = dashboard.instance.context
+    const usage = { kind: 'usage', debit: 'balance', credit: 'usage', amount_micros: 10_000, at: 1 } as const
+    const of = { workspace_id: dashboard.instance.owner?.workspaceId ?? '', box_id: box.id, user_id: null }
+    const entries = Array.from({ length: 60 }, (_, index) => ({
+      ...usage,
+      ...of,
+      ...{ cause: `usage:${index}`, since: index, until: index + 1, note: null },
+    }))
+    await db.insertInto('billing_entries').values(entries).execute()
+    await open('billing', 'Billing')
+    await page.getByText(/^\$1004\.\d\d$|^\$1005\.00$/).waitFor()
+    await row(page, box.hostname)
+      .getByText(/^\$0\.\d+$/)
+      .waitFor()
+    await page.getByRole('row', { name: / free credit \$5\.00 / }).waitFor()
+    const ledger = page.getByRole('row', { name: / usage -\$0\.01 / })
+    await ledger.first().waitFor()
+    const shown = await ledger.count()
+    t.ok(shown < 60)
+    await press(page, 'Load more')
+    await waitUntil('the older entries', async () => (await ledger.count()) === 60)
+    t.equal(await page.getByRole('button', { name: 'Load more' }).count(), 0, 'this is the last page')
+    t.equal(await page.getByRole('button', { name: 'Add credit' }).count(), 0, 'the operator adds credit')
+
+    const bodies: unknown[] = []
+    await page.route('**/api/v1/billing', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), provider: 'stripe' } })
+    })
+    await page.route('**/api/v1/billing/checkout', (route) => {
+      bodies.push(route.request().postDataJSON())
+      return bodies.length === 1
+        ? route.fulfill({ status: 502, json: { error: 'internal_error', message: 'No payment now.' } })
+        : route.fulfill({ json: { url: `${url}/workspace/billing?paid=1` } })
+    })
+    await page.reload()
+    await press(page, 'Add credit')
+    await page.getByLabel('Amount in dollars').fill('12.50')
+    await page.getByRole('button', { name: 'Continue to the payment' }).click()
+    await page.getByText('No payment now.').waitFor()
+    await page.getByRole('button', { name: 'Continue to the payment' }).click()
+    await page.waitForURL('**/workspace/billing?paid=1')
+    t.same(bodies, [{ amountUsd: 12.5 }, { amountUsd: 12.5 }])
+    t.match(problems.splice(0), [/502/], 'the browser logs the refused request')
+    await page.unrouteAll()
   })
 
   await t.test('settings: names, and zero data retention', async (t) => {

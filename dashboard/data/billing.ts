@@ -1,0 +1,86 @@
+// Billing as text: amounts, how long the balance lasts, the state of the payments, and the usage of a month.
+import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
+import type { DayUsage } from '../../shared/api/usage.ts'
+
+const MICROS_PER_DOLLAR = 1_000_000
+
+/** Such as $4.20 or -$0.05. Amounts below a cent have up to six decimals. */
+export function formatMicros(micros: number): string {
+  const amount = Math.abs(micros) / MICROS_PER_DOLLAR
+  const isSmall = amount > 0 && amount < 0.01
+  return `${micros < 0 ? '-' : ''}$${isSmall ? amount.toFixed(6).replace(/0+$/, '') : amount.toFixed(2)}`
+}
+
+/** Such as `3 d 5 h` or `40 min`. */
+export function formatHours(hours: number): string {
+  const minutes = Math.floor(hours * 60)
+  const [days, rest] = [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60)]
+  if (days > 0) return `${days} d ${rest} h`
+  return rest > 0 ? `${rest} h ${minutes % 60} min` : `${minutes % 60} min`
+}
+
+type Runway = Pick<BillingDetails, 'balanceMicros' | 'runwayHours' | 'warnBelowHours' | 'overage'>
+
+export function describeRunway({ balanceMicros, runwayHours, warnBelowHours, overage }: Runway): string {
+  if (balanceMicros <= 0)
+    return overage ? 'The balance is empty; the card pays.' : 'The balance is empty: boxes are suspended.'
+  if (runwayHours === null) return 'Nothing is charged now.'
+  const isLow = runwayHours < warnBelowHours
+  return `${formatHours(runwayHours)}${isLow ? ', then the boxes are suspended' : ''}`
+}
+
+type Payment = Pick<
+  BillingDetails,
+  'provider' | 'paymentFailed' | 'paymentGraceUntil' | 'collecting' | 'hasCard'
+>
+
+export function describePayment(payment: Payment): string {
+  const { provider, paymentFailed, paymentGraceUntil, collecting, hasCard } = payment
+  if (paymentFailed)
+    return paymentGraceUntil === null
+      ? 'The last payment has failed.'
+      : `The last payment has failed. The boxes run until ${paymentGraceUntil}.`
+  if (collecting) return 'A payment is in progress.'
+  if (provider === 'manual') return 'The operator of this Boxwood adds credit: ask them.'
+  return hasCard ? 'A card pays what the balance does not.' : 'The balance pays. There is no card.'
+}
+
+const KINDS: Record<BillingEntry['kind'], string> = {
+  usage: 'usage',
+  free_credit: 'free credit',
+  credit: 'credit',
+  top_up: 'payment',
+  adjustment: 'adjustment',
+  refund: 'refund',
+}
+
+export const describeKind = (kind: BillingEntry['kind']): string => KINDS[kind]
+
+/** Every day of the month until today, also those without usage. @param now milliseconds since the epoch */
+export function fillDays(month: string, rows: readonly DayUsage[], now: number): DayUsage[] {
+  const byDay = new Map(rows.map((row) => [row.day, row]))
+  const [year = 0, number = 1] = month.split('-').map(Number)
+  const count = new Date(Date.UTC(year, number, 0)).getUTCDate()
+  return Array.from({ length: count }, (_, index) => `${month}-${String(index + 1).padStart(2, '0')}`)
+    .filter((day) => Date.parse(day) <= now)
+    .map((day) => byDay.get(day) ?? { day, micros: 0, computeSeconds: 0 })
+}
+
+const MONTHS = 12
+
+/** The current month in UTC and the eleven before, newest first. */
+export function listMonths(now: number): string[] {
+  const date = new Date(now)
+  return Array.from({ length: MONTHS }, (_, index) =>
+    new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - index, 1)).toISOString().slice(0, 7),
+  )
+}
+
+const AMOUNT = /^\d{1,5}(\.\d{1,2})?$/
+
+/** The amount that a person has typed, in dollars; null: it is none. */
+export function parseAmount(text = ''): number | null {
+  const digits = text.trim().replace(/^\$/, '')
+  const amount = AMOUNT.test(digits) ? Number(digits) : 0
+  return amount > 0 ? amount : null
+}

@@ -1,0 +1,80 @@
+// Billing as text in the dashboard.
+import t from 'tap'
+import {
+  describePayment,
+  describeRunway,
+  fillDays,
+  formatHours,
+  formatMicros,
+  listMonths,
+  parseAmount,
+} from '../../../dashboard/data/billing.ts'
+import { formatDollars } from '../../../shared/format-dollars.ts'
+
+t.test('amounts, like those of box', async (t) => {
+  for (const micros of [0, 1, 137, 9_999, 10_000, 4_200_000, -50_000, -1, 1_234_567_890])
+    t.equal(formatMicros(micros), formatDollars(micros))
+  t.same(['25', '$25.50', ' 0.01 ', '0', '-1', '1e3', '25.001', '', 'x', '123456'].map(parseAmount), [
+    25,
+    25.5,
+    0.01,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ])
+  t.equal(parseAmount(undefined), null)
+})
+
+t.test('times', async (t) => {
+  t.same([0, 0.5, 1, 1.75, 24, 105.02].map(formatHours), [
+    '0 min',
+    '30 min',
+    '1 h 0 min',
+    '1 h 45 min',
+    '1 d 0 h',
+    '4 d 9 h',
+  ])
+  const now = Date.UTC(2030, 1, 3, 5)
+  t.same(listMonths(now).slice(0, 3), ['2030-02', '2030-01', '2029-12'])
+  t.equal(listMonths(now).length, 12)
+  const day = { day: '2030-02-02', micros: 5, computeSeconds: 1 }
+  t.same(
+    fillDays('2030-02', [day], now).map(({ day, micros }) => [day, micros]),
+    [
+      ['2030-02-01', 0],
+      ['2030-02-02', 5],
+      ['2030-02-03', 0],
+    ],
+  )
+  t.equal(fillDays('2029-12', [], now).length, 31)
+  t.equal(fillDays('2028-02', [], now).length, 29, 'a leap year')
+})
+
+t.test('the runway and the payments', async (t) => {
+  const balance = { balanceMicros: 1, runwayHours: 105, warnBelowHours: 24, overage: false }
+  t.equal(describeRunway(balance), '4 d 9 h')
+  t.equal(describeRunway({ ...balance, runwayHours: 2 }), '2 h 0 min, then the boxes are suspended')
+  t.match(describeRunway({ ...balance, runwayHours: null }), 'Nothing is charged')
+  t.match(describeRunway({ ...balance, balanceMicros: 0 }), 'boxes are suspended')
+  t.match(describeRunway({ ...balance, balanceMicros: -1, overage: true }), 'the card pays')
+  const payment = {
+    provider: 'stripe' as const,
+    paymentFailed: false,
+    paymentGraceUntil: null,
+    collecting: false,
+    hasCard: false,
+  }
+  t.match(describePayment(payment), 'There is no card')
+  t.match(describePayment({ ...payment, hasCard: true }), 'A card pays')
+  t.match(describePayment({ ...payment, provider: 'manual' }), 'operator')
+  t.match(describePayment({ ...payment, collecting: true }), 'in progress')
+  t.match(describePayment({ ...payment, paymentFailed: true }), /has failed\.$/)
+  t.match(
+    describePayment({ ...payment, paymentFailed: true, paymentGraceUntil: '2030-01-01T00:00:00Z' }),
+    'until 2030',
+  )
+})
