@@ -5,6 +5,7 @@ import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { Mailer } from '../identity/mail/mailer.ts'
 import type { Billing } from './billing.ts'
+import { createFullCpuDetector, type FullCpuOptions } from './detect-full-cpu.ts'
 import { createMeterObserver } from './meter.ts'
 import { endAllMeters, meterExisting } from './meter-existing.ts'
 import { createAccountReader } from './read-account.ts'
@@ -17,6 +18,7 @@ export type BillingModuleContext = ModuleBase & {
   billing: Billing
   mailer: Pick<Mailer, 'send'>
   lifecycle: Pick<Lifecycle, 'schedule'>
+  boxMetrics: { service: Pick<FullCpuOptions, 'averageCpu'> }
   payments: { collect(workspaceId: string): Promise<void> }
 }
 
@@ -30,7 +32,7 @@ const TABLES = [
 ] as const
 
 export function billingModule(context: BillingModuleContext): Module {
-  const { db, clock, log, config, billing, mailer, lifecycle, payments } = context
+  const { db, clock, log, config, billing, mailer, lifecycle, boxMetrics, payments } = context
   const routes = withTag(
     'Billing',
     billingRoutes({
@@ -50,6 +52,7 @@ export function billingModule(context: BillingModuleContext): Module {
     mailer,
     warnBelowHours: config.balanceWarnHours,
     billingUrl,
+    detectFullCpu: createFullCpuDetector({ db, clock, log, averageCpu: boxMetrics.service.averageCpu }),
     collect: payments.collect,
     scheduleBox: lifecycle.schedule,
   })

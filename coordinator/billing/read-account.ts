@@ -38,7 +38,7 @@ export function createAccountReader({ config, db, clock, billing }: ReadAccountO
     const { finances, prices } = billing
     const described = await finances.describe(workspaceId)
     const { account, plan } = await transaction(db, (trx) => finances.load(trx, workspaceId))
-    const { boxes, snapshots, secrets, sessions, tiers } = plan
+    const { boxes, snapshots, secrets, terminals, tiers } = plan
     return {
       ...described,
       provider: config.billing,
@@ -49,7 +49,7 @@ export function createAccountReader({ config, db, clock, billing }: ReadAccountO
         boxes,
         snapshots,
         secrets,
-        sessions,
+        terminals,
         tiers: [...tiers],
       },
       prices: presentPrices(pricesAt(prices, Math.floor(clock.now() / MS))),

@@ -28,6 +28,8 @@ export type BalanceWatchOptions = {
   warnBelowHours: number
   /** Shown in the mails; null: an operator grants credit. */
   billingUrl: string | null
+  /** Flags a workspace on free credit. */
+  detectFullCpu(finances: Finances): Promise<void>
   /** Charges the saved card of the workspace when the balance is low. */
   collect(workspaceId: string): Promise<void>
   /** Schedules the box for the reconciler. */
@@ -36,8 +38,8 @@ export type BalanceWatchOptions = {
 
 /** The handler of the schedule of a workspace. Returns when the balance is evaluated next. */
 export function createBalanceWatch(options: BalanceWatchOptions) {
-  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl, collect, scheduleBox } =
-    options
+  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl } = options
+  const { detectFullCpu, collect, scheduleBox } = options
 
   async function run(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
     const key = { kind: BALANCE_SCHEDULE, target_id: workspaceId }
@@ -45,12 +47,13 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
     await chargeWorkspace({ db, prices }, workspaceId, until, signal)
     await collect(workspaceId)
-    const { state, boxIds, reason, mail } = await evaluate(workspaceId)
+    const { loaded, state, boxIds, reason, mail } = await evaluate(workspaceId)
     for (const boxId of boxIds) {
       signal.throwIfAborted()
       await suspend(boxId, reason)
     }
     if (mail !== null) await notifyOwners(workspaceId, mail)
+    await detectFullCpu(loaded)
     return transaction(db, async (trx) => {
       const schedule = await lockSchedule(trx, key)
       // A change of the account after the evaluation has made the schedule due again.
@@ -88,7 +91,7 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
       const boxIds = mustSuspend ? orderBoxes(loaded, pricesAt(prices, Math.floor(now / 1000))) : []
       const reason = isHeld ? 'an operator has paused the workspace' : 'the balance of the workspace is empty'
       const mail = becameEmpty || becameLow ? createMail(loaded, state) : null
-      return { state, boxIds, reason, mail }
+      return { loaded, state, boxIds, reason, mail }
     })
   }
 

@@ -13,7 +13,7 @@ const planSchema = z
     boxes: countSchema,
     snapshots: countSchema,
     secrets: countSchema,
-    sessions: countSchema.meta({ description: 'open terminals of the box command' }),
+    terminals: countSchema.meta({ description: 'open terminals' }),
     tiers: z.array(z.enum(TIER_NAMES)),
   })
   .meta({ id: 'Plan', description: 'What the workspace may have.' })

@@ -5,7 +5,7 @@ const USD = { min: 5, max: 1000 } as const
 const AMOUNT_RULE = `must be an amount in dollars between ${USD.min} and ${USD.max} with at most two decimals`
 
 export const checkoutRequestSchema = z
-  .object({
+  .strictObject({
     amountUsd: z
       .number(AMOUNT_RULE)
       .min(USD.min, AMOUNT_RULE)

@@ -13,7 +13,7 @@ export async function payWorkspace({ instance }: Pick<TestCoordinator, 'instance
   const { workspaceId } = instance.owner ?? {}
   if (billing === null || workspaceId === undefined) throw new Error('there is no owner, or billing is off')
   await transaction(db, async (trx) => {
-    await billing.finances.load(trx, workspaceId, { lock: true })
+    await billing.finances.load(trx, workspaceId)
     const account = await updateAccount(trx, workspaceId, { paid_at: clock.now() })
     const credit = toEntry({
       workspace_id: workspaceId,

@@ -83,17 +83,8 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     return rows.map(presentSnapshot)
   }
 
-  async function assertBelowLimit(trx: Trx, actor: Actor): Promise<void> {
-    const { workspaceId } = actor
-    const count = await countLimitedSnapshots(trx, workspaceId)
-    const { snapshots: limit } = await loadPlanLimits(trx, workspaceId)
-    if (count < limit) return
-    throw new ApiError(
-      'snapshot_limit',
-      `The workspace has reached its limit of ${limit} snapshots. Delete a snapshot first.`,
-      { fields: { limit } },
-    )
-  }
+  const assertBelowLimit = async (trx: Trx, { workspaceId }: Actor): Promise<void> =>
+    checkLimit(await countLimitedSnapshots(trx, workspaceId), await loadPlanLimits(trx, workspaceId))
 
   /** Captures the files of the box after the commit. */
   async function take(
@@ -209,4 +200,13 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
   }
 
   return { list, create, remove, restore, fork, createTemplate, ...createTemplateNames({ db, clock }) }
+}
+
+function checkLimit(count: number, { snapshots: limit }: Pick<PlanLimits, 'snapshots'>): void {
+  if (count < limit) return
+  throw new ApiError(
+    'snapshot_limit',
+    `The workspace has reached its limit of ${limit} snapshots. Delete a snapshot first.`,
+    { fields: { limit } },
+  )
 }

@@ -1,5 +1,5 @@
 // Returns the metrics of a box (spec §4.3).
-import { type Metrics, type MetricsQuery, SAMPLE_SECONDS } from '../../../shared/api/metrics.ts'
+import { BOX_SERIES, type Metrics, type MetricsQuery, SAMPLE_SECONDS } from '../../../shared/api/metrics.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Db } from '../../db/open.ts'
 import type { Actor } from '../../http/actor.ts'
@@ -7,6 +7,7 @@ import type { BoxFinder } from '../../http/find-box.ts'
 import { type Chunk, copyInto, createChunk, getChunkStart } from './chunk.ts'
 import { presentMetrics } from './present.ts'
 import { rollUp } from './roll-up.ts'
+import { createConversion } from './samples.ts'
 import { listChunks, listPendingChunks } from './store.ts'
 import type { DecodeRow } from './stored-chunks.ts'
 import { resolveTimeRange, type TimeRange } from './time-range.ts'
@@ -14,7 +15,13 @@ import { resolveTimeRange, type TimeRange } from './time-range.ts'
 export type MetricsService = {
   /** Throws not_found for a box that the actor may not see, and bad_request unless `from` is before `to`. */
   get(actor: Actor, boxId: string, query: MetricsQuery): Promise<Metrics>
+  /** In percent of the limit of the box. Milliseconds since the epoch. null: most samples of the range are missing. */
+  averageCpu(boxId: string, range: { from: number; to: number }): Promise<number | null>
 }
+
+/** The part of the samples that an average needs. */
+const MIN_COVERAGE = 0.9
+const AVERAGE_RES = 300
 
 export function createMetricsService(options: {
   db: Db
@@ -41,6 +48,15 @@ export function createMetricsService(options: {
       await boxes.find(actor, boxId)
       const range = resolveTimeRange(query, clock.now())
       return presentMetrics(await readRange(boxId, range), range)
+    },
+    async averageCpu(boxId, { from, to }) {
+      const first = Math.floor(from / 1000 / AVERAGE_RES) * AVERAGE_RES
+      const end = Math.floor(to / 1000 / AVERAGE_RES) * AVERAGE_RES
+      const { box } = await readRange(boxId, { from, to, res: AVERAGE_RES, first, end })
+      const steps = box.get('')?.cpu_pct?.avg.filter((value) => value !== null) ?? []
+      if (steps.length < (MIN_COVERAGE * (end - first)) / AVERAGE_RES) return null
+      const toPercent = createConversion(BOX_SERIES.cpu_pct)
+      return toPercent(steps.reduce((sum, value) => sum + value, 0) / steps.length)
     },
   }
 }

@@ -7,10 +7,6 @@ import { REGIONS } from '../../../shared/tiers.ts'
 
 t.test('uses defaults for unset variables', async (t) => {
   t.same(loadConfig({}), {
-    billing: 'off',
-    pricesFile: null,
-    freeCreditMicros: 5_000_000,
-    balanceWarnHours: 24,
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
     databaseUrl: null,
@@ -59,6 +55,13 @@ t.test('uses defaults for unset variables', async (t) => {
     freezeMinutes: 60,
     deepSleepDays: 14,
     snapshotLimit: 100,
+    billing: 'off',
+    pricesFile: null,
+    freeCreditMicros: 5_000_000,
+    balanceWarnHours: 24,
+    stripeKey: null,
+    stripeWebhookSecret: null,
+    autoTopUpMicros: 20_000_000,
     finalSnapshots: false,
     idleCpuPercent: 5,
     deletedBoxDays: 30,
@@ -244,6 +247,24 @@ t.test('reports all invalid variables together', async (t) => {
   t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_EDGE_RATE: '0' }), {
     message: /^BOXWOOD_LISTEN .*\nBOXWOOD_LOG .*"loud"\.\nBOXWOOD_EDGE_RATE .*$/,
   })
+})
+
+t.test('payments by card need the secrets of Stripe, whose values are not in messages', async (t) => {
+  const [key, secret] = ['sk_test_0123456789', 'whsec_0123456789']
+  for (const env of [{ BOXWOOD_STRIPE_KEY: key }, { BOXWOOD_STRIPE_WEBHOOK_SECRET: secret }])
+    t.throws(() => loadConfig({ BOXWOOD_BILLING: 'stripe', ...env }), {
+      message: /^BOXWOOD_BILLING=stripe needs BOXWOOD_STRIPE_KEY and BOXWOOD_STRIPE_WEBHOOK_SECRET\./,
+    })
+  t.match(
+    loadConfig({
+      BOXWOOD_BILLING: 'stripe',
+      BOXWOOD_STRIPE_KEY: key,
+      BOXWOOD_STRIPE_WEBHOOK_SECRET: secret,
+    }),
+    { billing: 'stripe', stripeKey: key, stripeWebhookSecret: secret },
+  )
+  t.throws(() => loadConfig({ BOXWOOD_STRIPE_KEY: 'a b' }), { message: /^BOXWOOD_STRIPE_KEY must be [^;]*$/ })
+  t.throws(() => loadConfig({ BOXWOOD_AUTO_TOP_UP: '4.99' }), { message: /must be at least 5\.00/ })
 })
 
 t.test('the documentation lists every variable with its default', async (t) => {

@@ -70,6 +70,7 @@ onEachDatabase(t, async (t, newDb) => {
       warnBelowHours: 24,
       billingUrl: null,
       collect: async () => undefined,
+      detectFullCpu: async () => undefined,
       scheduleBox: () => undefined,
     })
     await transaction(db, async (trx) => {

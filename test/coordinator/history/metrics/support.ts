@@ -25,6 +25,7 @@ export type Setup = {
   /** The metrics of a coordinator that has just started. */
   restart(): void
   get: Metrics['service']['get']
+  averageCpu: Metrics['service']['averageCpu']
   /** Applies samples that have sequence numbers. */
   apply(reports: readonly SequencedSample[], epoch?: string, boxId?: string): Promise<void>
   /** Applies new samples, in order. */
@@ -56,6 +57,7 @@ export async function setUp(db: Db, clock = createTestClock()): Promise<Setup> {
       metrics = createService()
     },
     get: (actor, id, query) => metrics.service.get(actor, id, query),
+    averageCpu: (id, range) => metrics.service.averageCpu(id, range),
     async report(samples, from = boxId) {
       await apply(
         samples.map((report) => ({ seq: ++seq, report })),
