@@ -40,6 +40,9 @@ const CREATE_REFUSALS: Refusal[] = [
   held,
   { code: 'workspace_closing' },
 ]
+const RESTORE_REFUSALS: Refusal[] = CREATE_REFUSALS.map((refusal) =>
+  refusal.code === 'tier_unavailable' ? { code: 'restore_tier_not_allowed' } : refusal,
+)
 const HELD_REFUSALS: Refusal[] = [held, { code: 'workspace_closing' }]
 
 const CASES: Case[] = [
@@ -97,7 +100,7 @@ const CASES: Case[] = [
     name: 'restore',
     action: 'restore',
     request: ({ snapshot }) => ['POST', `/snapshots/${snapshot}/restore`, {}],
-    refusals: CREATE_REFUSALS,
+    refusals: RESTORE_REFUSALS,
   },
   {
     name: 'fork',
@@ -136,7 +139,7 @@ const CASES: Case[] = [
     name: 'share',
     action: 'share',
     request: ({ running }) => ['POST', `/boxes/${running}/port-shares`, { port: 3000 }],
-    refusals: HELD_REFUSALS,
+    refusals: [{ code: 'share_links_need_payment' }, ...HELD_REFUSALS],
   },
 ]
 
@@ -146,7 +149,11 @@ t.test('every action has a route in this test', async (t) => {
     t.same(new Set(refusals.map(({ code }) => code)), new Set(ADMISSION_ERRORS[action]), name)
 })
 
-const statusOf = (code: Refusal['code']) => (code === 'policy_denied' ? 403 : 409)
+const STATUS: Partial<Record<Refusal['code'], number>> = {
+  policy_denied: 403,
+  restore_tier_not_allowed: 403,
+  share_links_need_payment: 402,
+}
 
 /** Everything that a request could write. */
 async function readState({ instance }: TestCoordinator) {
@@ -212,7 +219,7 @@ t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
       const response = await api(method, path, body, options)
       t.same(asked, [action], `${method} ${path} asks`)
       const { code, message, ...fields } = each
-      t.equal(response.status, statusOf(code))
+      t.equal(response.status, STATUS[code] ?? 409)
       t.match(response.json, { error: code, message: message ?? String, ...fields })
       t.same(await readState(coordinator), before, `${name}: ${code} writes nothing`)
     }
