@@ -1,6 +1,7 @@
 // Creates the workspace, the owner's key and a first box on the first start, in one transaction.
 import { readFile } from 'node:fs/promises'
 import { newApiKey } from '../../shared/api-key.ts'
+import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { type DataDirectory, writePrivateFile } from '../base/data-directory.ts'
 import type { BoxService } from '../boxes/service.ts'
@@ -34,7 +35,12 @@ export async function ensureOwnerKey(
     recordAuditEvent(trx, { kind: 'workspace.create', actor, boxId: null, detail: {}, at: clock.now() })
     recordKeyCreation(trx, key)
     const found = await createKeyFinder({ db: trx, clock })(key.hash)
-    if ('actor' in found) await boxes.create(found.actor, {}, trx)
+    if ('actor' in found)
+      await boxes.create(found.actor, {}, trx).catch((error: unknown) => {
+        // It is refused before anything is written.
+        if (!(error instanceof ApiError && error.code === 'insufficient_balance')) throw error
+        log.warn('the first box was not created, because the free credit does not last for four hours')
+      })
   })
   const found = await findKey(hashSecret(await readKey(dataDirectory)))
   if ('actor' in found) return found.actor
