@@ -1,5 +1,5 @@
-// End-to-end tests of a coordinator in this process, on Postgres: every route of boxes, machines and snapshots, the schedules, and
-// random requests to every route.
+// End-to-end tests of a coordinator in this process, on Postgres: every route of boxes, machines and snapshots, the schedules, the
+// admission with billing, and random requests to every route.
 import t from 'tap'
 import { runOnPostgres } from '../support/on-postgres.ts'
 
@@ -10,6 +10,7 @@ await runOnPostgres(t, async () => {
   await import('./feed.test.ts')
   await import('./snapshots.test.ts')
   await import('./machines.test.ts')
+  await import('./billing-admission.test.ts')
   await import('./schedules.test.ts')
   await import('./fuzz.test.ts')
 })
