@@ -37,7 +37,7 @@ export function evaluateBalance(
   if (!isCharged || balanceMicros <= 0) return { isLow, isEmpty, nextAt: nextHour }
   const emptyAt = now + Math.ceil((balanceMicros / burnMicrosPerHour) * HOUR_MS)
   const lowAt = emptyAt - warnBelowHours * HOUR_MS
-  const times = [nextHour, emptyAt, ...(isLow ? [] : [lowAt])].filter((time) => time > now)
+  const times = [nextHour, emptyAt, ...(isLow ? [] : [lowAt])]
   // A second later, because usage is counted in whole seconds.
   return { isLow, isEmpty, nextAt: Math.min(...times) + MS }
 }
