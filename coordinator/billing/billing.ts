@@ -24,7 +24,7 @@ export type BillingOptions = {
 export function openBilling({ config, db, clock, urls }: BillingOptions): Billing {
   if (config.billing === 'off') return null
   const prices = config.pricesFile === null ? DEFAULT_PRICES : readPrices(config.pricesFile)
-  const billingUrl = config.billing === 'stripe' ? `${urls.public}/billing` : null
+  const billingUrl = config.billing === 'stripe' ? `${urls.public}/workspace/billing` : null
   const { freeCreditMicros, balanceWarnHours: warnBelowHours } = config
   const finances = createFinanceService({ db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl })
   return { prices, finances, billingUrl }

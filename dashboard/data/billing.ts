@@ -1,6 +1,5 @@
-// Billing as text: amounts, how long the balance lasts, the state of the payments, and the usage of a month.
+// Billing as text: amounts, how long the balance lasts, and the state of the payments.
 import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
-import type { DayUsage } from '../../shared/api/usage.ts'
 
 const MICROS_PER_DOLLAR = 1_000_000
 
@@ -55,16 +54,6 @@ const KINDS: Record<BillingEntry['kind'], string> = {
 }
 
 export const describeKind = (kind: BillingEntry['kind']): string => KINDS[kind]
-
-/** Every day of the month until today, also those without usage. @param now milliseconds since the epoch */
-export function fillDays(month: string, rows: readonly DayUsage[], now: number): DayUsage[] {
-  const byDay = new Map(rows.map((row) => [row.day, row]))
-  const [year = 0, number = 1] = month.split('-').map(Number)
-  const count = new Date(Date.UTC(year, number, 0)).getUTCDate()
-  return Array.from({ length: count }, (_, index) => `${month}-${String(index + 1).padStart(2, '0')}`)
-    .filter((day) => Date.parse(day) <= now)
-    .map((day) => byDay.get(day) ?? { day, micros: 0, computeSeconds: 0 })
-}
 
 const MONTHS = 12
 

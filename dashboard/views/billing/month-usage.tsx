@@ -1,7 +1,7 @@
 // What boxes have cost in a month: by day, by box and by member.
 import { useSignal } from '@preact/signals'
 import type { BoxUsage, DayUsage, MemberUsage } from '../../../shared/api/usage.ts'
-import { fillDays, formatHours, formatMicros, listMonths } from '../../data/billing.ts'
+import { formatHours, formatMicros, listMonths } from '../../data/billing.ts'
 import { getCoordinatorTime } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
@@ -39,7 +39,7 @@ export function MonthUsage() {
       {value !== null && value.totalMicros === 0 && <p>There is no usage in this month.</p>}
       {value !== null && value.totalMicros > 0 && (
         <>
-          <Days days={fillDays(value.month, value.days, getCoordinatorTime())} />
+          <Days days={value.days} />
           <Named title="By box" header="Box" rows={value.boxes.map(toBoxRow)} />
           <Named title="By member" header="Member" rows={value.members.map(toMemberRow)} />
         </>
@@ -69,29 +69,31 @@ const HOUR_SECONDS = 3600
 function Days({ days }: { days: readonly DayUsage[] }) {
   const max = Math.max(...days.map(({ micros }) => micros))
   return (
-    <table>
-      <caption>By day</caption>
-      <thead>
-        <tr>
-          <th scope="col">Day</th>
-          <th scope="col">Cost</th>
-          <th scope="col">Running</th>
-          <th scope="col">Compared</th>
-        </tr>
-      </thead>
-      <tbody>
-        {days.map(({ day, micros, computeSeconds }) => (
-          <tr key={day}>
-            <th scope="row">{day}</th>
-            <td data-label="Cost">{formatMicros(micros)}</td>
-            <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
-            <td data-label="Compared">
-              <meter min={0} max={max} value={micros} aria-label={`${day}: ${formatMicros(micros)}`} />
-            </td>
+    <>
+      <h3>By day</h3>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Cost</th>
+            <th scope="col">Running</th>
+            <th scope="col">Of the highest</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {days.map(({ day, micros, computeSeconds }) => (
+            <tr key={day}>
+              <th scope="row">{day}</th>
+              <td data-label="Cost">{formatMicros(micros)}</td>
+              <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
+              <td data-label="Of the highest">
+                <meter min={0} max={max} value={micros} aria-label={`${day}: ${formatMicros(micros)}`} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   )
 }
 
@@ -99,8 +101,8 @@ function Named({ title, header, rows }: { title: string; header: string; rows: r
   const hidden = rows.length - MAX_ROWS
   return (
     <>
+      <h3>{title}</h3>
       <table>
-        <caption>{title}</caption>
         <thead>
           <tr>
             <th scope="col">{header}</th>

@@ -3,7 +3,6 @@ import t from 'tap'
 import {
   describePayment,
   describeRunway,
-  fillDays,
   formatHours,
   formatMicros,
   listMonths,
@@ -41,17 +40,6 @@ t.test('times', async (t) => {
   const now = Date.UTC(2030, 1, 3, 5)
   t.same(listMonths(now).slice(0, 3), ['2030-02', '2030-01', '2029-12'])
   t.equal(listMonths(now).length, 12)
-  const day = { day: '2030-02-02', micros: 5, computeSeconds: 1 }
-  t.same(
-    fillDays('2030-02', [day], now).map(({ day, micros }) => [day, micros]),
-    [
-      ['2030-02-01', 0],
-      ['2030-02-02', 5],
-      ['2030-02-03', 0],
-    ],
-  )
-  t.equal(fillDays('2029-12', [], now).length, 31)
-  t.equal(fillDays('2028-02', [], now).length, 29, 'a leap year')
 })
 
 t.test('the runway and the payments', async (t) => {

@@ -406,6 +406,19 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.same(bodies, [{ amountUsd: 12.5 }, { amountUsd: 12.5 }])
     t.match(problems.splice(0), [/502/], 'the browser logs the refused request')
     await page.unrouteAll()
+
+    await api('POST', `/boxes/${box.id}/suspend`)
+    await dashboard.waitForState(box.id, 'suspended')
+    await db.updateTable('billing_accounts').set({ balance_micros: 0 }).execute()
+    await page.goto(`${url}/?create=`)
+    await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByText('insufficient_balance').waitFor()
+    await page.getByText(/^The balance must last for 4 hours/).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await press(page, `Wake ${box.hostname}`)
+    await page.getByText('wake_rejected').waitFor()
+    t.match(problems.splice(0), [/409/, /409/])
   })
 
   await t.test('settings: names, and zero data retention', async (t) => {
