@@ -33,7 +33,6 @@ A revocation applies to open requests too: event streams end with the event \`er
 
 Not there yet:
 - Cloud roles. Their routes respond with 404.
-- Billing. Amounts are 0, and no request is refused because of its cost.
 
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
