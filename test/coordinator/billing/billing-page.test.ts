@@ -36,7 +36,7 @@ t.test('the table has the limits of the plans', async (t) => {
     boxes: [free.boxes, paid.boxes],
     snapshots: [free.snapshots, paid.snapshots],
     secrets: [free.secrets, paid.secrets],
-    'open terminals': [free.sessions, paid.sessions],
+    'open terminals': [free.terminals, paid.terminals],
     'default tier': [free.defaultTier, paid.defaultTier],
     tiers: [free.tiers.join(', '), 'all'],
   }

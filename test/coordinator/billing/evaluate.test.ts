@@ -48,7 +48,7 @@ t.test('a balance', async (t) => {
   t.equal(evaluate(250, 1000).nextAt, NOW + HOUR_MS / 4 + 1000, 'when it becomes empty')
   t.equal(evaluate(1_000_000, 1000).nextAt, NEXT_HOUR, 'the next charge')
   const card = { payment_method_id: 'pm' }
-  t.match(evaluate(-5, 1000, card), { isLow: true, isEmpty: false }, 'a card pays')
+  t.match(evaluate(-5, 1000, card), { isLow: false, isEmpty: false }, 'a card pays')
   const failed = { ...card, payment_failed_at: NOW - 1 }
   t.match(evaluate(-5, 1000, { ...failed, payment_grace_until: NOW + 1 }), { isEmpty: false })
   t.match(evaluate(-5, 1000, { ...failed, payment_grace_until: NOW }), { isEmpty: true })
