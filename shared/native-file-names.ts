@@ -1,19 +1,64 @@
-// Names of the files compiled from agent/exec/native: the spawn addon, the runner and the program that confines a box.
+// The native parts, which are compiled from agent/exec/native, and the names of their files.
 import { createHash } from 'node:crypto'
 
-const hashSource = (source: Uint8Array): string =>
-  createHash('sha256').update(source).digest('hex').slice(0, 16)
+export type NativePart = {
+  /** File names in agent/exec/native. */
+  source: string
+  headers: readonly string[]
+  /** The name of the compiled file is this prefix, the hash of the sources, and the extension. */
+  prefix: string
+  extension: string
+  /** The name beside the agent bundle on a box. It needs no hash: all files are copied together. */
+  bundledFileName: string
+}
 
-/** The native addon that starts processes. The hash of the source prevents loading an addon of another version. */
-export const getSpawnAddonFileName = (source: Uint8Array): string => `spawn-${hashSource(source)}.node`
+/** Shared by the programs that stay with a process when the agent is restarted. */
+const RUNNER_HEADER = 'runner.h'
 
-/** The runner: the parent process of a detached command. */
-export const getRunnerFileName = (source: Uint8Array): string => `run-${hashSource(source)}`
+export const NATIVE_PARTS = {
+  /** The native addon that starts processes. */
+  spawner: {
+    source: 'spawn.c',
+    headers: [],
+    prefix: 'spawn-',
+    extension: '.node',
+    bundledFileName: 'spawn.node',
+  },
+  /** The parent process of a detached command. */
+  runner: {
+    source: 'run.c',
+    headers: [RUNNER_HEADER],
+    prefix: 'run-',
+    extension: '',
+    bundledFileName: 'run',
+  },
+  /** The program that executes the init of a local box. */
+  confinement: {
+    source: 'confine.c',
+    headers: [],
+    prefix: 'confine-',
+    extension: '',
+    bundledFileName: 'confine',
+  },
+  /** The parent process of the program of a terminal session. */
+  terminalHost: {
+    source: 'terminal.c',
+    headers: [RUNNER_HEADER],
+    prefix: 'terminal-',
+    extension: '',
+    bundledFileName: 'terminal-host',
+  },
+} as const satisfies Record<string, NativePart>
 
-/** The program that executes the init of a local box. */
-export const getConfineFileName = (source: Uint8Array): string => `confine-${hashSource(source)}`
-
-/** File names beside the agent bundle on a box. They need no hash: all files are copied together. */
-export const BUNDLED_SPAWN_ADDON_FILE_NAME = 'spawn.node'
-export const BUNDLED_RUNNER_FILE_NAME = 'run'
-export const BUNDLED_CONFINE_FILE_NAME = 'confine'
+/**
+ * The name of the compiled file. The hash of the sources prevents the use of one that was compiled from others.
+ * @param read returns the content of a file of agent/exec/native
+ */
+export function getNativeFileName(
+  { source, headers, prefix, extension }: NativePart,
+  read: (name: string) => Uint8Array,
+): string {
+  const hash = createHash('sha256')
+  for (const name of [source, ...headers]) hash.update(read(name))
+  return `${prefix}${hash.digest('hex').slice(0, 16)}${extension}`
+}

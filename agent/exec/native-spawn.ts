@@ -1,8 +1,7 @@
 // Loads the posix_spawn addon (native/spawn.c), which starts processes without copying the agent's page tables.
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { getSystemErrorMap } from 'node:util'
-import { BUNDLED_SPAWN_ADDON_FILE_NAME, getSpawnAddonFileName } from '../../shared/native-file-names.ts'
+import { NATIVE_PARTS } from '../../shared/native-file-names.ts'
+import { locateNativeFile } from './native-program.ts'
 import { signalName } from './signal-name.ts'
 
 export type Exit = {
@@ -46,8 +45,6 @@ export type NativeSpawn = (
   options: { cwd: string; env: Record<string, string>; output: 'pipe' | 'ignore' },
 ) => SpawnedProcess & { stdout: number; stderr: number }
 
-const resolvePath = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-
 /** null where the addon was not compiled or cannot be loaded; the caller falls back to child_process. */
 export function loadNativeSpawn(): NativeSpawn | null {
   const addon = loadAddon()
@@ -60,20 +57,13 @@ export const setCloseOnExec = (): void => loadAddon()?.setCloseOnExec()
 function loadAddon(): Addon | null {
   const loaded: { exports: Partial<Addon> } = { exports: {} }
   try {
-    process.dlopen(loaded, addonPath())
+    process.dlopen(loaded, locateNativeFile(NATIVE_PARTS.spawner))
   } catch {
     return null
   }
   const { spawn, reap, setCloseOnExec } = loaded.exports
   const isComplete = spawn !== undefined && reap !== undefined && setCloseOnExec !== undefined
   return isComplete ? { spawn, reap, setCloseOnExec } : null
-}
-
-function addonPath(): string {
-  const source = resolvePath('./native/spawn.c')
-  // A box has only the bundle, without sources.
-  if (!existsSync(source)) return resolvePath(`./${BUNDLED_SPAWN_ADDON_FILE_NAME}`)
-  return resolvePath(`./native/${getSpawnAddonFileName(readFileSync(source))}`)
 }
 
 const nativeSpawn =

@@ -2,11 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
-import {
-  getConfineFileName,
-  getRunnerFileName,
-  getSpawnAddonFileName,
-} from '../../shared/native-file-names.ts'
+import { getNativeFileName, NATIVE_PARTS } from '../../shared/native-file-names.ts'
 import { boxCommand, formatPathAdvice } from '../command-name.ts'
 import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
 import { CLI_VERSION } from '../version.ts'
@@ -81,12 +77,14 @@ function readJson<T>(projectDir: string, file: string): T | null {
 export function checkNativeParts(projectDir = PROJECT_DIR): Check {
   const dir = join(projectDir, 'agent/exec/native')
   const parts = [
-    { name: 'spawner', source: 'spawn.c', getFileName: getSpawnAddonFileName },
-    { name: 'runner', source: 'run.c', getFileName: getRunnerFileName },
-    { name: 'confinement', source: 'confine.c', getFileName: getConfineFileName },
+    { name: 'spawner', part: NATIVE_PARTS.spawner },
+    { name: 'runner', part: NATIVE_PARTS.runner },
+    { name: 'terminal host', part: NATIVE_PARTS.terminalHost },
+    { name: 'confinement', part: NATIVE_PARTS.confinement },
   ]
+  const read = (name: string) => readFileSync(join(dir, name))
   const missing = parts
-    .filter(({ source, getFileName }) => !existsSync(join(dir, getFileName(readFileSync(join(dir, source))))))
+    .filter(({ part }) => !existsSync(join(dir, getNativeFileName(part, read))))
     .map(({ name }) => name)
   if (missing.length === 0) return ok('native parts', 'compiled')
   const compiler = ['cc', 'gcc', 'clang'].find((name) => findOnPath(name, process.env.PATH) !== null)
@@ -94,7 +92,7 @@ export function checkNativeParts(projectDir = PROJECT_DIR): Check {
     compiler === undefined ? 'Install a C compiler (Debian, Ubuntu: apt-get install gcc), then run' : 'Run'
   return warn(
     'native parts',
-    `not compiled: ${missing.join(', ')}; Boxwood uses slower replacements, and boxes may use kernel keyrings`,
+    `not compiled: ${missing.join(', ')}; Boxwood uses slower replacements, terminal sessions end with their agent, and boxes may use kernel keyrings`,
     `${install} \`npm run build-native\` in ${projectDir}.`,
   )
 }

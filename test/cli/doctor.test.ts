@@ -153,11 +153,11 @@ t.test('native parts that are not compiled', (t) => {
   const dir = createTempDir(t, 'native')
   const native = 'agent/exec/native'
   mkdirSync(join(dir, native), { recursive: true })
-  for (const source of ['spawn.c', 'run.c', 'confine.c'])
+  for (const source of ['spawn.c', 'run.c', 'runner.h', 'confine.c', 'terminal.c'])
     cpSync(join(PROJECT_DIR, native, source), join(dir, native, source))
   t.match(checkNativeParts(dir), {
     status: 'warn',
-    message: /^not compiled: spawner, runner, confinement/,
+    message: /^not compiled: spawner, runner, terminal host, confinement/,
     advice: /npm run build-native/,
   })
   t.end()

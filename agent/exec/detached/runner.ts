@@ -1,14 +1,14 @@
 // Starts the runner of a detached process: the parent that stays with the command across agent restarts.
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { getSystemErrorMap, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { ApiError } from '../../../shared/errors.ts'
-import { BUNDLED_RUNNER_FILE_NAME, getRunnerFileName } from '../../../shared/native-file-names.ts'
-import { loadNativeSpawn } from '../native-spawn.ts'
+import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { createLauncher, RUNNER_VARIABLE } from '../native-launcher.ts'
+import { findNativeProgram } from '../native-program.ts'
 import { SHELL, shellArguments } from '../shell.ts'
 import type { SpawnerKind } from '../spawner.ts'
 import { COMMAND_SCRIPT, RUNNER_SCRIPT } from './runner-script.ts'
@@ -16,12 +16,6 @@ import { COMMAND_SCRIPT, RUNNER_SCRIPT } from './runner-script.ts'
 /** native: native/run.c, compiled. sh: a shell script with the limits listed in runner-script.ts. */
 export const RUNNER_KINDS = ['native', 'sh'] as const
 export type RunnerKind = (typeof RUNNER_KINDS)[number]
-
-/**
- * Holds the process id in the runner's environment. The runner does not have BOXWOOD_PROCESS_ID, so that terminating the
- * process tree does not signal the runner.
- */
-export const RUNNER_VARIABLE = 'BOXWOOD_RUNNER_FOR'
 
 export type Launch = {
   processId: string
@@ -54,55 +48,19 @@ const START_TIMEOUT_MS = 10_000
 
 /** @param kind null: native where available. @throws Error when native is required and not available */
 export function createRunner(kind: RunnerKind | null, spawner: SpawnerKind | null): Runner {
-  const native = kind === 'sh' ? undefined : findNativeRunner()
+  const native = kind === 'sh' ? undefined : findNativeProgram(NATIVE_PARTS.runner)
   if (kind === 'native' && native === undefined)
     throw new Error(
       'The native runner was not compiled, or does not run on this system. Unset BOXWOOD_RUNNER to use the shell runner.',
     )
   if (native === undefined) return { kind: 'sh', launch: launchWithShell }
-  const runToExit = createRunToExit(spawner)
+  const launch = createLauncher(native, spawner)
   return {
     kind: 'native',
-    async launch({ dir, cwd, command, env, maxLogBytes, processId, mode }) {
-      // The launcher in native/run.c forks the runner and exits: with 0 once the command runs, else with the errno of the
-      // failed call.
-      const args = [dir, cwd, String(maxLogBytes), mode, SHELL, 'sh', ...shellArguments(command)]
-      const status = await runToExit(native, args, { ...env, [RUNNER_VARIABLE]: processId })
-      if (status === 0 || existsSync(join(dir, 'started'))) return { releaseStdin: () => undefined }
-      const errno = -(status ?? 0)
-      const [code = 'UNKNOWN', message = `status ${status}`] = getSystemErrorMap().get(errno) ?? []
-      throw Object.assign(new Error(`run ${code}: ${message}`), { errno, code, syscall: 'run' })
+    async launch({ dir, cwd, command, env, maxLogBytes, mode }) {
+      await launch(dir, [cwd, String(maxLogBytes), mode, SHELL, 'sh', ...shellArguments(command)], env)
+      return { releaseStdin: () => undefined }
     },
-  }
-}
-
-function findNativeRunner(): string | undefined {
-  const resolvePath = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-  const source = resolvePath('../native/run.c')
-  // A box has only the bundle, without sources.
-  const file = existsSync(source)
-    ? resolvePath(`../native/${getRunnerFileName(readFileSync(source))}`)
-    : resolvePath(`./${BUNDLED_RUNNER_FILE_NAME}`)
-  // Probe: the binary may be for another system, or on a file system mounted noexec.
-  return spawnSync(file, [], { env: {} }).status === 0 ? file : undefined
-}
-
-/** Runs a program in its own session until its exit. Resolves with the exit code; null when a signal terminated it. */
-type RunToExit = (file: string, args: string[], env: Record<string, string>) => Promise<number | null>
-
-function createRunToExit(kind: SpawnerKind | null): RunToExit {
-  const nativeSpawn = kind === 'node' ? null : loadNativeSpawn()
-  if (nativeSpawn !== null) {
-    return async (file, args, env) => {
-      const child = nativeSpawn(file, [file, ...args], { cwd: '/', env, output: 'ignore' })
-      return (await child.exit).exitCode
-    }
-  }
-  return async (file, args, env) => {
-    const child = spawn(file, args, { cwd: '/', env, detached: true, stdio: 'ignore' })
-    // Rejects when the spawn fails.
-    const [exitCode] = await once(child, 'exit')
-    return exitCode
   }
 }
 

@@ -4,12 +4,10 @@
 //
 // MODE is detached, attached or attached-stdin.
 //
-// The launcher is the process that the agent starts. The launcher forks the runner and exits with 0 once the command
-// runs, else with the errno of the failed call. EEXIST: another runner has started the command of this directory.
+// runner.h describes the launcher, the runner, the environment and the file `started`.
 //
 // The runner is the parent of the command. The runner outlives the agent, and DIR holds the complete state:
-//   started   "PID START RUNNER_PID RUNNER_START": hard-linked into place by the command's own process just before
-//             execve. Of several concurrent runners for one directory, only one succeeds and starts the command
+//   started   see runner.h
 //   stdout, stderr   the output, written only by the runner. The command has pipes: with the file itself as standard
 //             error, `echo oops >/dev/stderr` would open the file with O_TRUNC and discard the log
 //   stdout.times, stderr.times   when the output was read from the command's pipe: a ring buffer of records of two 64-bit
@@ -25,30 +23,15 @@
 //             the command sees no end of file when the agent is killed
 //
 // The runner sends no notification of new output: readers watch the log files (inotify).
-// The command inherits the runner's environment, with one difference: the process id is in BOXWOOD_RUNNER_FOR for the
-// runner and in BOXWOOD_PROCESS_ID for the command. The agent finds the processes of a command by
-// BOXWOOD_PROCESS_ID, so terminating the command's process tree does not signal the runner.
-#define _GNU_SOURCE
+#include "runner.h"
+
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define RUNNER_VARIABLE "BOXWOOD_RUNNER_FOR"
-#define COMMAND_VARIABLE "BOXWOOD_PROCESS_ID"
 // Maximum size of one read from a pipe, equal to the default capacity of a pipe. A log exceeds its bound by at most this
 // much.
 #define CHUNK_BYTES (64 * 1024)
@@ -65,8 +48,6 @@
 // At most one record of the time index per interval. output-times.ts has the same two values.
 #define TIME_INTERVAL_MS 100
 #define MAX_TIME_RECORDS (64 * 1024)
-// Field number in /proc/PID/stat, see proc_pid_stat(5).
-#define STAT_START_TIME_FIELD 22
 
 typedef struct {
   const char *name;
@@ -91,8 +72,7 @@ typedef struct {
 } Log;
 
 static char chunk[CHUNK_BYTES];
-// The process directory DIR.
-static int dir_fd;
+static const char *process_id;
 static long long max_log_bytes;
 static int can_punch_holes;
 static pid_t command_pid;
@@ -101,43 +81,6 @@ static int is_attached;
 // The FIFOs of an attached command; -1 when closed.
 static int control_fd = -1;
 static int stdin_write_fd = -1;
-
-static void sleep_ms(long ms) {
-  struct timespec time = {ms / 1000, (ms % 1000) * 1000000};
-  nanosleep(&time, NULL);
-}
-
-static long long now_ms(clockid_t clock) {
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
-}
-
-// Start time of this process in clock ticks since boot. Pid and start time together identify a process.
-static unsigned long long own_start_time(void) {
-  char line[1024];
-  int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  ssize_t length = fd == -1 ? -1 : read(fd, line, sizeof line - 1);
-  if (fd != -1) close(fd);
-  if (length <= 0) return 0;
-  line[length] = 0;
-  // Field 2 is the name in parentheses, which may itself contain spaces and parentheses.
-  char *position = strrchr(line, ')');
-  for (int field = 2; position != NULL && field < STAT_START_TIME_FIELD; field++) position = strchr(position + 1, ' ');
-  return position == NULL ? 0 : strtoull(position, NULL, 10);
-}
-
-// Returns 0 or an errno.
-static int write_all(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t written = write(fd, bytes, length);
-    if (written == -1 && errno == EINTR) continue;
-    if (written == -1) return errno;
-    bytes += written;
-    length -= written;
-  }
-  return 0;
-}
 
 // ---- logs ------------------------------------------------------------------------------------------------------
 
@@ -248,11 +191,6 @@ static int open_log(Log *log) {
 
 // ---- attached commands -----------------------------------------------------------------------------------------
 
-static void close_fd(int *fd) {
-  if (*fd != -1) close(*fd);
-  *fd = -1;
-}
-
 // Returns 0 or an errno.
 static int open_control_fifo(void) {
   if (mkfifoat(dir_fd, "control", 0600) == -1) return errno;
@@ -317,34 +255,6 @@ static void read_control(Log *logs) {
 
 // ---- the command -----------------------------------------------------------------------------------------------
 
-// Copies the runner's environment and renames RUNNER_VARIABLE to COMMAND_VARIABLE. NULL when memory is exhausted.
-static char **command_environment(char **environment) {
-  size_t count = 0, prefix_length = strlen(RUNNER_VARIABLE "=");
-  while (environment[count] != NULL) count++;
-  char **result = calloc(count + 1, sizeof *result);
-  for (size_t i = 0; result != NULL && i < count; i++) {
-    result[i] = environment[i];
-    if (strncmp(environment[i], RUNNER_VARIABLE "=", prefix_length) != 0) continue;
-    if (asprintf(&result[i], COMMAND_VARIABLE "=%s", environment[i] + prefix_length) == -1) return NULL;
-  }
-  return result;
-}
-
-// Creates `started`. Returns 0 or an errno; EEXIST when another runner has started the command.
-static int claim_start(pid_t runner_pid, unsigned long long runner_start) {
-  char temp_name[64], line[128];
-  snprintf(temp_name, sizeof temp_name, "started.%d", getpid());
-  int length =
-      snprintf(line, sizeof line, "%d %llu %d %llu\n", getpid(), own_start_time(), runner_pid, runner_start);
-  int fd = openat(dir_fd, temp_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd == -1) return errno;
-  int error = write_all(fd, line, length);
-  if (close(fd) == -1 && error == 0) error = errno;
-  if (error == 0 && linkat(dir_fd, temp_name, dir_fd, "started", 0) == -1) error = errno;
-  unlinkat(dir_fd, temp_name, 0);
-  return error;
-}
-
 // Runs in the forked child: executes the command. Returns the errno of the failed call.
 // `arguments` are CWD MAX_LOG_BYTES MODE FILE ARGV0 ARGUMENT...; `output_fds` are the write ends of the pipes; `stdin_fd`
 // is -1 when the command inherits stdin.
@@ -383,8 +293,7 @@ static int reserve_exit_record(const char *temp_name) {
   return -1;
 }
 
-static void record_exit(int fd, const char *temp_name, const char *process_id, const siginfo_t *info,
-                        const Log *logs) {
+static void record_exit(int fd, const char *temp_name, const siginfo_t *info, const Log *logs) {
   char line[EXIT_RECORD_BYTES], code_text[16], signal_text[16];
   int exited = info->si_code == CLD_EXITED;
   snprintf(code_text, sizeof code_text, exited ? "%d" : "-", info->si_status);
@@ -407,18 +316,6 @@ static void record_exit(int fd, const char *temp_name, const char *process_id, c
 }
 
 // ---- the runner ------------------------------------------------------------------------------------------------
-
-// Ignores all signals except those that cannot be ignored, those that report a fault, and SIGCHLD, which the runner
-// reads from a signalfd.
-static void ignore_signals(void) {
-  static const int exceptions[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL,
-                                   SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGCHLD};
-  for (int number = 1; number < NSIG; number++) {
-    int is_exception = 0;
-    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++) is_exception |= exceptions[i] == number;
-    if (!is_exception) signal(number, SIG_IGN);
-  }
-}
 
 // Reaps exited children, including orphaned descendants of the command that were reparented to the runner. Returns 0 when
 // no child is left.
@@ -465,26 +362,9 @@ static void wait_for_background_processes(Log *logs, int sigchld_fd, siginfo_t *
     if (poll_once(logs, sigchld_fd)) has_children = reap(command_exit);
 }
 
-// Writes an errno (0: success) to a pipe and closes the pipe.
-static void send_status(int fd, int error) {
-  unsigned char byte = error > 255 ? EIO : error;
-  write_all(fd, (char *)&byte, 1);
-  close(fd);
-}
-
-// Reads an errno from a pipe and closes the pipe. Returns `error_if_closed` when the write end was closed without one.
-static int receive_status(int fd, int error_if_closed) {
-  unsigned char byte;
-  ssize_t length;
-  while ((length = read(fd, &byte, 1)) == -1 && errno == EINTR) {
-  }
-  close(fd);
-  return length == 1 ? byte : error_if_closed;
-}
-
 // The runner. Sends 0 to the launcher once the command runs. Returns the errno of a failed start, else 0 after the
 // command and its background processes have exited.
-static int run_command(char **arguments, char **environment, const char *process_id, int launcher_fd) {
+static int run_command(char **arguments, char **environment, int launcher_fd) {
   Log logs[2] = {{.name = "stdout", .times_name = "stdout.times"}, {.name = "stderr", .times_name = "stderr.times"}};
   char exit_temp_name[64];
   int output_fds[2], exec_status_fds[2];
@@ -506,13 +386,8 @@ static int run_command(char **arguments, char **environment, const char *process
   int exit_fd = reserve_exit_record(exit_temp_name);
   if (exit_fd == -1 || pipe2(exec_status_fds, O_CLOEXEC) == -1) return errno;
 
-  // With an inherited SIG_IGN the kernel would discard the exit status of children.
-  signal(SIGCHLD, SIG_DFL);
-  sigset_t sigchld_mask, previous_mask;
-  sigemptyset(&sigchld_mask);
-  sigaddset(&sigchld_mask, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &sigchld_mask, &previous_mask);
-  int sigchld_fd = signalfd(-1, &sigchld_mask, SFD_CLOEXEC | SFD_NONBLOCK);
+  sigset_t previous_mask;
+  int sigchld_fd = open_sigchld(&previous_mask);
   if (sigchld_fd == -1) return errno;
   pid_t runner_pid = getpid();
   unsigned long long runner_start = own_start_time();
@@ -544,7 +419,7 @@ static int run_command(char **arguments, char **environment, const char *process
   siginfo_t command_exit = {0};
   wait_for_command(logs, sigchld_fd, &command_exit);
   for (int i = 0; i < 2; i++) drain(&logs[i]);
-  record_exit(exit_fd, exit_temp_name, process_id, &command_exit, logs);
+  record_exit(exit_fd, exit_temp_name, &command_exit, logs);
   wait_for_background_processes(logs, sigchld_fd, &command_exit);
   return 0;
 }
@@ -553,27 +428,9 @@ int main(int count, char **arguments, char **environment) {
   // The agent runs the program without arguments to test whether it works on this system.
   if (count == 1) return 0;
   if (count < 7) return EINVAL;
-  // The command inherits no descriptor of the agent.
-  syscall(SYS_close_range, 3, ~0U, 0);
   max_log_bytes = atoll(arguments[3]);
-  dir_fd = open(arguments[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir_fd == -1) return errno;
   // The name of the process directory is the process id.
   const char *slash = strrchr(arguments[1], '/');
-  const char *process_id = slash == NULL ? arguments[1] : slash + 1;
-  int start_status_fds[2];
-  if (pipe2(start_status_fds, O_CLOEXEC) == -1) return errno;
-  pid_t runner_pid = fork();
-  if (runner_pid == -1) return errno;
-  if (runner_pid > 0) {
-    close(start_status_fds[1]);
-    int error = receive_status(start_status_fds[0], EIO);
-    if (error != 0) waitpid(runner_pid, NULL, 0);
-    return error;
-  }
-  close(start_status_fds[0]);
-  setsid();
-  int error = run_command(arguments + 2, environment, process_id, start_status_fds[1]);
-  if (error != 0) send_status(start_status_fds[1], error);
-  return error;
+  process_id = slash == NULL ? arguments[1] : slash + 1;
+  return launch(arguments, environment, run_command);
 }

@@ -1,13 +1,8 @@
 // The files of the agent's program: the bundled JavaScript, the native parts and the packages that are not bundled.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import {
-  BUNDLED_RUNNER_FILE_NAME,
-  BUNDLED_SPAWN_ADDON_FILE_NAME,
-  getRunnerFileName,
-  getSpawnAddonFileName,
-} from '../../../shared/native-file-names.ts'
+import { getNativeFileName, NATIVE_PARTS, type NativePart } from '../../../shared/native-file-names.ts'
 import { EXTERNAL_PACKAGES, getAgentBundle } from './agent-bundle.ts'
 
 /** The platform of the coordinator's machine, in Node's notation, such as `linux-x64`. */
@@ -43,7 +38,7 @@ export async function readProgramFiles(options: ProgramOptions): Promise<Program
   return [
     ...(await getAgentBundle(projectRoot, cacheFiles)),
     // The native parts are compiled for the coordinator's machine. Without them the agent uses its fallbacks.
-    ...(platform === HOST_PLATFORM ? await readNativeFiles(projectRoot, AGENT_FILES) : []),
+    ...(platform === HOST_PLATFORM ? await readNativeFiles(projectRoot, AGENT_PARTS) : []),
     ...packages.flat().filter(({ name }) => isPortable(name)),
   ]
 }
@@ -66,23 +61,25 @@ async function readPackage(root: string, packageName: string): Promise<ProgramFi
   return Promise.all(names.sort().map(async (name) => ({ name, bytes: await readFile(join(root, name)) })))
 }
 
-type NativeFile = { name: string; source: string; getFileName(source: Uint8Array): string }
-
-const AGENT_FILES: readonly NativeFile[] = [
-  { name: BUNDLED_SPAWN_ADDON_FILE_NAME, source: 'spawn.c', getFileName: getSpawnAddonFileName },
-  { name: BUNDLED_RUNNER_FILE_NAME, source: 'run.c', getFileName: getRunnerFileName },
+const AGENT_PARTS: readonly NativePart[] = [
+  NATIVE_PARTS.spawner,
+  NATIVE_PARTS.runner,
+  NATIVE_PARTS.terminalHost,
 ]
 
 /** Native files are missing where there was no C compiler. */
 export async function readNativeFiles(
   projectRoot: string,
-  files: readonly NativeFile[],
+  parts: readonly NativePart[],
 ): Promise<ProgramFile[]> {
   const dir = join(projectRoot, 'agent/exec/native')
   const found: ProgramFile[] = []
-  for (const { name, source, getFileName } of files) {
-    const path = join(dir, getFileName(await readFile(join(dir, source))))
-    if (existsSync(path)) found.push({ name, bytes: await readFile(path) })
+  for (const part of parts) {
+    const path = join(
+      dir,
+      getNativeFileName(part, (name) => readFileSync(join(dir, name))),
+    )
+    if (existsSync(path)) found.push({ name: part.bundledFileName, bytes: await readFile(path) })
   }
   return found
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
-import { BUNDLED_CONFINE_FILE_NAME } from '../../../shared/native-file-names.ts'
+import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { getRuntimeDirInBox } from './filesystem-view.ts'
 import { hasKeyringFilter } from './keyring-filter.ts'
 import { RUNTIME_FILES } from './runtime.ts'
@@ -44,6 +44,6 @@ export const buildConfinement = (
 })
 
 const buildPrefix = (runtimeDir: string): string[] => [
-  join(runtimeDir, BUNDLED_CONFINE_FILE_NAME),
+  join(runtimeDir, NATIVE_PARTS.confinement.bundledFileName),
   join(runtimeDir, RUNTIME_FILES.keyringFilter),
 ]

@@ -3,11 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
-import {
-  BUNDLED_CONFINE_FILE_NAME,
-  BUNDLED_RUNNER_FILE_NAME,
-  getConfineFileName,
-} from '../../../shared/native-file-names.ts'
+import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { isCompileCacheFile } from '../../agents/bundles/compile-cache.ts'
 import {
   HOST_PLATFORM,
@@ -37,19 +33,14 @@ export const RUNTIME_LINKS = { current: 'current', previous: 'previous', node: '
 const ROOT_ADVICE_FILE = 'root-advice'
 const EXECUTABLES: readonly string[] = [
   RUNTIME_FILES.init,
-  BUNDLED_RUNNER_FILE_NAME,
-  BUNDLED_CONFINE_FILE_NAME,
+  NATIVE_PARTS.runner.bundledFileName,
+  NATIVE_PARTS.terminalHost.bundledFileName,
+  NATIVE_PARTS.confinement.bundledFileName,
 ]
 
 /** @param name a path in the runtime directory */
 export const isRuntimeExecutable = (name: string): boolean =>
   EXECUTABLES.includes(name) || dirname(name) === NEEDS_ROOT_DIR
-
-const CONFINE_FILE = {
-  name: BUNDLED_CONFINE_FILE_NAME,
-  source: 'confine.c',
-  getFileName: getConfineFileName,
-}
 
 /** Builds the runtime directory. The returned function returns its path, and rebuilds a directory that was removed. */
 export async function createRuntime(
@@ -104,7 +95,7 @@ export async function buildRuntime(
     ...(await readProgramFiles({ projectRoot, dataDir, platform: HOST_PLATFORM, packagesDir: projectRoot })),
     ...(await readScripts(join(projectRoot, 'agent/init'))),
     ...(await readRootPrograms(join(projectRoot, 'agent/init'))),
-    ...(await readNativeFiles(projectRoot, [CONFINE_FILE])),
+    ...(await readNativeFiles(projectRoot, [NATIVE_PARTS.confinement])),
     { name: RUNTIME_FILES.keyringFilter, bytes: buildKeyringFilter() },
   ]
   const runtimeDir = await writeVersion(parentDir, files)

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { getSpawnAddonFileName } from '../../../shared/native-file-names.ts'
+import { getNativeFileName, NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 const PROJECT_DIR = join(import.meta.dirname, '../../..')
@@ -24,7 +24,7 @@ t.test('falls back to child_process without a usable addon', async (t) => {
   for (const name of ['agent', 'shared'])
     cpSync(join(PROJECT_DIR, name), join(copy, name), {
       recursive: true,
-      filter: (path) => !/\.node$|\/(run|confine)-[0-9a-f]+$/.test(path),
+      filter: (path) => !/\.node$|\/(run|confine|terminal)-[0-9a-f]+$/.test(path),
     })
   symlinkSync(join(PROJECT_DIR, 'node_modules'), join(copy, 'node_modules'))
   writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
@@ -37,10 +37,10 @@ t.test('falls back to child_process without a usable addon', async (t) => {
   t.match(runProgram(), expected, 'the addon is missing')
 
   const native = join(copy, 'agent/exec/native')
-  const addon = getSpawnAddonFileName(readFileSync(join(native, 'spawn.c')))
+  const addon = getNativeFileName(NATIVE_PARTS.spawner, (name) => readFileSync(join(native, name)))
   writeFileSync(join(native, addon), 'no shared object')
   t.match(runProgram(), expected, 'the addon cannot be loaded')
-  t.same(readdirSync(native).sort(), ['confine.c', 'run.c', addon, 'spawn.c'])
+  t.same(readdirSync(native).sort(), ['confine.c', 'run.c', 'runner.h', addon, 'spawn.c', 'terminal.c'])
 })
 
 // The behaviour of commands is the same with child_process.

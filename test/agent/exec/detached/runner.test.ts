@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { getRunnerFileName } from '../../../../shared/native-file-names.ts'
+import { getNativeFileName, NATIVE_PARTS } from '../../../../shared/native-file-names.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { hasNativeRunner } from './support.ts'
 
@@ -16,7 +16,8 @@ const NATIVE_DIR = fileURLToPath(new URL('../../../../agent/exec/native/', impor
 async function startRunner(t: Test, script: string, wrapper: string[] = []) {
   const records = t.testdir({ p_1: {}, '.exited': {} })
   const dir = `${records}/p_1`
-  const runner = NATIVE_DIR + getRunnerFileName(readFileSync(`${NATIVE_DIR}run.c`))
+  const runner =
+    NATIVE_DIR + getNativeFileName(NATIVE_PARTS.runner, (name) => readFileSync(NATIVE_DIR + name))
   const [file = '', ...args] = [
     ...wrapper,
     runner,
