@@ -27,7 +27,7 @@ import { streamReports } from './reports/stream-reports.ts'
 import { type AgentRoutesDeps, agentRoutes } from './routes.ts'
 import { createRunningClock } from './running-clock.ts'
 import { openStorage } from './storage.ts'
-import { createTerminalSessions } from './terminal/sessions.ts'
+import { openTerminalSessions } from './terminal/sessions.ts'
 import { startTunnel } from './tunnel/tunnel.ts'
 import { createUpgrades } from './upgrade/upgrades.ts'
 import { agentVersion } from './version.ts'
@@ -39,7 +39,7 @@ export type Agent = {
    * Terminates synchronous commands and terminal sessions, delivers the final reports, disconnects from the coordinator, and resolves when all
    * resources are released.
    * @param options.isRestart the next agent follows immediately: the box keeps running, that agent delivers the reports, and
-   *   runs of coding agents continue
+   *   runs of coding agents and terminal sessions continue
    */
   close(options?: { isRestart?: boolean }): Promise<void>
 }
@@ -101,7 +101,7 @@ export async function startAgent(
   const upgrades = use(createUpgrades({ ...access, stateDir, prefix, log }))
   const { builds, buildState } = upgrades
   const machine = prefix === null ? null : use(await openMachine(prefix, { stateDir, clock, log }))
-  const sessions = use(createTerminalSessions({ ...common, recorder }))
+  const sessions = use(await openTerminalSessions({ ...common, recorder, dir: join(realDir, 'terminals') }))
   // Chromium neither trusts the authority of the broker, nor sends the credential of its proxy.
   const createBrowserEnv = createEnvironmentFactory(baseEnv)
   const desktop = await Desktop.open({ ...common, createBrowserEnv, dir: join(realDir, 'desktop') })
@@ -140,7 +140,7 @@ export async function startAgent(
       vitals,
     }),
   )
-  const survivingCommands = commands.listSurviving()
+  const survivingCommands = [...commands.listSurviving(), ...sessions.listSurviving()]
   await spool
     .append({ type: 'agent.started', at: clock.now(), instanceId, bootId, agentVersion, survivingCommands })
     // A full disk must not make the box unreachable.
@@ -176,7 +176,7 @@ export async function startAgent(
       // The prompts come first, because the init of the box has signalled the coding agents at the same time.
       const runsEnded = isRestart ? null : prompts.expectStop()
       await vitals.close()
-      const sessionsClosed = sessions.close()
+      const sessionsClosed = isRestart ? sessions.close() : sessions.terminate()
       if (runsEnded !== null) {
         const { waitForExits } = commands
         await Promise.all([deliverFinalReports({ ...reports, waitForExits, log }), waitForRuns(runsEnded)])

@@ -1,6 +1,7 @@
 // The commands of a box: detached processes, attached clients, and the recorders of the history.
 import type { Logger } from 'pino'
 import { MAX_SURVIVING_COMMANDS } from '../../shared/api/reports.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import type { Spool } from '../reports/spool.ts'
 import type { RunningClock } from '../running-clock.ts'
 import { type Attachments, createAttachments } from './attached/attachments.ts'
@@ -21,7 +22,10 @@ export type Commands = {
   attachments: Attachments
   /** Records synchronous commands and terminal sessions. */
   recorder: SyncRecorder
-  /** The ids of running attached commands, which the history records as synchronous, and which survive an agent. */
+  /**
+   * The ids of running attached commands, which the history records as synchronous, and which survive an agent. The report
+   * has space for the terminal sessions too.
+   */
   listSurviving(): string[]
   /** Resolves when the spool has the reports on everything that has happened so far. */
   flushReports(): Promise<void>
@@ -51,7 +55,7 @@ export async function openCommands({ spool, ...options }: CommandsOptions): Prom
         .list()
         .filter(({ attached, exit }) => attached !== null && exit === null)
         .map(({ processId }) => processId)
-        .slice(0, MAX_SURVIVING_COMMANDS),
+        .slice(0, MAX_SURVIVING_COMMANDS - LIMITS.terminalSessions),
     flushReports: detachedRecorder.flush,
     async waitForExits() {
       await Promise.all([recorder.waitUntilIdle(), detachedRecorder.waitUntilIdle()])

@@ -26,14 +26,25 @@ const MAX_CLIENT_IDS = 256
 /** A client may send many short messages while the program does not read. */
 const MAX_QUEUED_MESSAGES = 16_384
 
-type Position = { accepted: number; owner: Owner | null; onReplaced: () => void }
+/** Where bytes are in the input of their client. */
+export type InputPosition = { client: string | undefined; offset: number }
+
+type Position = { id: string | undefined; accepted: number; owner: Owner | null; onReplaced: () => void }
 /** A connection, with the size of its entries in the queue. */
 type Owner = { queuedBytes: number; queuedMessages: number }
 type Entry = { position: Position; bytes: Buffer; onWritten: () => void; owner: Owner }
 
-/** @param write resolves when the bytes are written; called again only after that */
-export function createInputQueue(write: (bytes: Buffer) => Promise<void>): InputQueue {
+/**
+ * @param write resolves when the bytes are written; called again only after that
+ * @param known bytes that an earlier agent has accepted from each client
+ */
+export function createInputQueue(
+  write: (bytes: Buffer, from: InputPosition) => Promise<void>,
+  known: ReadonlyMap<string, number> = new Map(),
+): InputQueue {
   const positions = new Map<string, Position>()
+  for (const [id, accepted] of known)
+    positions.set(id, { id, accepted, owner: null, onReplaced: () => undefined })
   let queue: Entry[] = []
   let isWriting = false
 
@@ -42,8 +53,9 @@ export function createInputQueue(write: (bytes: Buffer) => Promise<void>): Input
     isWriting = true
     for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
       const { position, bytes, onWritten, owner } = entry
+      const from = { client: position.id, offset: position.accepted }
       position.accepted += bytes.length
-      await write(bytes)
+      await write(bytes, from)
       owner.queuedBytes -= bytes.length
       owner.queuedMessages--
       if (position.owner === owner) onWritten()
@@ -53,6 +65,7 @@ export function createInputQueue(write: (bytes: Buffer) => Promise<void>): Input
 
   function positionOf(id: string | undefined): Position {
     const position = (id !== undefined && positions.get(id)) || {
+      id,
       accepted: 0,
       owner: null,
       onReplaced: () => undefined,

@@ -5,7 +5,7 @@ export type OutputRing = {
   push(bytes: Uint8Array): void
   /** Offset of the first retained byte. */
   start(): number
-  /** Number of bytes pushed in all. */
+  /** Offset after the last byte. */
   end(): number
   /** Copies at most `limit` bytes from `offset`, which is between start() and end(). */
   read(offset: number, limit: number): Buffer
@@ -13,13 +13,17 @@ export type OutputRing = {
 
 const INITIAL_BYTES = 4096
 
-/** @param maxBytes a power of two times INITIAL_BYTES. Memory grows with the output, up to this size. */
-export function createOutputRing(maxBytes: number): OutputRing {
+/**
+ * @param maxBytes a power of two times INITIAL_BYTES. Memory grows with the output, up to this size.
+ * @param firstOffset offset of the first byte that will be pushed
+ */
+export function createOutputRing(maxBytes: number, firstOffset = 0): OutputRing {
   let ring = Buffer.alloc(0)
+  /** Number of bytes pushed. */
   let end = 0
   const start = () => Math.max(0, end - ring.length)
 
-  /** The byte of an offset is at the offset modulo the size. Before the maximum size, nothing has been discarded. */
+  /** A byte is at its number modulo the size. Before the maximum size, nothing has been discarded. */
   function grow(neededBytes: number): void {
     let size = Math.max(ring.length, INITIAL_BYTES)
     while (size < neededBytes && size < maxBytes) size *= 2
@@ -38,12 +42,13 @@ export function createOutputRing(maxBytes: number): OutputRing {
       ring.set(head, at)
       ring.set(kept.subarray(head.length), 0)
     },
-    start,
-    end: () => end,
+    start: () => firstOffset + start(),
+    end: () => firstOffset + end,
     read(offset, limit) {
-      const length = Math.min(limit, end - offset)
-      if (offset < start() || length <= 0) return Buffer.alloc(0)
-      const at = offset % ring.length
+      const first = offset - firstOffset
+      const length = Math.min(limit, end - first)
+      if (first < start() || length <= 0) return Buffer.alloc(0)
+      const at = first % ring.length
       const head = ring.subarray(at, Math.min(at + length, ring.length))
       return Buffer.concat([head, ring.subarray(0, length - head.length)], length)
     },

@@ -1,4 +1,4 @@
-// Runs a program in a pseudoterminal, with the native addon of node-pty. Its JavaScript part is not used: it discards the
+// Runs a program in a pseudoterminal of the agent, with the native addon of node-pty. Its JavaScript part is not used: it discards the
 // final output of a program whose terminal is paused, and its write() blocks the event loop.
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,18 +7,47 @@ import { ReadStream } from 'node:tty'
 import { ApiError } from '../../shared/errors.ts'
 import { type Exit, setCloseOnExec } from '../exec/native-spawn.ts'
 import { signalName } from '../exec/signal-name.ts'
+import type { InputPosition } from './input-queue.ts'
+import type { Snapshot } from './screen.ts'
 
 export type Pty = {
   /** Leader of its session and process group. */
   pid: number
+  /** Delivers the output from now on. To be called at once. */
+  start(onOutput: (bytes: Buffer) => void): void
   /** Resolves when the terminal has accepted the bytes, or the program has exited. Call again only after that. */
-  write(bytes: Buffer): Promise<void>
+  write(bytes: Buffer, from: InputPosition): Promise<void>
   resize(cols: number, rows: number): void
   /** Stops reading, which blocks the program once the kernel's buffer of the terminal is full. */
   pause(): void
   resume(): void
   /** Resolves after all output of the program has been delivered. */
   exit: Promise<Exit>
+  /** null: the program is hung up when the agent exits. */
+  host: PtyHost | null
+}
+
+/** What a terminal host holds for the next agent. */
+export type PtyHost = {
+  /** Offset of the first byte of output that start() delivers. */
+  offset: number
+  /** The stored screen. */
+  screen: Snapshot | null
+  size: { cols: number; rows: number }
+  /** Accepted bytes of the input of each known client. */
+  clients: ReadonlyMap<string, number>
+  /** Resolves when the output of earlier agents has been delivered, and the exit if the program had exited. */
+  replayed: Promise<void>
+  /** When the program has exited, in milliseconds since the epoch; null when unknown. */
+  finishedAt(): number | null
+  addClient(id: string): void
+  /** The next agent delivers the output from this offset on to the clients. */
+  setNeededOffset(offset: number): void
+  storeScreen(snapshot: Snapshot): void
+  /** The program continues without the agent. */
+  disconnect(): void
+  /** Call after the exit. */
+  release(): Promise<void>
 }
 
 export type PtyOptions = {
@@ -29,7 +58,6 @@ export type PtyOptions = {
   env: Record<string, string>
   cols: number
   rows: number
-  onOutput(bytes: Buffer): void
 }
 
 /** The addon's functions that are used; see src/native.d.ts of node-pty. */
@@ -75,10 +103,11 @@ function loadAddon(): Addon {
  * A program that cannot be executed exits with code 1 after it has printed the reason.
  * @throws ApiError exec_failed
  */
-export function startPty({ file, args, cwd, env, cols, rows, onOutput }: PtyOptions): Pty {
+export function startPty({ file, args, cwd, env, cols, rows }: PtyOptions): Pty {
   const { fork, resize } = loadAddon()
   const exit = Promise.withResolvers<Exit>()
   let hasExited = false
+  let onOutput: (bytes: Buffer) => void = () => undefined
   let open: { socket: ReadStream; slaveFd: number } | undefined
 
   function onExit(exitCode: number, signal: number): void {
@@ -111,10 +140,14 @@ export function startPty({ file, args, cwd, env, cols, rows, onOutput }: PtyOpti
     socket.destroy()
     throw error
   }
-  socket.on('data', onOutput)
 
   return {
     pid,
+    host: null,
+    start(listener) {
+      onOutput = listener
+      socket.on('data', onOutput)
+    },
     async write(bytes) {
       // socket.write() is not used: for a pseudoterminal, libuv blocks the event loop until the program reads.
       for (let at = 0, delayMs = MIN_WRITE_DELAY_MS; at < bytes.length && !hasExited && !socket.destroyed; ) {

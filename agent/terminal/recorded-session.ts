@@ -1,4 +1,4 @@
-// Starts a terminal session with the environment of the box, and records it in the command history.
+// Starts a terminal session with the environment of the box, or restores one, and records it in the command history.
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type AgentTerminalStart, LOGIN_SHELL_COMMAND } from '../../shared/api/terminal.ts'
@@ -10,13 +10,18 @@ import { createOutputTail } from '../exec/output-tail.ts'
 import { SHELL, shellArguments } from '../exec/shell.ts'
 import { findCwdError, resolveCwd } from '../exec/working-directory.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
-import type { Session } from './session.ts'
+import type { SessionMetadata } from './host/directory.ts'
+import type { HostedSession, TerminalHosts } from './host/hosts.ts'
+import { type Pty, type PtyOptions, startPty } from './pty.ts'
+import type { Session, SessionOptions } from './session.ts'
 
 export type RecordedSessionDeps = {
   home: string
   createEnv: CreateEnvironment
   clock: Clock
   activity: ActivityTracker
+  /** null: sessions end with the agent. */
+  hosts: TerminalHosts | null
   /** Absent: sessions are not recorded in the history. */
   recorder?: SyncRecorder | undefined
 }
@@ -30,56 +35,111 @@ const DEFAULT_TERM = 'xterm-256color'
 /** @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed */
 export async function startRecordedSession(
   request: NamedStart,
-  { home, createEnv, clock, activity, recorder }: RecordedSessionDeps,
+  deps: RecordedSessionDeps,
 ): Promise<StartedSession> {
+  const { home, createEnv, clock, recorder, hosts } = deps
   const cwd = resolveCwd(home, request.cwd)
   // node-pty reports an unusable directory only on the terminal.
   const cwdError = request.cwd === undefined ? undefined : await findCwdError(cwd)
   if (cwdError !== undefined) throw cwdError
-  const { session: name, command, cols, rows } = request
-  // Loads xterm, which an agent without terminals does not need.
-  const { startSession } = await import('./session.ts')
+  const { createSession } = await loadSession()
+  const { command, cols, rows } = request
   const processId = newId('process')
   const program =
     command === undefined
       ? { file: await findLoginShell(createEnv().SHELL), args: ['-l'] }
       : { file: SHELL, args: shellArguments(command) }
   const startedAt = clock.now()
-  const recorded = { record: request.record, command: command ?? LOGIN_SHELL_COMMAND, cwd: request.cwd }
-  const noOutput = { stdout: createOutputTail(0), stderr: createOutputTail(0) }
-  let session: Session
+  const metadata = {
+    session: request.session,
+    command,
+    cwd: request.cwd,
+    record: request.record,
+    startedAt,
+  }
+  const options: PtyOptions = {
+    ...program,
+    cwd,
+    cols: cols ?? DEFAULT_SIZE.cols,
+    rows: rows ?? DEFAULT_SIZE.rows,
+    env: createEnv({ TERM: DEFAULT_TERM, COLORTERM: 'truecolor' }, request.boxEnv, request.env, {
+      ...(request.term !== undefined && { TERM: request.term }),
+      PWD: cwd,
+      [PROCESS_ID_VARIABLE]: processId,
+    }),
+  }
+  let hosted: HostedSession | null
+  let pty: Pty
   try {
-    session = startSession({
-      ...program,
-      name,
-      processId,
-      cwd,
-      clock,
-      command: command ?? null,
-      cols: cols ?? DEFAULT_SIZE.cols,
-      rows: rows ?? DEFAULT_SIZE.rows,
-      env: createEnv({ TERM: DEFAULT_TERM, COLORTERM: 'truecolor' }, request.boxEnv, request.env, {
-        ...(request.term !== undefined && { TERM: request.term }),
-        PWD: cwd,
-        [PROCESS_ID_VARIABLE]: processId,
-      }),
-      onActivity: activity.touch,
-    })
+    hosted = (await hosts?.start(processId, metadata, options)) ?? null
+    pty = hosted?.pty ?? startPty(options)
   } catch (error) {
     const failed = { status: 'failed', exitCode: null, signal: null, finishedAt: clock.now() } as const
-    recorder?.start(recorded, null, startedAt)?.finish(failed, noOutput)
+    recorder?.start(getRecorded(metadata), null, startedAt)?.finish(failed, NO_OUTPUT)
     throw error
   }
-  const recording = recorder?.start(recorded, session.pid, startedAt) ?? null
+  const opened = { pty, processId, metadata, size: options, markRecorded: () => hosted?.markRecorded() }
+  return recordSession(opened, createSession, deps)
+}
+
+/** Continues a session of an earlier agent. Resolves when its output has been read. */
+export async function restoreSession(
+  hosted: HostedSession,
+  deps: RecordedSessionDeps,
+): Promise<StartedSession> {
+  const { pty, isRecorded } = hosted
+  const size = pty.host?.size ?? DEFAULT_SIZE
+  const recorder = isRecorded ? undefined : deps.recorder
+  const { createSession } = await loadSession()
+  const started = recordSession({ ...hosted, size }, createSession, { ...deps, recorder })
+  await started.session.restored
+  return started
+}
+
+/** Loads xterm, which an agent without terminals does not need. */
+const loadSession = () => import('./session.ts')
+
+type OpenSession = Pick<HostedSession, 'pty' | 'processId' | 'metadata' | 'markRecorded'> & {
+  size: { cols: number; rows: number }
+}
+
+function recordSession(
+  { pty, processId, metadata, size, markRecorded }: OpenSession,
+  createSession: (options: SessionOptions) => Session,
+  { clock, activity, recorder }: RecordedSessionDeps,
+): StartedSession {
+  const { startedAt, command = null } = metadata
+  const session = createSession({
+    pty,
+    name: metadata.session,
+    processId,
+    command,
+    size: { cols: size.cols, rows: size.rows },
+    startedAt,
+    clock,
+    onActivity: activity.touch,
+  })
+  // The coordinator ignores a second report of the start.
+  const recording = recorder?.start(getRecorded(metadata), session.pid, startedAt) ?? null
   const unwatch = activity.watch(session.isInUse)
   void session.exit.then(({ exitCode, signal }) => {
     unwatch()
     activity.touch()
     const status = signal === null ? 'exited' : 'killed'
-    recording?.finish({ status, exitCode, signal, finishedAt: clock.now() }, noOutput)
+    const finishedAt = session.finishedAt() ?? clock.now()
+    recording?.finish({ status, exitCode, signal, finishedAt }, NO_OUTPUT)
+    markRecorded()
   })
   return { session, commandId: recording?.commandId }
 }
+
+const NO_OUTPUT = { stdout: createOutputTail(0), stderr: createOutputTail(0) }
+
+const getRecorded = ({ record, command, cwd }: SessionMetadata) => ({
+  record,
+  command: command ?? LOGIN_SHELL_COMMAND,
+  cwd,
+})
 
 /** The user's shell, or /bin/sh for a user whose shell does not exist or only refuses logins. */
 async function findLoginShell(shell: string | undefined): Promise<string> {

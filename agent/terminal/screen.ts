@@ -19,6 +19,8 @@ export type Screen = {
   resize(cols: number, rows: number): void
   /** Bytes that are not parsed yet. */
   pendingBytes(): number
+  /** Offset up to which bytes have been parsed. */
+  parsedOffset(): number
   /** The screen after the parsed bytes. */
   snapshot(): Snapshot
   close(): void
@@ -27,21 +29,31 @@ export type Screen = {
 const SCROLLBACK_LINES = 1000
 const ESC = 0x1b
 
-/** @param onParsed called after bytes have been parsed */
-export function createScreen(size: { cols: number; rows: number }, onParsed: () => void): Screen {
+/**
+ * @param onParsed called after bytes have been parsed
+ * @param first the screen at the offset of the first byte that will be written
+ */
+export function createScreen(
+  size: { cols: number; rows: number },
+  onParsed: () => void,
+  first: { offset: number; screen: Snapshot | null } = { offset: 0, screen: null },
+): Screen {
+  const { cols, rows } = first.screen ?? size
   const terminal = new headless.Terminal({
-    ...size,
+    cols,
+    rows,
     scrollback: SCROLLBACK_LINES,
     allowProposedApi: true,
     logLevel: 'off',
   })
   surviveParserErrors(internalsOf(terminal))
-  let written = 0
-  let parsed = 0
+  let written = first.offset
+  let parsed = first.offset
   /** Offset of an escape sequence or character that is incomplete in the parsed bytes; else the number of parsed bytes. */
-  let complete = 0
-  let queuedResizes = 0
-  const isIdle = () => written === parsed && queuedResizes === 0
+  let complete = first.offset
+  /** Changes that are not bytes of the output, and wait until earlier bytes are parsed. */
+  let queuedChanges = 0
+  const isIdle = () => written === parsed && queuedChanges === 0
   let lastBytes: Buffer = Buffer.alloc(0)
 
   function onChunkParsed(bytes: Buffer): void {
@@ -57,6 +69,19 @@ export function createScreen(size: { cols: number; rows: number }, onParsed: () 
     onParsed()
   }
 
+  function queueChange(bytes: Buffer | '', onParsed: () => void): void {
+    queuedChanges++
+    terminal.write(bytes, () => {
+      queuedChanges--
+      onParsed()
+    })
+  }
+
+  if (first.screen !== null) {
+    queueChange(first.screen.bytes, () => undefined)
+    if (cols !== size.cols || rows !== size.rows) queueChange('', () => terminal.resize(size.cols, size.rows))
+  }
+
   return {
     write(bytes) {
       written += bytes.length
@@ -64,13 +89,10 @@ export function createScreen(size: { cols: number; rows: number }, onParsed: () 
     },
     resize(cols, rows) {
       if (isIdle()) return terminal.resize(cols, rows)
-      queuedResizes++
-      terminal.write('', () => {
-        queuedResizes--
-        terminal.resize(cols, rows)
-      })
+      queueChange('', () => terminal.resize(cols, rows))
     },
     pendingBytes: () => written - parsed,
+    parsedOffset: () => parsed,
     snapshot: () => ({
       bytes: Buffer.from(serialize(terminal)),
       offset: complete,

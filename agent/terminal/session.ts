@@ -13,17 +13,23 @@ import {
   OUTPUT_WINDOW_BYTES,
   type TerminalClient,
 } from './client.ts'
+import { createScreenBackup } from './host/screen-backup.ts'
 import { createInputQueue } from './input-queue.ts'
 import { createOutputRing } from './output-ring.ts'
-import { type PtyOptions, startPty } from './pty.ts'
+import type { Pty } from './pty.ts'
 import { createScreen } from './screen.ts'
 
-export type SessionOptions = Omit<PtyOptions, 'onOutput'> & {
+export type SessionOptions = {
+  pty: Pty
   name: string
   /** The command as lists show it; null for the login shell. */
   command: string | null
-  /** The value of BOXWOOD_PROCESS_ID in `env`. */
+  /** The value of BOXWOOD_PROCESS_ID in the environment of the program. */
   processId: string
+  /** The size of a new pseudoterminal. */
+  size: { cols: number; rows: number }
+  /** Milliseconds since the epoch. */
+  startedAt: number
   clock: Clock
   /** Called for input, and for output while a client is attached. */
   onActivity(): void
@@ -36,6 +42,10 @@ export type Session = {
   readonly startedAt: number
   /** Resolves after all output. */
   readonly exit: Promise<Exit>
+  /** When the program has exited, in milliseconds since the epoch; null: when `exit` resolved. */
+  finishedAt(): number | null
+  /** Resolves when the output of earlier agents, and an earlier exit, have been read. */
+  readonly restored: Promise<void>
   hasExited(): boolean
   /** Whether a client is attached, or a command runs in the foreground. */
   isInUse(): boolean
@@ -46,6 +56,10 @@ export type Session = {
   hadClient(id?: string): boolean
   /** SIGHUP, SIGTERM and SIGKILL to the program and its descendants. @param graceMs after each of the first two */
   kill(graceMs?: number): ReturnType<typeof hangUpTree>
+  /** Leaves the program to the next agent. False when it ends with this one. */
+  disconnect(): boolean
+  /** Call after the exit, when no client needs the session any more. */
+  release(): Promise<void>
 }
 
 /** Twice the window: a client that reconnects can resume at its offset. */
@@ -54,36 +68,43 @@ const RING_BYTES = 2 * OUTPUT_WINDOW_BYTES
 const UNPARSED_BYTES = 256 * 1024
 const LISTED_COMMAND_CHARS = 2048
 
-/** @throws ApiError exec_failed */
-export function startSession(options: SessionOptions): Session {
-  const { name, command, processId, clock, onActivity } = options
-  const size = { cols: options.cols, rows: options.rows }
-  const ring = createOutputRing(RING_BYTES)
+export function createSession(options: SessionOptions): Session {
+  const { pty, name, command, processId, clock, onActivity, startedAt } = options
+  const { host } = pty
+  const size = { ...(host?.size ?? options.size) }
+  const first = { offset: host?.screen?.offset ?? host?.offset ?? 0, screen: host?.screen ?? null }
+  const ring = createOutputRing(RING_BYTES, host?.offset)
+  const screen = createScreen(size, onParsed, first)
+  const screenBackup = host && createScreenBackup(host, screen)
   const clients = new Set<TerminalClient>()
-  let hadAnyClient = false
+  let hadAnyClient = (host?.clients.size ?? 0) > 0
   let exit: Exit | null = null
-  const startedAt = clock.now()
-  let lastActiveAt = startedAt
-
-  const pty = startPty({
-    ...options,
-    onOutput(bytes) {
-      lastActiveAt = clock.now()
-      if (clients.size > 0) onActivity()
-      ring.push(bytes)
-      screen.write(bytes)
-      controlFlow()
-      for (const client of clients) client.onChange()
-    },
-  })
-  const screen = createScreen(size, controlFlow)
+  let lastActiveAt = clock.now()
   const tree: Tree = { pid: pty.pid, startTime: readProcess(pty.pid)?.startTime ?? 0, processId }
-  const input = createInputQueue((bytes) => pty.write(bytes))
+  const input = createInputQueue(pty.write, host?.clients)
+
+  pty.start((bytes) => {
+    lastActiveAt = clock.now()
+    if (clients.size > 0) onActivity()
+    // A restored screen contains the output before its offset.
+    const unseen = bytes.subarray(Math.max(0, first.offset - ring.end()))
+    ring.push(bytes)
+    screen.write(unseen)
+    controlFlow()
+    for (const client of clients) client.onChange()
+  })
+
+  function onParsed(): void {
+    screenBackup?.onParsed()
+    controlFlow()
+  }
 
   /** Pauses the program while the screen or all clients lag behind. */
   function controlFlow(): void {
     const lags = [...clients].map((client) => ring.end() - client.acknowledged())
-    const isFlooding = clients.size > 0 && Math.min(...lags) >= OUTPUT_WINDOW_BYTES
+    const lag = clients.size > 0 ? Math.min(...lags) : 0
+    host?.setNeededOffset(ring.end() - lag)
+    const isFlooding = lag >= OUTPUT_WINDOW_BYTES
     if (isFlooding || screen.pendingBytes() > UNPARSED_BYTES) pty.pause()
     else pty.resume()
   }
@@ -93,6 +114,7 @@ export function startSession(options: SessionOptions): Session {
     Object.assign(size, { cols, rows })
     screen.resize(cols, rows)
     pty.resize(cols, rows)
+    screenBackup?.onResize()
     for (const client of clients) client.onChange()
   }
 
@@ -124,6 +146,7 @@ export function startSession(options: SessionOptions): Session {
 
   const exited = pty.exit.then((result) => {
     exit = result
+    screenBackup?.close()
     for (const client of clients) client.onChange()
     return result
   })
@@ -133,6 +156,8 @@ export function startSession(options: SessionOptions): Session {
     pid: pty.pid,
     startedAt,
     exit: exited,
+    finishedAt: () => host?.finishedAt() ?? null,
+    restored: host?.replayed ?? Promise.resolve(),
     hasExited: () => exit !== null,
     isInUse: () => clients.size > 0 || command !== null || runsForegroundCommand(),
     describe: () => ({
@@ -147,6 +172,7 @@ export function startSession(options: SessionOptions): Session {
     attach(socket, attachOptions) {
       if (attachOptions.size !== undefined) resize(attachOptions.size.cols, attachOptions.size.rows)
       const stdin = input.open(attachOptions.client)
+      if (attachOptions.client !== undefined) host?.addClient(attachOptions.client)
       const client = createClient(socket, attachOptions, { ...clientSession, stdin })
       stdin.onReplaced(() => client.replace())
       clients.add(client)
@@ -163,5 +189,11 @@ export function startSession(options: SessionOptions): Session {
     },
     hadClient: (id) => (id === undefined ? hadAnyClient : input.knows(id)),
     kill: (graceMs) => hangUpTree(tree, graceMs),
+    disconnect() {
+      screenBackup?.close()
+      host?.disconnect()
+      return host !== null
+    },
+    release: async () => host?.release(),
   }
 }

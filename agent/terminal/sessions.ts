@@ -1,12 +1,14 @@
-// The terminal sessions of the box: their names and limits, and exited ones. All are terminated when the agent stops.
+// The terminal sessions of the box: their names and limits, and exited ones. They survive the agent where each has a host.
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { createTerminalHosts, type TerminalHostsOptions } from './host/hosts.ts'
 import {
   type NamedStart,
   type RecordedSessionDeps,
+  restoreSession,
   type StartedSession,
   startRecordedSession,
 } from './recorded-session.ts'
@@ -31,7 +33,13 @@ export type TerminalSessions = {
   get(name: string): Session
   /** An exited session, until it is forgotten. */
   getExited(name: string): Session | undefined
-  /** Terminates all sessions. Further calls wait for the first one. */
+  /** Continues the sessions of an earlier agent. Call before the other methods. */
+  restore(): Promise<void>
+  /** Ids of the history records of sessions that an earlier agent has started, and that run. */
+  listSurviving(): string[]
+  /** Terminates all sessions. Further calls of this function and of close() wait for the first one. */
+  terminate(): Promise<void>
+  /** Leaves the sessions to the next agent. Terminates those without a host. */
   close(): Promise<void>
 }
 
@@ -41,7 +49,19 @@ const MAX_EXITED_SESSIONS = 16
 /** The grace period after SIGHUP, and after SIGTERM, while the agent stops. */
 const CLOSE_GRACE_MS = 500
 
-type Entry = { started: Promise<StartedSession>; commandId: string | undefined }
+/** Opens the sessions, and continues those of an earlier agent. @param dir state directory of the sessions */
+export async function openTerminalSessions({
+  dir,
+  spawnerKind = null,
+  ...deps
+}: Omit<SessionsDeps, 'hosts'> & TerminalHostsOptions): Promise<TerminalSessions> {
+  const hosts = createTerminalHosts({ dir, spawnerKind, log: deps.log })
+  const sessions = createTerminalSessions({ ...deps, hosts })
+  await sessions.restore()
+  return sessions
+}
+
+type Entry = { started: Promise<StartedSession>; commandId: string | undefined; isRestored: boolean }
 
 export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   const { log, exitedSessionMs = EXITED_SESSION_MS } = deps
@@ -49,20 +69,35 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   const entries = new Map<string, Entry>()
   const running = new Map<string, Session>()
   const exited = new Map<string, Session>()
+  const releases = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
 
   async function start(request: NamedStart): Promise<StartedSession> {
     const { session: name } = request
     const started = await startRecordedSession(request, deps)
     const { session } = started
-    running.set(name, session)
+    addRunning(session)
     log.debug({ session: name, pid: session.pid }, 'terminal session started')
+    return started
+  }
+
+  function addRunning(session: Session): void {
+    running.set(session.name, session)
     void session.exit.then(() => {
-      running.delete(name)
-      entries.delete(name)
+      running.delete(session.name)
+      entries.delete(session.name)
       retain(session)
     })
-    return started
+  }
+
+  function addRestored(started: StartedSession): void {
+    const { session, commandId } = started
+    if (session.hasExited()) {
+      retain(session)
+      return
+    }
+    entries.set(session.name, { started: Promise.resolve(started), commandId, isRestored: true })
+    addRunning(session)
   }
 
   /** The lowest number that neither a running nor an exited session has. */
@@ -74,21 +109,31 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   }
 
   function retain(session: Session): void {
-    exited.delete(session.name)
+    forget(exited.get(session.name))
     exited.set(session.name, session)
-    const [oldest] = exited.keys()
-    if (exited.size > MAX_EXITED_SESSIONS && oldest !== undefined) exited.delete(oldest)
-    setTimeout(() => {
-      if (exited.get(session.name) === session) exited.delete(session.name)
-    }, exitedSessionMs).unref()
+    if (exited.size > MAX_EXITED_SESSIONS) forget(exited.values().next().value)
+    setTimeout(() => forget(session), exitedSessionMs).unref()
   }
 
-  async function terminateAll(): Promise<void> {
-    const terminations = [...running.values()].map(async (session) => {
-      const { survivors } = await session.kill(CLOSE_GRACE_MS)
-      if (survivors.length > 0) log.warn({ session: session.name, survivors }, SURVIVED_MESSAGE)
-    })
-    await Promise.all(terminations)
+  function forget(session: Session | undefined): void {
+    if (session === undefined || exited.get(session.name) !== session) return
+    exited.delete(session.name)
+    const release = session.release().finally(() => releases.delete(release))
+    releases.add(release)
+  }
+
+  async function terminate(session: Session): Promise<void> {
+    const { survivors } = await session.kill(CLOSE_GRACE_MS)
+    if (survivors.length > 0) log.warn({ session: session.name, survivors }, SURVIVED_MESSAGE)
+    // A survivor keeps its host, which exits with it.
+    else await session.exit
+  }
+
+  async function closeAll(mayContinue: boolean): Promise<void> {
+    const continues = (session: Session) => mayContinue && session.disconnect()
+    await Promise.all([...running.values()].filter((session) => !continues(session)).map(terminate))
+    for (const session of [...exited.values()]) if (!continues(session)) forget(session)
+    await Promise.all(releases)
   }
 
   return {
@@ -112,7 +157,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
           `The box has ${LIMITS.terminalSessions} terminal sessions. Close one first.`,
         )
       const started = start({ ...request, session: name })
-      entries.set(name, { started, commandId: record?.commandId })
+      entries.set(name, { started, commandId: record?.commandId, isRestored: false })
       started.catch(() => entries.delete(name))
       return started
     },
@@ -124,8 +169,22 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       return session
     },
     getExited: (name) => exited.get(name),
+    async restore() {
+      const hosted = (await deps.hosts?.restore()) ?? []
+      const restored = await Promise.all(hosted.map((session) => restoreSession(session, deps)))
+      for (const started of restored) addRestored(started)
+      if (restored.length > 0) log.info({ sessions: restored.length }, 'terminal sessions restored')
+    },
+    listSurviving: () =>
+      [...entries.values()]
+        .flatMap(({ isRestored, commandId = null }) => (isRestored && commandId !== null ? [commandId] : []))
+        .slice(0, LIMITS.terminalSessions),
+    terminate() {
+      closing ??= closeAll(false)
+      return closing
+    },
     close() {
-      closing ??= terminateAll()
+      closing ??= closeAll(true)
       return closing
     },
   }

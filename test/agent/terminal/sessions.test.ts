@@ -127,7 +127,7 @@ t.test('a system without node-pty gets a clear error', async (t) => {
   // A second instance of the module, which has not loaded the addon.
   const url = `${import.meta.resolve('../../../agent/terminal/pty.ts')}?arch=riscv64`
   const { startPty } = await import(url)
-  const options = { file: '/bin/sh', args: [], cwd: '/', env: {}, cols: 80, rows: 24, onOutput() {} }
+  const options = { file: '/bin/sh', args: [], cwd: '/', env: {}, cols: 80, rows: 24 }
   t.throws(() => startPty(options), {
     code: 'exec_failed',
     message: /Terminals are not available on this box: .*linux-riscv64/,

@@ -5,6 +5,7 @@ import type { AttachSocket } from '../../../agent/attach/attach-socket.ts'
 import { baseEnvironment, createEnvironmentFactory } from '../../../agent/exec/environment.ts'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
 import type { AttachOptions } from '../../../agent/terminal/client.ts'
+import { createTerminalHosts } from '../../../agent/terminal/host/hosts.ts'
 import { createTerminalSessions } from '../../../agent/terminal/sessions.ts'
 import { createActivityTracker } from '../../../agent/vitals/activity-tracker.ts'
 import type { ClientMessage, ServerMessage, StdinBytes } from '../../../shared/api/attach.ts'
@@ -21,10 +22,22 @@ export function createSessions(t: Test, options: { recorder?: SyncRecorder; exit
   const activity = createActivityTracker(systemClock)
   const { log } = fastify()
   const createEnv = createEnvironmentFactory({ ...baseEnvironment(home, process.env), SHELL: '/bin/sh' })
-  const sessions = createTerminalSessions({ home, clock: systemClock, log, activity, createEnv, ...options })
-  t.teardown(() => sessions.close())
+  // without-host.test.ts runs the tests of sessions that end with the agent.
+  const dir = process.env.TEST_TERMINALS === 'without-host' ? null : createTempDir(t, 'terminals')
+  const hosts = dir === null ? null : createTerminalHosts({ dir, log })
+  const deps = { home, clock: systemClock, log, activity, createEnv, hosts, ...options }
+  const sessions = createTerminalSessions(deps)
+  t.teardown(() => sessions.terminate())
   return {
     ...sessions,
+    dir: dir ?? '',
+    /** The sessions of the next agent. */
+    async createNext() {
+      const next = createTerminalSessions(deps)
+      t.teardown(() => next.terminate())
+      await next.restore()
+      return next
+    },
     home,
     activity,
     start: async (request: Partial<AgentTerminalStart> = {}) =>
