@@ -5,5 +5,6 @@ t.setTimeout(480_000)
 
 await import('./edge-attach.ts')
 await import('./edge-ports.ts')
+await import('./edge-terminal-agent-killed.ts')
 // At the end, it suspends the box.
 await import('./edge-terminal.ts')
