@@ -25,6 +25,9 @@ const WINDOW_BYTES = 128 * 1024
  * ring of a session, so that this client can continue when the next agent has read the output.
  */
 const OFFLINE_BYTES = 2 * 1024 * 1024
+/** A host sends more than the limit only when the program exits: the rest of the output. */
+const MAX_EXCESS_BYTES = 2 * 1024 * 1024
+const MAX_CLIENTS = 256
 const CONNECT_TIMEOUT_MS = 5_000
 
 export class HostConnection {
@@ -44,22 +47,20 @@ export class HostConnection {
   #received = 0
   #neededOffset = 0
   #isPaused = false
+  #error: unknown = null
   readonly #sent = { connected: 0, offline: 0 }
+  /** The highest limit so far. */
+  #allowed = 0
 
   constructor(socket: Socket) {
     this.#socket = socket
     this.state = this.#state.promise
     this.exit = this.#exit.promise
     const reader = createFrameReader()
-    socket.on('error', () => undefined)
-    socket.on('data', (chunk) => {
-      try {
-        for (const frame of reader.read(chunk)) this.#onFrame(frame)
-      } catch (error) {
-        this.#state.reject(error)
-        socket.destroy()
-      }
+    socket.on('error', (error) => {
+      this.#error = error
     })
+    socket.on('data', (chunk) => this.#handle(reader.read(chunk)))
     socket.once('close', () => {
       this.#state.reject(new Error('the terminal host has closed the connection'))
       this.#exit.resolve(null)
@@ -80,6 +81,11 @@ export class HostConnection {
     }
   }
 
+  /** Why the connection was lost; null when the host has closed it. */
+  get error(): unknown {
+    return this.#error
+  }
+
   get received(): number {
     return this.#received
   }
@@ -88,7 +94,7 @@ export class HostConnection {
     this.#events = events
     const waiting = this.#waiting
     this.#waiting = []
-    for (const frame of waiting) this.#onFrame(frame)
+    this.#handle(waiting)
     this.#socket.resume()
     this.#sendLimits()
   }
@@ -120,13 +126,24 @@ export class HostConnection {
     this.#socket.resume()
   }
 
+  #handle(frames: Iterable<HostFrame>): void {
+    try {
+      for (const frame of frames) this.#onFrame(frame)
+    } catch (error) {
+      this.#error = error
+      this.#state.reject(error)
+      this.#socket.destroy()
+    }
+  }
+
   #onFrame(frame: HostFrame): void {
-    if (frame.type === 'client') this.#clients.set(frame.id, frame.accepted)
+    if (frame.type === 'client') this.#addClient(frame.id, frame.accepted)
     else if (frame.type === 'screen') this.#screen = frame.screen
     else if (frame.type === 'hello') {
       const { type, ...state } = frame
       this.#received = state.start
       this.#neededOffset = state.end
+      this.#allowed = state.end
       this.#state.resolve({ ...state, screen: this.#screen, clients: this.#clients })
     } else if (this.#events === null) {
       this.#waiting.push(frame)
@@ -136,9 +153,15 @@ export class HostConnection {
     else this.#exit.resolve(frame)
   }
 
+  #addClient(id: string, accepted: number): void {
+    if (this.#clients.size === MAX_CLIENTS) throw new Error('too many clients')
+    this.#clients.set(id, accepted)
+  }
+
   #onOutput(offset: number, bytes: Buffer, { onOutput }: HostEvents): void {
     if (offset !== this.#received) throw new Error(`output at ${offset} instead of ${this.#received}`)
     this.#received += bytes.length
+    if (this.#received > this.#allowed + MAX_EXCESS_BYTES) throw new Error('output beyond the limit')
     onOutput(bytes)
     this.#sendLimits()
   }
@@ -150,6 +173,7 @@ export class HostConnection {
     const grown = Math.max(connected - this.#sent.connected, offline - this.#sent.offline)
     if (grown < WINDOW_BYTES / 2) return
     Object.assign(this.#sent, { connected, offline })
+    this.#allowed = Math.max(this.#allowed, connected)
     this.send(encodeLimits(connected, offline))
   }
 }

@@ -38,7 +38,10 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
     finishedAt = exit?.finishedAt ?? null
     if (exit === null && !isDisconnecting) {
       // Without the connection, the session cannot be used. The kernel hangs up the terminal of a killed host.
-      log.error({ pid: processes.command.pid }, 'the connection to a terminal host is lost')
+      log.error(
+        { err: connection.error, pid: processes.command.pid },
+        'the connection to a terminal host is lost',
+      )
       killProcess(processes.runner)
       return { exitCode: null, signal: 'HUP' }
     }

@@ -11,6 +11,7 @@ import { createLauncher, type Launch } from '../../exec/native-launcher.ts'
 import { findNativeProgram } from '../../exec/native-program.ts'
 import type { SpawnerKind } from '../../exec/spawner.ts'
 import { toStartError } from '../../exec/start-error.ts'
+import { getSystemErrorCode } from '../../files/errors.ts'
 import type { Pty, PtyOptions } from '../pty.ts'
 import { HostConnection } from './connection.ts'
 import {
@@ -34,7 +35,7 @@ export type HostedSession = {
 
 export type TerminalHosts = {
   /**
-   * Starts the host of a session, and the program. null where the host was not compiled.
+   * Starts the host of a session, and the program. null where the host was not compiled, or the disk is full.
    * @throws ApiError exec_failed, and system errors
    */
   start(processId: string, metadata: SessionMetadata, program: PtyOptions): Promise<HostedSession | null>
@@ -115,9 +116,12 @@ export function createTerminalHosts({ dir, spawnerKind = null, log }: TerminalHo
         const hosted = await open(processId, metadata)
         if (hosted === undefined) throw new ApiError('exec_failed', HOST_LOST)
         return hosted
-      } catch (error) {
+      } catch (err) {
         await remove(path)
-        throw toStartError(error)
+        // A person needs a terminal to free space.
+        if (!DISK_ERRORS.some((code) => code === getSystemErrorCode(err))) throw toStartError(err)
+        log.warn({ err, session: metadata.session }, 'a terminal session has no host: the disk is full')
+        return null
       }
     },
     async restore() {
@@ -132,3 +136,4 @@ export function createTerminalHosts({ dir, spawnerKind = null, log }: TerminalHo
 }
 
 const HOST_LOST = 'The terminal cannot be opened: its host has exited. Try again.'
+const DISK_ERRORS = ['ENOSPC', 'EDQUOT']

@@ -1,0 +1,82 @@
+// Terminal hosts: what the agent finds in their directories, and how hosts exit.
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fastify } from 'fastify'
+import t, { type Test } from 'tap'
+import { findNativeProgram } from '../../../../agent/exec/native-program.ts'
+import { createTerminalHosts } from '../../../../agent/terminal/host/hosts.ts'
+import { NATIVE_PARTS } from '../../../../shared/native-file-names.ts'
+import { createTempDir } from '../../../support/temp-dir.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { isAlive } from '../../exec/support.ts'
+
+const skip =
+  findNativeProgram(NATIVE_PARTS.terminalHost) === undefined && 'the terminal host was not compiled'
+const ID = `p_${'1'.repeat(24)}`
+const METADATA = { session: 'test', startedAt: 1 }
+
+function createHosts(t: Test) {
+  const dir = createTempDir(t, 'terminals')
+  const hosts = createTerminalHosts({ dir, log: fastify().log })
+  const start = async (script: string) => {
+    const program = { file: '/bin/sh', args: ['-c', script], cwd: '/', cols: 80, rows: 24 }
+    const env = { PATH: process.env.PATH ?? '', BOXWOOD_PROCESS_ID: ID }
+    const hosted = await hosts.start(ID, METADATA, { ...program, env })
+    if (hosted === null) throw new Error('no host')
+    t.teardown(() => hosted.pty.host?.release())
+    let output = ''
+    hosted.pty.start((bytes) => {
+      output += bytes
+    })
+    return { ...hosted, output: () => output }
+  }
+  return { hosts, dir, start }
+}
+
+const readHostPid = (dir: string) => Number(readFileSync(join(dir, ID, 'started'), 'utf8').split(' ')[2])
+
+t.test('a program has its environment, arguments and terminal', { skip }, async (t) => {
+  const { start, dir } = createHosts(t)
+  const { pty, output } = await start(
+    'echo "$0 $BOXWOOD_PROCESS_ID $BOXWOOD_RUNNER_FOR."; tty; stty size; exit 4',
+  )
+  t.same(await pty.exit, { exitCode: 4, signal: null })
+  t.match(output(), new RegExp(`^/bin/sh ${ID} \\.\r\n/dev/pts/\\d+\r\n24 80\r\n$`))
+  t.ok((pty.host?.finishedAt() ?? 0) > 1)
+  const host = readHostPid(dir)
+  t.ok(isAlive(host), 'the host waits for the acknowledgement')
+  await pty.host?.release()
+  await waitUntil('the host has exited', () => !isAlive(host))
+  t.notOk(existsSync(join(dir, ID)))
+})
+
+t.test('a program that cannot be executed is an error, and leaves nothing', { skip }, async (t) => {
+  const { hosts, dir } = createHosts(t)
+  const options = { file: '/missing', args: [], cwd: '/', env: {}, cols: 80, rows: 24 }
+  await t.rejects(hosts.start(ID, METADATA, options), { code: 'exec_failed', message: /no such file/ })
+  t.notOk(existsSync(join(dir, ID)))
+})
+
+t.test('the host of a deleted directory hangs the program up without an agent', { skip }, async (t) => {
+  const { start, dir, hosts } = createHosts(t)
+  const { pty } = await start('exec sleep 1000')
+  const host = readHostPid(dir)
+  rmSync(join(dir, ID), { recursive: true })
+  pty.host?.disconnect()
+  t.same(await hosts.restore(), [])
+  await waitUntil('the program and its host have exited', () => !isAlive(pty.pid) && !isAlive(host), 30_000)
+})
+
+t.test('what is no session of a host is removed or ignored', async (t) => {
+  const { dir, hosts } = createHosts(t)
+  const other = createTempDir(t, 'other')
+  writeFileSync(join(other, 'kept'), '')
+  symlinkSync(other, join(dir, `p_${'2'.repeat(24)}`))
+  mkdirSync(join(dir, ID), { mode: 0o700 })
+  writeFileSync(join(dir, ID, 'meta.json'), '{"session":"a/b","startedAt":1}')
+  mkdirSync(join(dir, 'other'))
+  t.same(await hosts.restore(), [])
+  t.ok(existsSync(join(other, 'kept')), 'links are not followed')
+  t.notOk(existsSync(join(dir, ID)))
+  t.ok(existsSync(join(dir, 'other')))
+})
