@@ -1,6 +1,7 @@
 // Starts a terminal session with the environment of the box, or restores one, and records it in the command history.
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type AgentTerminalStart, LOGIN_SHELL_COMMAND } from '../../shared/api/terminal.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
@@ -30,6 +31,8 @@ export type NamedStart = AgentTerminalStart & { session: string }
 export type StartedSession = { session: Session; commandId: string | undefined }
 
 const DEFAULT_SIZE = { cols: 80, rows: 24 }
+/** A host that does not send what it holds does not delay the start of the agent any longer. */
+const RESTORE_TIMEOUT_MS = 5_000
 const DEFAULT_TERM = 'xterm-256color'
 
 /** @throws ApiError not_found, invalid_path or permission_denied for an unusable cwd; exec_failed */
@@ -92,7 +95,7 @@ export async function restoreSession(
   const recorder = isRecorded ? undefined : deps.recorder
   const { createSession } = await loadSession()
   const started = recordSession({ ...hosted, size }, createSession, { ...deps, recorder })
-  await started.session.restored
+  await Promise.race([started.session.restored, sleep(RESTORE_TIMEOUT_MS, undefined, { ref: false })])
   return started
 }
 

@@ -37,7 +37,9 @@ export const agentStartedSchema = z.object({
   agentVersion: reportedTextSchema(64),
   survivingCommands: boundedArray(z.string().regex(COMMAND_ID_PATTERN), MAX_SURVIVING_COMMANDS)
     .optional()
-    .meta({ description: 'attached commands, recorded as synchronous, that still run' }),
+    .meta({
+      description: 'attached commands and terminal sessions, recorded as synchronous, that still run',
+    }),
 })
 
 const commandIdSchema = z.string().regex(COMMAND_ID_PATTERN)

@@ -1,6 +1,7 @@
-// A terminal works at every isolation level that this machine supports.
+// A terminal works at every isolation level that this machine supports, and continues when the agent is killed.
 import t from 'tap'
 import { connectAttachClient } from '../support/attach-client.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -12,18 +13,26 @@ for (const level of ['bubblewrap', 'namespaces', 'process']) {
     if (started instanceof Error)
       return void t.pass('', { skip: `the level is not available: ${started.message}` })
     const { url, key, box } = started as Awaited<ReturnType<typeof startCoordinatorWithBox>>
-    const client = await connectAttachClient(`${url}/v1/box/${box.hostname}/terminal?cols=90&rows=20`, {
-      authorization: `Bearer ${key}`,
-    })
-    t.teardown(() => client.cut())
-    await client.waitFor('attached')
+    const attach = async (query: string) => {
+      const path = `/v1/box/${box.hostname}/terminal?session=level&${query}`
+      const client = await connectAttachClient(url + path, { authorization: `Bearer ${key}` })
+      t.teardown(() => client.cut())
+      await client.waitFor('attached')
+      return client
+    }
+    const client = await attach('cols=90&rows=20')
     // SIGINT must reach a process that it terminates: the shell ignores a SIGINT that arrives while `id` exits.
     client.sendStdin(`test -t 0 && tty && stty size && id -u && sh -c 'echo rea""dy; exec sleep 100'\n`)
     await waitUntil('the terminal works', () =>
       /\/dev\/pts\/\d+\r\n20 90\r\n\d+\r\nready\r\n/.test(client.stdout()),
     )
-    client.sendStdin('\x03')
-    client.sendStdin('exit 6\n')
-    t.match(await client.waitFor('exit'), { exitCode: 6 })
+    process.kill(findAgentPid(box.id) ?? Number.NaN, 'SIGKILL')
+    await client.closed
+    const next = await waitUntil('the next agent serves the session', () =>
+      attach('create=never').catch(() => false as const),
+    )
+    next.sendStdin('\x03')
+    next.sendStdin('exit 6\n')
+    t.match(await next.waitFor('exit'), { exitCode: 6 })
   })
 }

@@ -34,7 +34,6 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
   const exit = connection.exit.then((exit) => {
     hasEnded = true
     written.resolve()
-    replayed.resolve()
     finishedAt = exit?.finishedAt ?? null
     if (exit === null && !isDisconnecting) {
       // Without the connection, the session cannot be used. The kernel hangs up the terminal of a killed host.
@@ -49,6 +48,8 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
     const { exitCode, signal } = exit
     return signal === 0 ? { exitCode, signal: null } : { exitCode: null, signal: signalName(signal) }
   })
+
+  void exit.then(() => replayed.resolve())
 
   return {
     pid: processes.command.pid,

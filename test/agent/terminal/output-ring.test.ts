@@ -36,3 +36,15 @@ t.test('returns nothing outside of the retained bytes', async (t) => {
   t.equal(ring.read(0, 10).length, 0)
   t.equal(ring.read(ring.end(), 10).length, 0)
 })
+
+t.test('continues at the offset of an earlier ring', async (t) => {
+  const first = 1_000_003
+  const ring = createOutputRing(MAX_BYTES, first)
+  t.same([ring.start(), ring.end(), ring.read(0, 10).length], [first, first, 0])
+  for (let end = first; end < first + 100_000; end += 3_000) {
+    ring.push(numbered(end, 3_000))
+    t.ok(ring.read(ring.end() - 2_000, 5_000).equals(numbered(end + 1_000, 2_000)), `${end}`)
+  }
+  t.equal(ring.start(), ring.end() - MAX_BYTES)
+  t.equal(ring.read(ring.start() - 1, 10).length, 0)
+})

@@ -1,5 +1,5 @@
 // Terminal sessions that continue with the next agent.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -22,7 +22,12 @@ const COUNTER =
 
 function createCounter(t: Test, options: Parameters<typeof createSessions>[1] = {}) {
   const sessions = createSessions(t, options)
-  const countTo = (last: number) => writeFileSync(join(sessions.home, 'until'), String(last))
+  const path = join(sessions.home, 'until')
+  /** The counter never reads an empty file. */
+  const countTo = (last: number) => {
+    writeFileSync(`${path}.new`, String(last))
+    renameSync(`${path}.new`, path)
+  }
   countTo(0)
   return { ...sessions, countTo }
 }

@@ -161,3 +161,17 @@ t.test('a resize takes effect after the output before it', async (t) => {
   // The line of the cursor is not reflowed.
   t.match(bytes.toString(), /x{10}\r\nx{5}y{10}/)
 })
+
+t.test('a screen continues from a snapshot, at another size', async (t) => {
+  const before = createScreen({ cols: 10, rows: 3 }, () => undefined)
+  before.write(Buffer.from('one\r\n\x1b[31mtwo'))
+  await parsed(before)
+  const snapshot = before.snapshot()
+  const screen = createScreen({ cols: 20, rows: 5 }, () => undefined, { offset: 12, screen: snapshot })
+  t.equal(screen.parsedOffset(), 12)
+  screen.write(Buffer.from('-three'))
+  await parsed(screen)
+  const { offset, cols, rows, bytes } = screen.snapshot()
+  t.match({ offset, cols, rows }, { offset: 18, cols: 20, rows: 5 })
+  t.match(bytes.toString(), /one\r\n.*31mtwo-three/)
+})

@@ -248,6 +248,8 @@ export function testLifeOfABox(name: TestProviderName): void {
       const command = await startDetached(createCountCommand('stop-counting'))
       const readLines = async () => String((await edge('GET', `/exec/${command}`)).stdout).split('\n').length
       await waitUntil('the command prints', async () => (await readLines()) > 5)
+      const session = { session: 'kept', command: 'exec sleep 1000' }
+      const { pid } = await edge('POST', '/terminal/sessions', session)
       // The agent is the parent of the shell.
       t.match(await exec('kill -9 $PPID'), { ok: false, error: { code: 'box_unreachable' } })
       const beforeRestart = await readLines()
@@ -260,6 +262,8 @@ export function testLifeOfABox(name: TestProviderName): void {
       const count = lines.length - 1
       t.equal(exitCode, 0)
       t.same(lines, [...Array.from({ length: count }, (_, i) => String(i + 1)), `end ${count}`])
+      t.match(await edge('GET', '/terminal/sessions'), { sessions: [{ ...session, pid }] })
+      t.match(await edge('DELETE', '/terminal/sessions/kept'), { ok: true })
     })
 
     const { engine } = provider
