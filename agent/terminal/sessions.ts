@@ -4,6 +4,7 @@ import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { createExitedSessions } from './exited-sessions.ts'
 import { createTerminalHosts, type TerminalHostsOptions } from './host/hosts.ts'
 import {
   type NamedStart,
@@ -44,8 +45,6 @@ export type TerminalSessions = {
 }
 
 const EXITED_SESSION_MS = 60_000
-/** Output of exited sessions is retained in memory. */
-const MAX_EXITED_SESSIONS = 16
 /** The grace period after SIGHUP, and after SIGTERM, while the agent stops. */
 const CLOSE_GRACE_MS = 500
 
@@ -68,8 +67,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   /** Sessions that run or are being started. */
   const entries = new Map<string, Entry>()
   const running = new Map<string, Session>()
-  const exited = new Map<string, Session>()
-  const releases = new Set<Promise<void>>()
+  const exited = createExitedSessions(exitedSessionMs)
   let closing: Promise<void> | undefined
 
   async function start(request: NamedStart): Promise<StartedSession> {
@@ -86,14 +84,19 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
     void session.exit.then(() => {
       running.delete(session.name)
       entries.delete(session.name)
-      retain(session)
+      exited.add(session)
     })
   }
 
   function addRestored(started: StartedSession): void {
     const { session, commandId } = started
     if (session.hasExited()) {
-      retain(session)
+      exited.add(session)
+      return
+    }
+    if (entries.has(session.name)) {
+      // The user of the box has copied the directory of a session.
+      void terminate(session)
       return
     }
     entries.set(session.name, { started: Promise.resolve(started), commandId, isRestored: true })
@@ -104,22 +107,8 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   function pickName(): string {
     for (let number = 1; ; number++) {
       const name = String(number)
-      if (!entries.has(name) && !exited.has(name)) return name
+      if (!entries.has(name) && exited.get(name) === undefined) return name
     }
-  }
-
-  function retain(session: Session): void {
-    forget(exited.get(session.name))
-    exited.set(session.name, session)
-    if (exited.size > MAX_EXITED_SESSIONS) forget(exited.values().next().value)
-    setTimeout(() => forget(session), exitedSessionMs).unref()
-  }
-
-  function forget(session: Session | undefined): void {
-    if (session === undefined || exited.get(session.name) !== session) return
-    exited.delete(session.name)
-    const release = session.release().finally(() => releases.delete(release))
-    releases.add(release)
   }
 
   async function terminate(session: Session): Promise<void> {
@@ -132,8 +121,7 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   async function closeAll(mayContinue: boolean): Promise<void> {
     const continues = (session: Session) => mayContinue && session.disconnect()
     await Promise.all([...running.values()].filter((session) => !continues(session)).map(terminate))
-    for (const session of [...exited.values()]) if (!continues(session)) forget(session)
-    await Promise.all(releases)
+    await exited.close(continues)
   }
 
   return {

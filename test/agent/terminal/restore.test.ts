@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
 import { findNativeProgram } from '../../../agent/exec/native-program.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { createSeededRandom } from '../../support/random.ts'
 import { describeLines } from '../../support/terminal-screen.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { attachClient, createSessions } from './support.ts'
@@ -92,7 +93,7 @@ t.test('input is written once when the agent exits while the program does not re
 t.test('a program that prints without an agent loses nothing', { skip }, async (t) => {
   const { start, close, createNext, home } = createSessions(t)
   const session = await start({
-    command: 'while [ ! -e go ]; do sleep 0.01; done; seq -w 1 999999; exec sleep 1000',
+    command: 'while [ ! -e go ]; do sleep 0.01; done; seq -w 1 400000; exec sleep 1000',
   })
   const client = attachClient(session, { client: 'a' })
   await close()
@@ -101,8 +102,8 @@ t.test('a program that prints without an agent loses nothing', { skip }, async (
   const next = await createNext()
   const continued = attachClient(next.get('test'), { client: 'a', offset: 0 })
   t.equal(continued.find('screen'), undefined)
-  await waitUntil('all output', () => continued.received() === 999_999 * 8)
-  t.match(continued.output().slice(-16), '999998\r\n999999\r\n')
+  await waitUntil('all output', () => continued.received() === 400_000 * 8)
+  t.match(continued.output().slice(-16), '399999\r\n400000\r\n')
 })
 
 t.test(
@@ -152,7 +153,7 @@ t.test(
 t.test('the screen and the modes of a program with much output are restored', { skip }, async (t) => {
   const { start, close, createNext, countTo } = createCounter(t)
   const session = await start({
-    command: `printf '\\033[?1049h\\033[?2004h'; seq -w 1 999999; echo end; ${COUNTER}`,
+    command: `printf '\\033[?1049h\\033[?2004h'; seq -w 1 600000; echo end; ${COUNTER}`,
   })
   const client = attachClient(session)
   await waitUntil('the end', () => describeLines(client.terminal).includes('end'))
@@ -193,4 +194,34 @@ t.test('a session ends when its host is killed', { skip }, async (t) => {
   const [, , host] = readFileSync(join(dir, name, 'started'), 'utf8').split(' ')
   process.kill(Number(host), 'SIGKILL')
   t.match(await client.waitForMessage('exit'), { status: 'killed', signal: 'HUP' })
+})
+
+t.test('input and output are exact over many restarts', { skip }, async (t) => {
+  const random = createSeededRandom(1)
+  const { start, close, createNext } = createSessions(t)
+  const session = await start({ command: 'stty raw -echo; printf ready; exec cat' })
+  const text = Array.from({ length: 40_000 }, (_, index) => `${index}\n`).join('')
+  let client = attachClient(session, { client: 'a' })
+  await client.waitForOutput(/ready/)
+  let output = ''
+  let position = 0
+  let closeLast: () => Promise<void> = close
+  for (let round = 0; round < 20; round++) {
+    for (let sent = position; sent < Math.min(text.length, position + 100_000); sent += 7_000)
+      client.type(text.slice(sent, sent + 7_000))
+    const delay = Math.floor(random() * 10)
+    for (let turn = 0; turn < delay; turn++) await setImmediate()
+    await closeLast()
+    client.disconnect()
+    output += client.output()
+    const offset = client.received()
+    const next = await createNext()
+    closeLast = next.close
+    client = attachClient(next.get('test'), { client: 'a', offset })
+    t.equal(client.find('attached')?.stdoutOffset, offset)
+    position = client.find('attached')?.stdinOffset ?? 0
+  }
+  for (let sent = position; sent < text.length; sent += 60_000) client.type(text.slice(sent, sent + 60_000))
+  await waitUntil('all output', () => output.length + client.output().length >= 'ready'.length + text.length)
+  t.equal(output + client.output(), `ready${text}`)
 })

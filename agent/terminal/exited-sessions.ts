@@ -1,0 +1,39 @@
+// Exited sessions, from which clients that reconnect get the rest of the output and the exit.
+import type { Session } from './session.ts'
+
+export type ExitedSessions = {
+  get(name: string): Session | undefined
+  /** Forgets an earlier session of the same name, and this one after some time. */
+  add(session: Session): void
+  /** Forgets the sessions. Resolves when their hosts are not needed any more. @param except sessions of the next agent */
+  close(except: (session: Session) => boolean): Promise<void>
+}
+
+/** Output of exited sessions is retained in memory. */
+const MAX_SESSIONS = 16
+
+export function createExitedSessions(retentionMs: number): ExitedSessions {
+  const sessions = new Map<string, Session>()
+  const releases = new Set<Promise<void>>()
+
+  function forget(session: Session | undefined): void {
+    if (session === undefined || sessions.get(session.name) !== session) return
+    sessions.delete(session.name)
+    const release = session.release().finally(() => releases.delete(release))
+    releases.add(release)
+  }
+
+  return {
+    get: (name) => sessions.get(name),
+    add(session) {
+      forget(sessions.get(session.name))
+      sessions.set(session.name, session)
+      if (sessions.size > MAX_SESSIONS) forget(sessions.values().next().value)
+      setTimeout(() => forget(session), retentionMs).unref()
+    },
+    async close(except) {
+      for (const session of [...sessions.values()]) if (!except(session)) forget(session)
+      await Promise.all(releases)
+    },
+  }
+}
