@@ -52,7 +52,7 @@ t.test('the file of BOXWOOD_PRICES', async (t) => {
 const TABLE: PriceTable = [100, 200, 201, 5000].map((from, index) => ({
   from,
   compute: Object.fromEntries(
-    TIER_NAMES.map((tier, position) => [tier, 7001 * (index + 1) + 13 * place]),
+    TIER_NAMES.map((tier, position) => [tier, 7001 * (index + 1) + 13 * position]),
   ) as PriceTable[number]['compute'],
   diskGb: 137 + index,
   snapshotGb: 139 * index,
