@@ -3,6 +3,7 @@ import t from 'tap'
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
+import { createAccountReader } from '../../../coordinator/billing/read-account.ts'
 import { createUsageReader } from '../../../coordinator/billing/read-usage.ts'
 import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { listEntries } from '../../../coordinator/billing/store/accounts.ts'
@@ -143,5 +144,20 @@ onEachDatabase(t, async (t, newDb) => {
     t.match(plans, /SEARCH billing_totals USING|billing_totals_pk/)
     t.notMatch(plans, /Seq Scan/)
     t.notMatch(plans, /^SCAN /m)
+  })
+
+  t.test('with billing off, nothing is read', async (t) => {
+    const plain = await newDb(t)
+    const owner = await createOwner(plain)
+    const { db, readPlans } = capturePlans(plain)
+    const clock = createTestClock(START)
+    const readUsage = createUsageReader({ db, clock, billing: null })
+    for (const by of ['box', 'member', 'day'] as const)
+      t.same(await readUsage(owner, { by }), { by, month: '2030-01', totalMicros: 0, rows: [] })
+    const config = { billing: 'off', freeCreditMicros: 5_000_000 } as const
+    const account = createAccountReader({ config, db, clock, billing: null })
+    t.match(await account.get(owner), { provider: 'off', freeCreditMicros: 0 })
+    t.same(await account.list(owner, {}), { entries: [], nextBefore: null })
+    t.same(await readPlans(), [], 'no query')
   })
 })
