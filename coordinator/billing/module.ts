@@ -12,14 +12,14 @@ import { createAccountReader } from './read-account.ts'
 import { createUsageReader } from './read-usage.ts'
 import { billingRoutes } from './routes.ts'
 import { BALANCE_SCHEDULE } from './service.ts'
-import { createBalanceWatch } from './watch-balance.ts'
+import { type BalanceWatchOptions, createBalanceWatch } from './watch-balance.ts'
 
 export type BillingModuleContext = ModuleBase & {
   billing: Billing
   mailer: Pick<Mailer, 'send'>
   lifecycle: Pick<Lifecycle, 'schedule'>
   boxMetrics: { service: Pick<FullCpuOptions, 'averageCpu'> }
-  payments: { collect(workspaceId: string): Promise<void> }
+  payments: Pick<BalanceWatchOptions, 'collect'>
 }
 
 /** In the order in which a purge deletes their rows. */

@@ -31,7 +31,7 @@ export type BalanceWatchOptions = {
   /** Flags a workspace on free credit. */
   detectFullCpu(finances: Finances): Promise<void>
   /** Charges the saved card of the workspace when the balance is low. */
-  collect(workspaceId: string): Promise<void>
+  collect(workspaceId: string, signal: AbortSignal): Promise<void>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
 }
@@ -46,7 +46,7 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     const { due_at: dueAt } = (await findSchedule(db, key)) ?? {}
     const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
     await chargeWorkspace({ db, prices }, workspaceId, until, signal)
-    await collect(workspaceId)
+    await collect(workspaceId, signal)
     const { loaded, state, boxIds, reason, mail } = await evaluate(workspaceId)
     for (const boxId of boxIds) {
       signal.throwIfAborted()

@@ -12,5 +12,7 @@ await runOnPostgres(t, async () => {
   await import('./machines.test.ts')
   await import('./billing-admission.test.ts')
   await import('./schedules.test.ts')
+  await import('./operator.test.ts')
+  await import('./payments.test.ts')
   await import('./fuzz.test.ts')
 })

@@ -5,6 +5,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { formatDollars } from '../../../shared/format-dollars.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
+import { unlessAborted } from '../../base/unless-aborted.ts'
 import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
@@ -37,8 +38,8 @@ export type PaymentService = {
   removeCard(actor: Actor): Promise<void>
   /** Applies an event of the provider. Idempotent, in any order. Throws bad_request for a wrong signature. */
   receive(body: Buffer, signature: string): Promise<void>
-  /** Charges the saved card when the balance is low. An attempt without an outcome is repeated. */
-  collect(workspaceId: string): Promise<void>
+  /** Charges the saved card when the balance is low. An attempt without an outcome is repeated, also after a restart. */
+  collect(workspaceId: string, signal: AbortSignal): Promise<void>
 }
 
 const MICROS_PER_CENT = 10_000
@@ -143,7 +144,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     )
   }
 
-  const collect: PaymentService['collect'] = async (workspaceId) => {
+  const collect: PaymentService['collect'] = async (workspaceId, signal) => {
     const now = clock.now()
     const begun = await transaction(db, async (trx) => {
       const workspace = await findWorkspace(trx, workspaceId)
@@ -156,7 +157,8 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     if (isExpired) return fail(workspaceId, attempt, 'The payment provider has reported no outcome.')
     try {
       const amountCents = autoTopUpMicros / MICROS_PER_CENT
-      const result = await provider.collect({ workspaceId, ...card, amountCents, attempt })
+      const call = provider.collect({ workspaceId, ...card, amountCents, attempt })
+      const result = await unlessAborted(call, signal)
       if (result.status === 'failed') await fail(workspaceId, attempt, result.message)
       if (result.status === 'paid') {
         const { paymentId, amountMicros } = result
@@ -171,6 +173,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
         await applyEvent(event)
       }
     } catch (err) {
+      signal.throwIfAborted()
       log.warn({ err, workspaceId }, 'failed to charge the saved card; will retry')
     }
   }

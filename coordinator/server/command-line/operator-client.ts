@@ -32,6 +32,9 @@ export async function openOperatorClient(dataDir: string, signal: AbortSignal): 
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      signal.throwIfAborted()
+      throw new StartError(`The coordinator at ${running?.url} does not respond: ${error.message}`)
     })
     const text = await response.text()
     if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Result
