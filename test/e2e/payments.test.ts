@@ -9,10 +9,15 @@ const WEBHOOK = '/billing/stripe/webhook'
 
 async function start(t: Test) {
   const stripe = await startFakeStripe(t)
-  const coordinator = await startTestCoordinator(t, { env: STRIPE_ENV, stripeApi: stripe.api })
+  const printed: string[] = []
+  const coordinator = await startTestCoordinator(t, {
+    env: STRIPE_ENV,
+    stripeApi: stripe.api,
+    print: (line) => void printed.push(line),
+  })
   const { api, instance } = coordinator
   const workspaceId = instance.owner?.workspaceId ?? ''
-  const session = await createTestSession(coordinator)
+  const session = await createTestSession(coordinator, 'owner')
   /** The first box of the coordinator costs less than a cent during a test. */
   async function billing() {
     const { billing: state } = (await api('GET', '/me')).json
@@ -37,7 +42,19 @@ async function start(t: Test) {
       return isTrue(state) ? state : undefined
     })
   const collections = () => stripe.requests.filter(({ path }) => path === 'POST /v1/payment_intents')
-  return { ...coordinator, stripe, workspaceId, session, billing, send, pay, adjust, waitFor, collections }
+  return {
+    ...coordinator,
+    stripe,
+    workspaceId,
+    session,
+    billing,
+    send,
+    pay,
+    adjust,
+    waitFor,
+    collections,
+    printed,
+  }
 }
 
 const session = (intent: { id: string; metadata: object }) => ({
@@ -87,7 +104,18 @@ t.test('an owner pays, and each payment and refund counts once', async (t) => {
 })
 
 t.test('a saved card pays when the balance is low, once for each attempt', async (t) => {
-  const { api, stripe, session: owner, billing, send, pay, adjust, waitFor, collections } = await start(t)
+  const {
+    api,
+    stripe,
+    session: owner,
+    billing,
+    send,
+    pay,
+    adjust,
+    waitFor,
+    collections,
+    printed,
+  } = await start(t)
   await send('payment_intent.succeeded', pay(25, { setup_future_usage: 'off_session' }))
   await adjust(-12)
   await waitFor('the card has paid', ({ dollars }) => dollars === 38)
@@ -110,10 +138,13 @@ t.test('a saved card pays when the balance is low, once for each attempt', async
   t.match(failed, { overage: true, collecting: false })
   const graceMs = Date.parse(failed.paymentGraceUntil) - Date.now()
   t.ok(graceMs > 71 * 3_600_000 && graceMs <= 72 * 3_600_000, 'the grace is three days')
+  const listMails = () => printed.filter((line) => line.endsWith(': The payment for your boxes has failed'))
+  await waitUntil('the owner gets a mail', () => listMails().length > 0 || undefined)
   await send('payment_intent.succeeded', pay(10))
   t.match(await billing(), { dollars: 27, paymentFailed: false, paymentGraceUntil: null })
   const { metadata = {} } = [...stripe.intents.values()][1] ?? {}
   await send('payment_intent.payment_failed', { id: 'pi_9', metadata, last_payment_error: null })
+  t.equal(listMails().length, 1)
   t.equal((await billing()).paymentFailed, false, 'an attempt that has an outcome does not fail later')
 
   t.equal((await api('DELETE', '/billing/card', undefined, owner)).status, 204)

@@ -139,9 +139,8 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     log.warn({ workspaceId }, 'a payment from the saved card has failed')
     const emails = await listOwnerEmails(db, workspaceId)
     const text = `The payment of ${formatDollars(autoTopUpMicros)} from the saved card has failed: ${message} The boxes of your workspace run on for three days. Pay at ${billingUrl}\n`
-    await Promise.all(
-      emails.map((to) => mailer.send({ to, subject: 'The payment for your boxes has failed', text })),
-    )
+    // The response to the event does not wait for the mails.
+    for (const to of emails) void mailer.send({ to, subject: 'The payment for your boxes has failed', text })
   }
 
   const collect: PaymentService['collect'] = async (workspaceId, signal) => {
