@@ -1,0 +1,132 @@
+// The decisions of billing on requests: pure functions of the balance, the plan and the request.
+import t from 'tap'
+import type { BillingFacts } from '../../../coordinator/admission/billing-facts.ts'
+import { decideBilling, decideHold } from '../../../coordinator/admission/decide-billing.ts'
+import { getDefaultTier } from '../../../coordinator/admission/default-tier.ts'
+import type { AdmissionFacts } from '../../../coordinator/admission/facts.ts'
+import type { AdmissionRequest } from '../../../coordinator/admission/request.ts'
+import { PLANS } from '../../../coordinator/billing/plans.ts'
+import { DEFAULT_PRICES, diskMicros, pricesAt } from '../../../coordinator/billing/prices.ts'
+import type { BoxRow } from '../../../coordinator/db/schema.ts'
+import type { Tier } from '../../../shared/tiers.ts'
+
+const PRICES = pricesAt(DEFAULT_PRICES, 0)
+const PAID: BillingFacts = {
+  balanceMicros: 1_000_000,
+  burnMicrosPerHour: 0,
+  reservedMicrosPerHour: 0,
+  isFreeCredit: false,
+  plan: PLANS.paid,
+  liveBoxes: 0,
+  hold: null,
+  mayOverdraw: false,
+  billingUrl: 'https://example.com/billing',
+  spentThisCycleMicros: 0,
+  rates: { compute: (tier) => PRICES.compute[tier], disk: (tier) => diskMicros(tier, PRICES) },
+}
+
+const facts = (billing: Partial<BillingFacts> | null) =>
+  ({ billing: billing === null ? null : { ...PAID, ...billing } }) as AdmissionFacts
+const decide = (request: AdmissionRequest, billing: Partial<BillingFacts> | null) =>
+  decideBilling(request, facts(billing))
+const create = (tier: Tier): AdmissionRequest => ({
+  action: 'create',
+  tier,
+  autoPauseMin: undefined,
+  restricted: undefined,
+  imageNames: [],
+})
+const box = (tier: Tier, desired_state: BoxRow['desired_state']) => ({ tier, desired_state }) as BoxRow
+
+t.test('a start needs a balance for four hours', async (t) => {
+  const starting = { burnMicrosPerHour: 3000, reservedMicrosPerHour: 7000 }
+  t.equal(decide(create('nano'), { ...starting, balanceMicros: 80_000 }), null)
+  t.match(decide(create('nano'), { ...starting, balanceMicros: 79_999 }), {
+    code: 'insufficient_balance',
+    balanceMicros: 79_999,
+    requiredMicros: 80_000,
+    burnMicrosPerHour: 20_000,
+    admissionMicrosPerHour: 20_000,
+  })
+  t.equal(decide(create('nano'), { balanceMicros: -1, mayOverdraw: true }), null)
+  t.equal(decide(create('nano'), null), null)
+})
+
+t.test('a wake', async (t) => {
+  const wake: AdmissionRequest = { action: 'wake', box: box('nano', 'suspended') }
+  const required = 4 * (1370 + 10_000 - 1370)
+  t.equal(
+    decide(wake, { burnMicrosPerHour: 1370, balanceMicros: required }),
+    null,
+    'its disk is paid already',
+  )
+  const low = decide(wake, { burnMicrosPerHour: 1370, balanceMicros: required - 1 })
+  t.match(low, { code: 'wake_rejected', cause: 'balance_low' })
+  t.notOk(low !== null && 'billingUrl' in low)
+  t.match(decide(wake, { balanceMicros: 0 }), {
+    cause: 'balance_empty',
+    billingUrl: 'https://example.com/billing',
+    reason: /^The balance must last for 4 hours with all boxes: it is \$0\.00, and \$0\.03 are required\.$/,
+  })
+  const manual = decide(wake, { balanceMicros: 0, billingUrl: null })
+  t.notOk(manual !== null && 'billingUrl' in manual, 'an operator grants credit')
+})
+
+t.test('a resize adds the difference of the prices', async (t) => {
+  const resize = (state: 'running' | 'suspended', to: Tier, balanceMicros: number) =>
+    decide(
+      { action: 'resize', box: box('micro', state), tier: to },
+      { burnMicrosPerHour: 20_000, balanceMicros },
+    )
+  t.equal(resize('running', 'lite', 160_000), null)
+  t.match(resize('running', 'lite', 159_999), { code: 'insufficient_balance', requiredMicros: 160_000 })
+  t.equal(resize('running', 'nano', -1), null, 'a smaller tier costs less')
+  t.equal(resize('suspended', 'lite', 4 * (20_000 + 2740)), null)
+  t.match(resize('suspended', 'lite', 4 * (20_000 + 2740) - 1), { code: 'insufficient_balance' })
+})
+
+t.test('the plan', async (t) => {
+  const free = { plan: PLANS.free, isFreeCredit: true, liveBoxes: 0 }
+  t.match(decide(create('max'), free), {
+    code: 'tier_unavailable',
+    allowed: ['nano', 'micro', 'lite', 'flow'],
+  })
+  t.equal(decide(create('flow'), free), null)
+  t.match(
+    decide(create('max'), { ...free, liveBoxes: 1 }),
+    { code: 'box_limit', limit: 1 },
+    'the count comes first',
+  )
+  t.match(decide({ action: 'enroll', tier: null }, { ...free, liveBoxes: 1 }), { code: 'box_limit' })
+  t.match(decide(create('nano'), { liveBoxes: 1000 }), {
+    code: 'box_limit',
+    limit: 1000,
+    message: 'The plan of the workspace has 1000 boxes. Delete a box first.',
+  })
+  t.match(decide({ action: 'restore', tier: 'max', imageNames: [] }, free), {
+    code: 'restore_tier_not_allowed',
+  })
+  for (const access of ['members', 'anyone', 'public'] as const) {
+    t.equal(decide({ action: 'share', access }, {}), null)
+    t.equal(decide({ action: 'share', access }, free) === null, access === 'members', access)
+  }
+})
+
+t.test('a held workspace can change settings only', async (t) => {
+  const hold = (request: AdmissionRequest) => decideHold(request, facts({ hold: 'mining' }))
+  const row = box('nano', 'suspended')
+  t.match(hold({ action: 'snapshot', box: row }), { code: 'workspace_held', message: /mine cryptocurrency/ })
+  t.equal(hold({ action: 'patch', box: row, autoPauseMin: undefined }), null)
+  t.equal(decideHold(create('nano'), facts({})), null)
+})
+
+t.test('the tier of a box whose request names none', async (t) => {
+  const choose = (billing: Partial<BillingFacts> | null) => getDefaultTier(facts(billing))
+  t.equal(choose(null), 'lite')
+  t.equal(choose({ balanceMicros: 24 * 40_000 }), 'lite')
+  t.equal(choose({ balanceMicros: 24 * 40_000 - 1 }), 'micro')
+  t.equal(choose({ balanceMicros: 24 * 40_000, reservedMicrosPerHour: 1 }), 'micro', 'with the other boxes')
+  t.equal(choose({ balanceMicros: 0 }), 'nano')
+  t.equal(choose({ balanceMicros: 0, mayOverdraw: true }), 'lite')
+  t.equal(choose({ plan: PLANS.free, balanceMicros: 5_000_000 }), 'micro')
+})
