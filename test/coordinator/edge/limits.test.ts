@@ -229,6 +229,12 @@ t.test('limits the open terminals of a workspace, over all keys and boxes', asyn
     rateLimited,
     'a terminal counts as an attached connection',
   )
+  t.match(
+    await rejectionOf(limiter.acquire('key', 'other', { ...terminal, terminalOf: 'free', terminalLimit: 0 })),
+    {
+      code: 'customer_session_limit',
+    },
+  )
   terminals[0]?.()
   await acquireAnother().then((release) => release(), t.fail)
 })
