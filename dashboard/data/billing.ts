@@ -44,6 +44,9 @@ export function describePayment(payment: Payment): string {
   return hasCard ? 'A card pays what the balance does not.' : 'The balance pays. There is no card.'
 }
 
+export const describePlan = ({ boxes, snapshots, secrets }: NonNullable<BillingDetails['plan']>): string =>
+  `${boxes === 1 ? '1 box' : `${boxes} boxes`}, ${snapshots} snapshots, ${secrets} secrets`
+
 const KINDS: Record<BillingEntry['kind'], string> = {
   usage: 'usage',
   free_credit: 'free credit',

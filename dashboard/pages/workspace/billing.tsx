@@ -1,6 +1,12 @@
 // Billing, for owners: the balance, what boxes have cost in a month, and the ledger.
 import type { BillingDetails } from '../../../shared/api/billing.ts'
-import { describePayment, describeRunway, formatMicros, parseAmount } from '../../data/billing.ts'
+import {
+  describePayment,
+  describePlan,
+  describeRunway,
+  formatMicros,
+  parseAmount,
+} from '../../data/billing.ts'
 import { session } from '../../data/live.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { BillingEntries } from '../../views/billing/entries.tsx'
@@ -55,7 +61,7 @@ function Balance({ billing }: { billing: BillingDetails }) {
     ...(plan === null
       ? []
       : [
-          ['The plan has', `${plan.boxes} boxes, ${plan.snapshots} snapshots, ${plan.secrets} secrets`],
+          ['The plan has', describePlan(plan)],
           ['Tiers', plan.tiers.join(', ')],
         ]),
   ]
