@@ -36,6 +36,8 @@ t.test('billing is turned on, off and on again', async (t: Test) => {
       ...{ db, clock, config, billing: opened, log: pino({ level: 'silent' }) },
       mailer: { send: async () => undefined },
       lifecycle: { schedule: () => undefined },
+      boxMetrics: { service: { averageCpu: async () => null } },
+      payments: { collect: async () => undefined },
     })
     await module.prepare?.()
     balance = async () => (await opened?.finances.describe(workspaceId))?.balanceMicros

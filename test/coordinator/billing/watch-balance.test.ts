@@ -38,6 +38,8 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
     log: { info: () => undefined },
     mailer: { send: async (mail) => void mails.push(mail) },
     scheduleBox: (id) => void scheduled.push(id),
+    detectFullCpu: async () => undefined,
+    collect: async () => undefined,
   })
   const { workspaceId } = owner
   await transaction(db, (trx) => finances.load(trx, workspaceId))
