@@ -331,9 +331,9 @@ export const patchBoxRequestSchema = z
       description:
         'the new name; the old one is free immediately. A running box keeps its hostname until its next start; a container of Docker or Podman keeps it then too.',
     }),
-    autoPauseMin: autoPauseMinSchema
-      .nullish()
-      .meta({ description: 'idle minutes until the box is suspended; null: never' }),
+    autoPauseMin: autoPauseMinSchema.nullish().meta({
+      description: 'idle minutes until the box is suspended; null: never, also on free credit',
+    }),
     ttlMinutes: ttlMinutesSchema
       .nullish()
       .meta({ description: 'minutes from the request until the box is suspended; null: never' }),
