@@ -29,7 +29,10 @@ export const boxwoodCommand = (): string =>
 export const replaceCommandName = (message: string): string =>
   message
     .replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
-    .replace(/(?<=[`'])boxwood(?= (backup|restore|platform|rotate-master-key))/g, boxwoodCommand)
+    .replace(
+      /(?<=[`'])boxwood(?= (backup|restore|platform|rotate-master-key|credit|hold|release|workspaces|ledger))/g,
+      boxwoodCommand,
+    )
 
 /** Returns a note for help pages, whose examples contain `box`. The note is empty if the PATH finds this program. */
 export function formatPathNote(): string {

@@ -8,7 +8,7 @@ import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { findWorkspace } from '../identity/lookups.ts'
 import { loadPolicy } from '../identity/policies/service.ts'
-import type { LoadBilling } from './billing-facts.ts'
+import { type LoadBilling, needsFunds } from './billing-facts.ts'
 import { type DecideAdmission, decide as decideAdmission } from './decide.ts'
 import { createsBox } from './decide-policies.ts'
 import { getDefaultAutoPause } from './default-auto-pause.ts'
@@ -58,15 +58,15 @@ export function createAdmit(options: AdmitOptions): Admit {
     const { workspaceId, userId } = actor
     const policy = await loadPolicy(trx, workspaceId)
     const countsBoxes = userId !== null && isCountLimited(policy, actor, action)
-    // Two requests at once must not pass a limit together. With billing, loadBilling() locks the account, and the request may
-    // lock the workspace later: both are always locked in this order.
-    const isLocked = countsBoxes || loadBilling !== undefined
+    // Two requests at once must not pass a limit together. With billing, loadBilling() locks the account of a request that needs
+    // funds, and the request may lock the workspace later: both are always locked in this order.
+    const isLocked = countsBoxes || (loadBilling !== undefined && needsFunds(action))
     const workspace = await (isLocked ? lockWorkspace : findWorkspace)(trx, workspaceId)
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
 
     return async (question) => {
-      const billing = (await loadBilling?.(trx, actor)) ?? null
+      const billing = (await loadBilling?.(trx, actor, action)) ?? null
       const facts: AdmissionFacts = { actor, workspace, policy, ownBoxes, billing, now: clock.now() }
       const defaultTier = getDefaultTier(facts)
       const refusal = decide(withTier(question, defaultTier), facts)

@@ -2,14 +2,9 @@
 import type { Tier } from '../../shared/tiers.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import type { AdmissionAction } from './request.ts'
 
-/** Amounts are integer micro-dollars. */
 export type BillingFacts = {
-  balanceMicros: number
-  /** What the boxes and snapshots of the workspace cost now. */
-  burnMicrosPerHour: number
-  /** What the launches in progress will cost in addition. */
-  reservedMicrosPerHour: number
   /** The workspace has only free credit. */
   isFreeCredit: boolean
   plan: {
@@ -22,19 +17,42 @@ export type BillingFacts = {
     /** The idle time of a new box whose request names none, in minutes; null: none. */
     defaultAutoPauseMin: number | null
   }
-  /** The live boxes of the workspace. */
-  liveBoxes: number
   /** Why the workspace is held; null: it is not. */
   hold: 'mining' | 'cpu' | null
-  /** The balance may become negative. */
-  mayOverdraw: boolean
   /** Where the balance is topped up. */
   billingUrl: string | null
+  /** null: the request changes nothing that costs something (needsFunds). */
+  funds: Funds | null
+}
+
+/** Amounts are integer micro-dollars. */
+export type Funds = {
+  balanceMicros: number
+  /** What the boxes and snapshots of the workspace cost now. */
+  burnMicrosPerHour: number
+  /** What the launches in progress will cost in addition. */
+  reservedMicrosPerHour: number
+  /** The balance may become negative. */
+  mayOverdraw: boolean
+  /** The live boxes of the workspace. */
+  liveBoxes: number
   /** What the member of the request has spent in this billing cycle; null: unknown, or the request has no member. */
   spentThisCycleMicros: number | null
   /** The prices for an hour. */
   rates: { compute(tier: Tier): number; disk(tier: Tier): number }
 }
 
+const ACTIONS_WITH_COST: ReadonlySet<AdmissionAction> = new Set([
+  'create',
+  'enroll',
+  'fork',
+  'restore',
+  'wake',
+  'resize',
+])
+
+/** Whether the action starts, enlarges or counts boxes. The funds of the others are not read: that reads all boxes of the workspace. */
+export const needsFunds = (action: AdmissionAction): boolean => ACTIONS_WITH_COST.has(action)
+
 /** Reads the facts in the transaction of the request. null: billing is off. */
-export type LoadBilling = (trx: Trx, actor: Actor) => Promise<BillingFacts | null>
+export type LoadBilling = (trx: Trx, actor: Actor, action: AdmissionAction) => Promise<BillingFacts | null>

@@ -1,7 +1,7 @@
 // Decides whether billing admits a request (spec §4.3, §7.1). Pure functions of the request and its facts.
 import { formatDollars } from '../../shared/format-dollars.ts'
 import { TIER_NAMES, type Tier } from '../../shared/tiers.ts'
-import type { BillingFacts } from './billing-facts.ts'
+import { type BillingFacts, type Funds, needsFunds } from './billing-facts.ts'
 import type { AdmissionFacts } from './facts.ts'
 import type { Refusal } from './refusal.ts'
 import type { AdmissionAction, AdmissionRequest } from './request.ts'
@@ -24,29 +24,31 @@ export function decideHold({ action }: AdmissionRequest, { billing }: AdmissionF
 /** It is decided after the policies. */
 export function decideBilling(request: AdmissionRequest, { billing }: AdmissionFacts): Refusal | null {
   if (billing === null) return null
+  if (request.action === 'share') return refuseShare(request, billing)
+  if (!needsFunds(request.action)) return null
+  const { funds } = billing
+  if (funds === null) throw new Error(`The funds for the action ${request.action} were not read.`)
   switch (request.action) {
     case 'create':
     case 'fork':
     case 'restore':
       return (
-        refuseCount(billing) ??
+        refuseCount(funds, billing) ??
         refuseTier(request.tier, request.action, billing) ??
-        refuseBurn(billing.rates.compute(request.tier), billing)
+        refuseBurn(funds.rates.compute(request.tier), funds)
       )
     case 'enroll':
-      return refuseCount(billing)
+      return refuseCount(funds, billing)
     case 'wake':
-      return refuseWake(request.box.tier, billing)
+      return refuseWake(request.box.tier, funds, billing)
     case 'resize':
-      return refuseTier(request.tier, 'resize', billing) ?? refuseResize(request, billing)
-    case 'share':
-      return refuseShare(request, billing)
+      return refuseTier(request.tier, 'resize', billing) ?? refuseResize(request, funds)
     default:
       return null
   }
 }
 
-function refuseCount({ liveBoxes, plan, isFreeCredit }: BillingFacts): Refusal | null {
+function refuseCount({ liveBoxes }: Funds, { plan, isFreeCredit }: BillingFacts): Refusal | null {
   if (liveBoxes < plan.boxes) return null
   const limit = plan.boxes
   const boxes = `${limit} ${limit === 1 ? 'box' : 'boxes'}`
@@ -79,7 +81,7 @@ export const REQUIRED_HOURS = 4
  */
 function findShortage(
   rate: number,
-  { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw }: BillingFacts,
+  { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw }: Funds,
 ): { balanceMicros: number; requiredMicros: number; ratePerHour: number } | null {
   if (rate <= 0 || mayOverdraw) return null
   const ratePerHour = burnMicrosPerHour + reservedMicrosPerHour + rate
@@ -88,8 +90,8 @@ function findShortage(
 }
 
 /** Spec §4.3: burnMicrosPerHour repeats the allowance in this error. */
-function refuseBurn(rate: number, billing: BillingFacts): Refusal | null {
-  const shortage = findShortage(rate, billing)
+function refuseBurn(rate: number, funds: Funds): Refusal | null {
+  const shortage = findShortage(rate, funds)
   if (shortage === null) return null
   const { ratePerHour, ...amounts } = shortage
   const message = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}. Suspend boxes, choose a smaller tier, or add credit.`
@@ -108,23 +110,23 @@ const describe = ({ balanceMicros, requiredMicros }: { balanceMicros: number; re
 /** A box that runs after a resize adds the difference of the prices. The disk of one that does not run counts too. */
 function refuseResize(
   { box, tier }: Extract<AdmissionRequest, { action: 'resize' }>,
-  billing: BillingFacts,
+  funds: Funds,
 ): Refusal | null {
-  const price = box.desired_state === 'running' ? billing.rates.compute : billing.rates.disk
-  return refuseBurn(price(tier) - price(box.tier), billing)
+  const price = box.desired_state === 'running' ? funds.rates.compute : funds.rates.disk
+  return refuseBurn(price(tier) - price(box.tier), funds)
 }
 
-function refuseWake(tier: Tier, billing: BillingFacts): Refusal | null {
-  const shortage = findShortage(billing.rates.compute(tier) - billing.rates.disk(tier), billing)
+function refuseWake(tier: Tier, funds: Funds, { billingUrl }: BillingFacts): Refusal | null {
+  const shortage = findShortage(funds.rates.compute(tier) - funds.rates.disk(tier), funds)
   if (shortage === null) return null
-  const isEmpty = billing.balanceMicros <= 0
+  const isEmpty = funds.balanceMicros <= 0
   const reason = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}.`
   return {
     code: 'wake_rejected',
     message: `${reason} Add credit, or suspend other boxes.`,
     reason,
     cause: isEmpty ? 'balance_empty' : 'balance_low',
-    ...(isEmpty && billing.billingUrl !== null && { billingUrl: billing.billingUrl }),
+    ...(isEmpty && billingUrl !== null && { billingUrl }),
   }
 }
 

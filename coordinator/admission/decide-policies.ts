@@ -105,7 +105,7 @@ function refuseBoxCount({ action }: AdmissionRequest, { policy, ownBoxes }: Admi
 function refuseSpend(request: AdmissionRequest, { policy, billing, now }: AdmissionFacts): Refusal | null {
   const { memberSpendCapUsd: cap } = policy
   if (cap === null || !addsSpend(request)) return null
-  const spentMicros = billing?.spentThisCycleMicros ?? 0
+  const spentMicros = billing?.funds?.spentThisCycleMicros ?? 0
   const capMicros = Math.round(cap * MICROS_PER_DOLLAR)
   if (spentMicros < capMicros) return null
   return deny(

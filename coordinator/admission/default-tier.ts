@@ -1,6 +1,6 @@
 // The tier of a new box without a source whose request names none. The spec leaves the choice to the service (§4.3).
 import { DEFAULT_TIER, isLargerTier, TIER_NAMES, type Tier } from '../../shared/tiers.ts'
-import type { BillingFacts } from './billing-facts.ts'
+import type { BillingFacts, Funds } from './billing-facts.ts'
 import type { AdmissionFacts } from './facts.ts'
 import { isLimitedMember } from './members.ts'
 
@@ -13,13 +13,13 @@ export function getDefaultTier({
   policy: { memberMaxTier: max },
   billing,
 }: Pick<AdmissionFacts, 'actor' | 'policy' | 'billing'>): Tier {
-  const tier = billing === null ? DEFAULT_TIER : chooseByBalance(billing)
+  const tier = billing?.funds ? chooseByBalance(billing.funds, billing) : DEFAULT_TIER
   return max !== null && isLimitedMember(actor) && isLargerTier(tier, max) ? max : tier
 }
 
 /** That of the plan, or the largest one below for which the balance lasts for a day; at least the smallest tier. */
-function chooseByBalance(billing: BillingFacts): Tier {
-  const { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw, plan, rates } = billing
+function chooseByBalance(funds: Funds, { plan }: BillingFacts): Tier {
+  const { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw, rates } = funds
   const others = burnMicrosPerHour + reservedMicrosPerHour
   const lasts = (tier: Tier) =>
     mayOverdraw || balanceMicros >= COMFORTABLE_HOURS * (others + rates.compute(tier))

@@ -2,11 +2,12 @@
 import type { Account } from '../../shared/api/account.ts'
 import { type Clock, toTimestampOrNull } from '../../shared/clock.ts'
 import type { Tier } from '../../shared/tiers.ts'
-import type { BillingFacts, LoadBilling } from '../admission/billing-facts.ts'
+import { type BillingFacts, type Funds, type LoadBilling, needsFunds } from '../admission/billing-facts.ts'
 import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import { countLiveBoxesOfWorkspace } from '../boxes/lookups.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
 import { insertMissingSchedule } from '../jobs/schedules.ts'
 import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
 import { openAccount } from './ledger.ts'
@@ -98,23 +99,36 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     }
   }
 
-  const loadFacts: LoadBilling = async (trx, { workspaceId, userId }): Promise<BillingFacts> => {
-    const finances = await load(trx, workspaceId)
-    const { account, plan, accrued } = finances
+  const loadFacts: LoadBilling = async (trx, actor, action): Promise<BillingFacts> => {
+    if (!needsFunds(action)) return toFacts(await findAccount(trx, actor.workspaceId), null)
+    const finances = await load(trx, actor.workspaceId)
+    return toFacts(finances.account, await loadFunds(trx, actor, finances))
+  }
+
+  /** @param account undefined: the workspace has free credit, which it gets when it is used */
+  const toFacts = (account: BillingAccountRow | undefined, funds: Funds | null): BillingFacts => ({
+    isFreeCredit: account === undefined || account.paid_at === null,
+    plan: account === undefined ? PLANS.free : planOf(account),
+    hold: account?.hold ?? null,
+    billingUrl,
+    funds,
+  })
+
+  async function loadFunds(
+    trx: Trx,
+    { workspaceId, userId }: Actor,
+    { account, accrued, balanceMicros, burnMicrosPerHour, reservedMicrosPerHour }: Finances,
+  ): Promise<Funds> {
     const now = clock.now()
     const at = Math.floor(now / MS)
     const current = pricesAt(prices, at)
     const month = toMonth(at)
     return {
-      balanceMicros: finances.balanceMicros,
-      burnMicrosPerHour: finances.burnMicrosPerHour,
-      reservedMicrosPerHour: finances.reservedMicrosPerHour,
-      isFreeCredit: account.paid_at === null,
-      plan,
-      liveBoxes: await countLiveBoxesOfWorkspace(trx, workspaceId),
-      hold: account.hold,
+      balanceMicros,
+      burnMicrosPerHour,
+      reservedMicrosPerHour,
       mayOverdraw: mayOverdraw(account, now),
-      billingUrl,
+      liveBoxes: await countLiveBoxesOfWorkspace(trx, workspaceId),
       spentThisCycleMicros:
         userId === null
           ? null

@@ -1,5 +1,6 @@
 // No GET route does more than ten times the work in a workspace with 2,000 boxes and 100,000 commands, compared with 20 boxes
 // and 100 commands. The work is the number of rows that the request reads, and the size of its response.
+
 import t, { type Test } from 'tap'
 import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import { newId } from '../../shared/ids.ts'
@@ -8,6 +9,7 @@ import { createWorkCounter, type Work } from '../support/count-work.ts'
 import { FakeImages, withImages } from '../support/fake-images.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { fillBoxes } from '../support/fill-boxes.ts'
+import { payWorkspace } from '../support/pay-workspace.ts'
 import { createTestSession } from '../support/session.ts'
 import { createRequest, type Target, WEBSOCKETS } from './access/requests.ts'
 
@@ -74,11 +76,12 @@ type Measured = Work & { bytes: number; route: string }
 async function measure(t: Test, size: { boxes: number; commands: number }): Promise<Map<string, Measured>> {
   const infra = new FakeInfrastructure()
   const provider = withImages(infra.provider, new FakeImages(), 'local')
-  const env = { BOXWOOD_DATABASE_URL: '' }
+  const env = { BOXWOOD_DATABASE_URL: '', BOXWOOD_BILLING: 'manual' }
   const coordinator = await startTestCoordinator(t, { infra, providers: serveAllRegions(provider), env })
   const { api, send, instance, waitForState } = coordinator
   const { db } = instance.context
   const session = await createTestSession(coordinator)
+  await payWorkspace(coordinator)
   const deleted = (await api('POST', '/boxes', {})).json.box.id
   const { operation } = (await api('DELETE', `/boxes/${deleted}`)).json
   const box = (await api('POST', '/boxes', {})).json.box.id

@@ -1,33 +1,23 @@
 // The decisions of billing on requests: pure functions of the balance, the plan and the request.
 import t from 'tap'
-import type { BillingFacts } from '../../../coordinator/admission/billing-facts.ts'
 import { decideBilling, decideHold } from '../../../coordinator/admission/decide-billing.ts'
 import { getDefaultTier } from '../../../coordinator/admission/default-tier.ts'
 import type { AdmissionFacts } from '../../../coordinator/admission/facts.ts'
 import type { AdmissionRequest } from '../../../coordinator/admission/request.ts'
 import { PLANS } from '../../../coordinator/billing/plans.ts'
-import { DEFAULT_PRICES, diskMicros, pricesAt } from '../../../coordinator/billing/prices.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
+import { DEFAULT_POLICY } from '../../../shared/api/policies.ts'
 import type { Tier } from '../../../shared/tiers.ts'
+import { createBillingFacts, type FactChanges } from '../../support/billing-facts.ts'
 
-const PRICES = pricesAt(DEFAULT_PRICES, 0)
-const PAID: BillingFacts = {
-  balanceMicros: 1_000_000,
-  burnMicrosPerHour: 0,
-  reservedMicrosPerHour: 0,
-  isFreeCredit: false,
-  plan: PLANS.paid,
-  liveBoxes: 0,
-  hold: null,
-  mayOverdraw: false,
-  billingUrl: 'https://example.com/billing',
-  spentThisCycleMicros: 0,
-  rates: { compute: (tier) => PRICES.compute[tier], disk: (tier) => diskMicros(tier, PRICES) },
-}
+const PAID: FactChanges = { balanceMicros: 1_000_000, billingUrl: 'https://example.com/billing' }
 
-const facts = (billing: Partial<BillingFacts> | null) =>
-  ({ billing: billing === null ? null : { ...PAID, ...billing } }) as AdmissionFacts
-const decide = (request: AdmissionRequest, billing: Partial<BillingFacts> | null) =>
+const facts = (billing: FactChanges | null) =>
+  ({
+    policy: DEFAULT_POLICY,
+    billing: billing === null ? null : createBillingFacts({ ...PAID, ...billing }),
+  }) as AdmissionFacts
+const decide = (request: AdmissionRequest, billing: FactChanges | null) =>
   decideBilling(request, facts(billing))
 const create = (tier: Tier): AdmissionRequest => ({
   action: 'create',
@@ -121,7 +111,7 @@ t.test('a held workspace can change settings only', async (t) => {
 })
 
 t.test('the tier of a box whose request names none', async (t) => {
-  const choose = (billing: Partial<BillingFacts> | null) => getDefaultTier(facts(billing))
+  const choose = (billing: FactChanges | null) => getDefaultTier(facts(billing))
   t.equal(choose(null), 'lite')
   t.equal(choose({ balanceMicros: 24 * 40_000 }), 'lite')
   t.equal(choose({ balanceMicros: 24 * 40_000 - 1 }), 'micro')

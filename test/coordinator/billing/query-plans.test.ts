@@ -25,7 +25,7 @@ onEachDatabase(t, async (t, newDb) => {
       () => finances.describe(workspaceId),
       () => finances.loadSpend(workspaceId),
       () => finances.loadPlanLimits(db, workspaceId),
-      () => transaction(db, (trx) => finances.loadFacts(trx, owner)),
+      () => transaction(db, (trx) => finances.loadFacts(trx, owner, 'create')),
     ]) {
       await readPlans()
       await read()

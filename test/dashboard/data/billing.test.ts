@@ -50,7 +50,7 @@ t.test('the runway and the payments', async (t) => {
   t.match(describeRunway({ ...balance, runwayHours: null }), 'Nothing is charged')
   t.match(describeRunway({ ...balance, balanceMicros: 0 }), 'boxes are suspended')
   t.match(describeRunway({ ...balance, balanceMicros: -1, overage: true }), 'the card pays')
-  const plan = { name: 'free' as const, boxes: 1, snapshots: 5, secrets: 10, sessions: 4, tiers: [] }
+  const plan = { name: 'free' as const, boxes: 1, snapshots: 5, secrets: 10, terminals: 4, tiers: [] }
   t.equal(describePlan(plan), '1 box, 5 snapshots, 10 secrets')
   t.match(describePlan({ ...plan, boxes: 1000 }), '1000 boxes')
   const payment = {
