@@ -157,6 +157,18 @@ t.test('a saved card pays when the balance is low, once for each attempt', async
     t.ok(kinds.includes(kind), kind)
 })
 
+t.test('an attempt without an outcome ends after a day, without another payment', async (t) => {
+  const { instance, send, pay, adjust, waitFor, collections } = await start(t)
+  const { db, clock } = instance.context
+  await send('payment_intent.succeeded', pay(25, { setup_future_usage: 'off_session' }))
+  const since = clock.now() - 24 * 3_600_000
+  await db.updateTable('billing_accounts').set({ collecting_since: since }).execute()
+  t.match(await waitFor('collecting', ({ collecting }) => collecting), { paymentFailed: false })
+  await adjust(-15)
+  await waitFor('the payment has failed', ({ paymentFailed, collecting }) => paymentFailed && !collecting)
+  t.equal(collections().length, 0)
+})
+
 t.test('the refusals of payments', async (t) => {
   const coordinator = await start(t)
   const { api, stripe, session: owner, pay } = coordinator

@@ -1,5 +1,5 @@
 // Full CPU for hours on free credit is flagged once, by the stored metrics.
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createFullCpuDetector } from '../../../coordinator/billing/detect-full-cpu.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
 import { createFinanceService } from '../../../coordinator/billing/service.ts'
@@ -8,14 +8,27 @@ import { transaction } from '../../../coordinator/db/transaction.ts'
 import { sqliteForTest } from '../../support/db.ts'
 import { sample, setUp } from '../history/metrics/support.ts'
 
-/** One sample of each bucket of an average. */
+/** The length of the buckets of an average, in seconds: one sample of each is enough. */
 const STEP = 300
 const HOUR = 3600
 
-async function createDetector(t: Test) {
+t.test('a workspace is flagged once for six hours of full CPU of a running box', async (t) => {
   const metrics = await setUp(await sqliteForTest(t))
-  const { db, clock, owner, boxId } = metrics
+  const { db, clock, owner, boxId, averageCpu } = metrics
   const { workspaceId, userId } = owner
+  const now = Math.floor(clock.now() / 1000 / STEP) * STEP
+  const percent = (hour: number) => (hour === 0 ? 20 : 95)
+  await metrics.report(
+    Array.from({ length: (7 * HOUR) / STEP }, (_, index) =>
+      sample(now - 7 * HOUR + index * STEP, { cpu_pct: percent(Math.floor((index * STEP) / HOUR)) }),
+    ),
+  )
+  const average = (from: number, to: number) =>
+    averageCpu(boxId, { from: (now - from * HOUR) * 1000, to: (now - to * HOUR) * 1000 })
+  t.equal(await average(6, 0), 95)
+  t.equal(await average(7, 1), 82.5)
+  t.equal(await average(8, 2), null, 'the box did not run for the whole time')
+
   const finances = createFinanceService({
     db,
     clock,
@@ -25,10 +38,12 @@ async function createDetector(t: Test) {
     billingUrl: null,
   })
   const warnings: object[] = []
-  const log = { warn: (line: object) => void warnings.push(line) }
-  const { averageCpu } = metrics
-  const detect = createFullCpuDetector({ db, clock, log: log as never, averageCpu })
+  const log = { warn: (line: object) => void warnings.push(line) } as never
   const load = () => transaction(db, (trx) => finances.load(trx, workspaceId))
+  async function detect(read = averageCpu): Promise<number | null> {
+    await createFullCpuDetector({ db, clock, log, averageCpu: read })(await load())
+    return (await load()).account.flagged_at
+  }
   const setMode = (mode: 'compute' | 'disk') =>
     transaction(db, (trx) =>
       upsertMeter(trx, {
@@ -39,44 +54,20 @@ async function createDetector(t: Test) {
         mode,
         tier: 'lite',
         megabytes: 0,
-        since: 0,
+        since: now,
         carry: 0,
       }),
     )
-  await setMode('compute')
-  /** Reports the usage of the last hours, and returns since when the workspace is flagged. */
-  async function run(hours: number, percent: (hour: number) => number) {
-    const now = Math.floor(clock.now() / 1000 / 300) * 300
-    const samples = Array.from({ length: (hours * HOUR) / STEP }, (_, index) =>
-      sample(now - hours * HOUR + index * STEP, { cpu_pct: percent(Math.floor((index * STEP) / HOUR)) }),
-    )
-    await metrics.report(samples)
-    return check()
-  }
-  async function check() {
-    await detect(await load())
-    return (await load()).account.flagged_at
-  }
-  return { db, clock, workspaceId, warnings, setMode, run, check }
-}
-
-t.test('six hours of full CPU on free credit are flagged once', async (t) => {
-  const { clock, warnings, run, check, setMode } = await createDetector(t)
   await setMode('disk')
-  t.equal(await run(7, () => 95), null, 'the box does not run')
+  t.equal(await detect(), null, 'the box does not run')
   await setMode('compute')
-  t.equal(await check(), clock.now())
-  t.equal(await check(), clock.now())
+  t.equal(await detect(async () => 89.9), null)
+  await db.updateTable('billing_accounts').set({ paid_at: 1 }).execute()
+  t.equal(await detect(), null, 'the workspace has paid')
+  await db.updateTable('billing_accounts').set({ paid_at: null }).execute()
+  t.equal(await detect(), clock.now())
+  clock.advance(1000)
+  t.equal(await detect(), clock.now() - 1000)
+  t.match(warnings, [{ workspaceId, boxId, percent: 95 }])
   t.equal(warnings.length, 1)
-})
-
-t.test('less usage, less time and a workspace that has paid are not flagged', async (t) => {
-  const idle = await createDetector(t)
-  t.equal(await idle.run(7, (hour) => (hour === 3 ? 20 : 100)), null, '87 % on average')
-  const short = await createDetector(t)
-  t.equal(await short.run(5, () => 100), null, 'for 5 hours')
-  const paid = await createDetector(t)
-  await paid.check()
-  await paid.db.updateTable('billing_accounts').set({ paid_at: 1 }).execute()
-  t.equal(await paid.run(7, () => 100), null, 'has paid')
 })
