@@ -12,8 +12,8 @@ export const evaluateSoon = (trx: Trx, workspaceId: string, now: number): Promis
   setSchedule(trx, { kind: BALANCE_SCHEDULE, target_id: workspaceId }, now)
 
 /**
- * Posts the entry unless its cause is known. The first payment ends the limits of free credit, and with them what is only about
- * free credit: the flag, and a hold for CPU. The caller has locked the account.
+ * Posts the entry unless its cause is known. A payment ends the limits of free credit, and what is only about free credit: the
+ * flag, and a hold for CPU. The caller has locked the account.
  * @returns false when the entry is a repetition
  */
 export async function postCredit(
