@@ -68,15 +68,16 @@ function listErrorCodes(route: Route, host: Host): ErrorCode[] {
   return [...new Set(codes.map((code) => route.bareErrors?.[code] ?? code))]
 }
 
-/** The codes that a deployment with billing sends. They are documented because clients must handle them. */
+/** The codes that only a deployment with billing sends. */
 const BILLING_CODES: readonly ErrorCode[] = [
   'insufficient_balance',
   'tier_unavailable',
   'box_limit',
   'wake_rejected',
   'workspace_held',
+  'share_links_need_payment',
 ]
-const WITHOUT_BILLING = 'Not sent by this version, which has no billing.'
+const WITH_BILLING = 'Only sent where billing is on.'
 
 /** @returns what the code means on this route */
 function describeError(route: Route, host: Host, code: ErrorCode): string {
@@ -97,7 +98,7 @@ function describeError(route: Route, host: Host, code: ErrorCode): string {
   if (code === 'unauthorized' && access.credential === 'session') return NEEDS_SESSION
   const isOfRoute = errors.includes(code) || Object.values(fieldErrorCodes).includes(code)
   if (code === 'invalid_path' && host === 'edge' && !isOfRoute) return ENCODING_RULE
-  return BILLING_CODES.includes(code) ? `${text} ${WITHOUT_BILLING}` : text
+  return BILLING_CODES.includes(code) ? `${text} ${WITH_BILLING}` : text
 }
 
 /** The error responses of a route for the OpenAPI document, by status. */
