@@ -261,7 +261,7 @@ t.test('the text of an error fits the route, and no route lists what cannot occu
     ['post', api('/sign-in'), 403, 'not_allowed', /: This request came from a page of another origin/],
     ['get', api('/session'), 401, 'unauthorized', /needs a dashboard session/],
     ['get', api('/boxes'), 401, 'unauthorized', /API key is missing/],
-    ['post', api('/boxes'), 409, 'insufficient_balance', /Not sent by this version/],
+    ['post', api('/boxes'), 409, 'insufficient_balance', /Only sent where billing is on/],
     ['post', api('/boxes/{id}/suspend'), 409, 'no_volume', /enrolled machine.*cannot be suspended/],
     ['patch', api('/boxes/{id}'), 409, 'no_volume', /no deadline/],
     ['post', api('/boxes/{id}/fork'), 409, 'no_volume', /not been provisioned.*deleted.*enrolled machine/],
