@@ -10,7 +10,7 @@ import {
 } from '../field-values.ts'
 
 export const cloudProfileSchema = z.object({
-  /** Programs use the profile `default` without a choice. */
+  /** Programs use the profile `default` when none is selected. */
   name: z.string().regex(AWS_PROFILE_PATTERN),
   roleArn: z.string().regex(AWS_ROLE_ARN_PATTERN),
   roleSessionName: z.string().regex(AWS_SESSION_NAME_PATTERN),
