@@ -28,7 +28,7 @@ const policyOf = (account: string) => ({
 })
 
 t.test('a role is connected, listed, verified and disconnected', async (t) => {
-  t.match(await box(['aws']), { code: 0, stdout: /No AWS roles\. `box aws connect ROLE_ARN`/ })
+  t.match(await box(['aws']), { code: 0, stderr: /No AWS roles\. `box aws connect ROLE_ARN`/ })
   const deploy = toRoleArn('deploy')
   const refused = await box(['aws', 'connect', deploy])
   t.match(refused, {
@@ -48,11 +48,11 @@ t.test('a role is connected, listed, verified and disconnected', async (t) => {
     issuer: ISSUER,
     roles: [{ profile: 'default', verifyError: null }],
   })
-  t.match(await box(['aws', 'connect', addRole('audit'), '--profile', 'audit', '-q']), {
+  t.match(await box(['aws', 'connect', addRole('audit'), '--as', 'audit', '-q']), {
     code: 0,
     stderr: '',
   })
-  t.match(await box(['aws', 'connect', deploy, '--profile', 'x']), {
+  t.match(await box(['aws', 'connect', deploy, '--as', 'x']), {
     code: 1,
     stderr: /\(already_connected\)/,
   })

@@ -41,6 +41,8 @@ const TAGS: Tags = ['Ref', 'Sub', 'GetAtt', 'Select', 'Split', 'Equals'].flatMap
 const text = readFileSync(join(PROJECT_DIR, 'install/aws/boxwood-role.yaml'), 'utf8')
 const template: Template = parse(text, { customTags: TAGS })
 
+const getProperties = (name: string): Record<string, Value> => template.Resources[name]?.Properties ?? {}
+
 /**
  * The resource types that the template uses, of CloudFormation's resource specification: the required properties, the optional
  * ones that are used, and the attributes.
@@ -131,9 +133,7 @@ const FACTS = {
 }
 
 t.test('the trust policy is the one of the guide: it pins the audience and the subject', async (t) => {
-  const sub = (
-    template.Resources.Role?.Properties.AssumeRolePolicyDocument as { 'Fn::Sub': [string, object] }
-  )['Fn::Sub']
+  const sub = (getProperties('Role').AssumeRolePolicyDocument as { 'Fn::Sub': [string, object] })['Fn::Sub']
   t.same(sub[1], { Provider: { 'Fn::Select': [1, { 'Fn::Split': ['https://', { Ref: 'Issuer' }] }] } })
   const values: Record<string, string> = {
     ...{ 'AWS::Partition': 'aws', 'AWS::AccountId': '123456789012', Provider: 'boxes.example.com/oidc' },
@@ -183,7 +183,7 @@ function loadFunction(responses: (() => [status: number, body: object])[]) {
   }
   const exports: { handler?: Handler } = {}
   const setTimeout = (run: () => void) => run()
-  const code = (template.Resources.ReportFunction?.Properties.Code as { ZipFile: string }).ZipFile
+  const code = (getProperties('ReportFunction').Code as { ZipFile: string }).ZipFile
   runInContext(code, createContext({ exports, fetch, setTimeout, AbortSignal }))
   const run = async (type: string) => {
     await exports.handler?.({

@@ -41,7 +41,7 @@ t.test('a retired key is deleted when its last token has expired everywhere', as
   t.same(planRotation(keys, RETIRED_MS), { ...NOTHING, remove: ['r'] })
 })
 
-t.test('at any times, each token verifies with the keys that were published an hour before', async (t) => {
+t.test('at any times, each token verifies with the keys that were published an hour before', async () => {
   const HOUR = 3_600_000
   const steps = fc.array(
     fc.record({ ms: fc.integer({ min: HOUR, max: 20 * 24 * HOUR }), isRequested: fc.boolean() }),
@@ -64,7 +64,7 @@ t.test('at any times, each token verifies with the keys that were published an h
         const active = keys.filter(({ state }) => state === 'active')
         const next = keys.filter(({ state }) => state === 'next')
         if (active.length !== 1 || next.length !== 1) return false
-        // The first key signs at once: nobody has cached documents before.
+        // The first key signs at once: no verifier has cached documents before.
         if (published.length > 0 && !published.includes(active[0]?.id ?? '')) return false
         now += ms
       }
