@@ -49,13 +49,18 @@ export class CredentialSender {
   readonly #closing = new AbortController()
 
   constructor(options: CredentialSenderOptions) {
-    const { clock, log, tunnels } = options
+    const { clock, log } = options
     this.#options = options
     this.#timer = createDueTimer(
       clock,
       async () => this.sendDue(),
       (err) => log.error({ err }, 'failed to refresh the cloud credentials of boxes'),
     )
+  }
+
+  /** Sends nothing before. A deployment that has never had an issuer needs no sender. */
+  start(): void {
+    const { tunnels } = this.#options
     tunnels.on('connected', this.#onConnected)
     tunnels.on('disconnected', this.#onDisconnected)
   }
@@ -150,7 +155,6 @@ export class CredentialSender {
     this.#timer.scheduleAt(time)
   }
 
-  /** One query when there is nothing to send. */
   async #send(boxId: string, { onlyIfChanged = false } = {}): Promise<void> {
     const { loader, isEnabled } = this.#options
     const box = this.#connected.get(boxId)

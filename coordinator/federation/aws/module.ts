@@ -12,6 +12,7 @@ import { getAvailability } from './availability.ts'
 import { createAwsConnects } from './connects.ts'
 import { CredentialSender } from './credential-sender.ts'
 import { createCredentialLoader } from './load-credentials.ts'
+import { hasRoles } from './role-store.ts'
 import { createAwsRoles, createVerifyRole } from './roles.ts'
 import { awsConnectRoutes, awsRoleRoutes } from './routes.ts'
 import { createAssumeRole, getStsEndpoint } from './sts.ts'
@@ -46,6 +47,10 @@ export function awsModule(context: AwsModuleContext) {
       { table: 'aws_connects', key: null, isCredential: true },
       { table: 'aws_roles', key: null },
     ],
+    /** Roles of a time with an issuer are removed from the boxes. */
+    async prepare() {
+      if (issuer.url !== null || (await hasRoles(db))) sender.start()
+    },
     /** The first command of a box can use the roles. */
     prepareBox: (boxId: string, signal: AbortSignal) => unlessAborted(sender.prepare(boxId), signal),
     async restrictBox(trx: Trx, boxId: string) {

@@ -22,6 +22,10 @@ export const findRole = (db: Db | Trx, workspaceId: string, id: string): Promise
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst()
 
+/** Whether any workspace has a role. */
+export const hasRoles = async (db: Db): Promise<boolean> =>
+  (await db.selectFrom('aws_roles').select('id').limit(1).executeTakeFirst()) !== undefined
+
 export const insertRole = (trx: Trx, row: AwsRoleRow) => trx.insertInto('aws_roles').values(row).execute()
 
 /** undefined: the role has been deleted. */
