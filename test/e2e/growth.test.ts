@@ -74,7 +74,7 @@ type Measured = Work & { bytes: number; route: string }
 async function measure(t: Test, size: { boxes: number; commands: number }): Promise<Map<string, Measured>> {
   const infra = new FakeInfrastructure()
   const provider = withImages(infra.provider, new FakeImages(), 'local')
-  const env = { BOXWOOD_DATABASE_URL: '' }
+  const env = { BOXWOOD_DATABASE_URL: '', BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com' }
   const coordinator = await startTestCoordinator(t, { infra, providers: serveAllRegions(provider), env })
   const { api, send, instance, waitForState } = coordinator
   const { db } = instance.context

@@ -77,8 +77,9 @@ export class CredentialSender {
 
   /** The roles of a workspace have changed. */
   onRolesChange(workspaceId: string): void {
-    // A box whose workspace is not known yet reads the new roles.
-    for (const [boxId, box] of this.#connected) if (box.workspaceId === workspaceId) this.#enqueue(boxId)
+    // The workspace of a new connection is not known yet: its request may have read the roles before.
+    for (const [boxId, box] of this.#connected)
+      if (box.workspaceId === null || box.workspaceId === workspaceId) this.#enqueue(boxId)
   }
 
   /**
