@@ -32,7 +32,6 @@ The server closes a WebSocket with 1000 when the exchange is complete, 1008 for 
 A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets of a box with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
 
 Not there yet:
-- Cloud roles. Their routes respond with 404.
 - Billing. Amounts are 0, and no request is refused because of its cost.
 - The effect of most policies: only \`auditRetentionDays\`, \`allowedImages\`, \`machineEnrollment\`, \`anyoneLinksOwnerOnly\` and \`shareLinks\` have one. The others are stored, like \`quietHoursExempt\` of a box.
 
@@ -58,6 +57,8 @@ const GROUPS = [
   'Team',
   'Workspace',
   'Audit log',
+  'Cloud roles',
+  'Operator',
 ]
 
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const

@@ -8,6 +8,10 @@ import type { Trx } from '../../db/transaction.ts'
 export const findFirstWorkspace = (db: Db | Trx): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').limit(1).executeTakeFirst()
 
+/** The owners of the first workspace operate the coordinator. */
+export const isFirstWorkspace = async (db: Db | Trx, id: string): Promise<boolean> =>
+  (await findFirstWorkspace(db))?.id === id
+
 export const findWorkspace = (db: Db | Trx, id: string): Promise<WorkspaceRow | undefined> =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
 

@@ -10,7 +10,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
-import { findFirstWorkspace, findWorkspace, updateWorkspace } from '../store/workspaces.ts'
+import { findWorkspace, isFirstWorkspace, updateWorkspace } from '../store/workspaces.ts'
 import { insertOwnedWorkspace } from './create-account.ts'
 import { scheduleErasure, schedulePurge } from './schedules.ts'
 
@@ -54,7 +54,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
   function create(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx) => {
       await confirmActor(trx, actor, clock.now())
-      const isOperator = actor.role === 'owner' && (await isFirst(trx, actor.workspaceId))
+      const isOperator = actor.role === 'owner' && (await isFirstWorkspace(trx, actor.workspaceId))
       if (!isSignupOpen && !isOperator)
         throw new ApiError(
           'not_owner',
@@ -112,7 +112,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
           'bad_request',
           'name must be the name of the workspace, which confirms the request',
         )
-      if (await isFirst(trx, row.id))
+      if (await isFirstWorkspace(trx, row.id))
         throw new ApiError(
           'not_allowed',
           'The first workspace of a coordinator cannot be closed: its owners operate the coordinator.',
@@ -158,11 +158,8 @@ function throwMissing({ workspaceId }: Actor): never {
   throw new ApiError('not_found', `The workspace ${workspaceId} has been deleted.`)
 }
 
-const isFirst = async (db: Db | Trx, id: string): Promise<boolean> =>
-  (await findFirstWorkspace(db))?.id === id
-
 const present = async (db: Db | Trx, row: WorkspaceRow): Promise<Workspace> =>
-  presentWorkspace(row, { closable: !(await isFirst(db, row.id)) })
+  presentWorkspace(row, { closable: !(await isFirstWorkspace(db, row.id)) })
 
 const presentWorkspace = (row: WorkspaceRow, { closable }: Pick<Workspace, 'closable'>): Workspace => ({
   id: row.id,
