@@ -260,7 +260,8 @@ async function serveEndpoint(
     const { authority } = await startUpstream(t, sts.listener, { host, port: 443 })
     return { certificate: authority.certificate, skip: false }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
-    return unavailable('the user may not listen on port 443')
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (!['EACCES', 'EADDRINUSE'].includes(code)) throw error
+    return unavailable(`port 443 is not available: ${code}`)
   }
 }
