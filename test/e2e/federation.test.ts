@@ -154,19 +154,17 @@ t.test('boxes with the roles of their workspace', async (t) => {
   })
 
   const cli = await serveEndpoint(t, coordinator, sts)
+  if (cli.skip === false) await upload('ca.pem', cli.certificate)
+  const useCli = (profile: string) =>
+    // The CLI judges by the clock of the box whether the credentials in its cache have expired.
+    run(
+      `rm -rf ~/.aws/cli; export AWS_CA_BUNDLE=~/ca.pem; ${CLI} --profile ${profile} sts get-caller-identity --query Arn --output text`,
+    )
   await t.test('the AWS CLI gets credentials by profile', { skip: cli.skip }, async (t) => {
-    await upload('ca.pem', cli.certificate)
-    const useCli = (profile: string) =>
-      // The CLI judges by the clock of the box whether the credentials in its cache have expired.
-      run(
-        `rm -rf ~/.aws/cli; export AWS_CA_BUNDLE=~/ca.pem; ${CLI} --profile ${profile} sts get-caller-identity --query Arn --output text`,
-      )
     t.equal(await useCli('default'), signedIn)
     t.match(await useCli('foreign'), /\(AccessDenied\) when calling the AssumeRoleWithWebIdentity operation/)
     advance(HOUR_MS)
     t.match(await useCli('default'), /\(ExpiredTokenException\)/)
-    await refreshTokens()
-    t.equal(await useCli('default'), signedIn)
   })
 
   await t.test('a rotation of the signing key interrupts nothing', async (t) => {
@@ -182,11 +180,12 @@ t.test('boxes with the roles of their workspace', async (t) => {
     const { kid } = decodeProtectedHeader(await run(`cat ${TOKEN}`))
     t.not(kid, decodeProtectedHeader(old).kid)
     t.equal(await useSdk({}), signedIn, 'with that of the next one')
-    t.equal(countDocumentsRead(), readBefore, 'which AWS knew before it was used')
+    if (cli.skip === false) t.equal(await useCli('default'), signedIn, 'also by the CLI')
+    t.equal(countDocumentsRead(), readBefore, 'AWS knew the key before it was used')
     advance(HOUR_MS)
     await refreshTokens()
     t.equal(await useSdk({}), signedIn)
-    t.not(countDocumentsRead(), readBefore, 'when AWS has read the keys again')
+    t.not(countDocumentsRead(), readBefore, 'also when AWS has read the keys again')
   })
 
   await t.test('a box that was suspended for hours wakes with a new token', async (t) => {
