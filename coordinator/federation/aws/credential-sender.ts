@@ -23,6 +23,7 @@ const NOT_FOUND = 404
 
 type ConnectedBox = {
   workspaceId: string | null
+  isRestricted: boolean
   /** The profiles that the agent has, as JSON; null: none has been sent since it connected. */
   sent: string | null
   /** When the token is replaced, or a failed request is repeated, in milliseconds since the epoch. */
@@ -76,19 +77,15 @@ export class CredentialSender {
   }
 
   /**
-   * Resolves when the connected agent has the state of the box, or when that is not possible now.
-   * @throws ApiError box_unreachable
+   * Resolves when the connected agent has the state of the box. Another box than a restricted one starts also when its agent
+   * could not write the state, which is sent again.
+   * @throws ApiError when the agent of a restricted box may still have the token of a box whose files were copied
    */
   async prepare(boxId: string): Promise<void> {
     await this.#last.get(boxId)
-    if (this.#connected.get(boxId)?.sent !== null) return
-    try {
-      await this.#send(boxId)
-    } catch (err) {
-      if (err instanceof ApiError) throw err
-      // Such as a signing key that cannot be decrypted. The box is useful without the roles.
-      this.#onFailure(boxId, err)
-    }
+    const box = this.#connected.get(boxId)
+    if (box === undefined || box.sent !== null || !box.isRestricted) return
+    await this.#send(boxId)
   }
 
   /** Replaces the tokens that have reached half of their life. */
@@ -122,7 +119,7 @@ export class CredentialSender {
   }
 
   readonly #onConnected = ({ boxId }: { boxId: string }): void => {
-    this.#connected.set(boxId, { workspaceId: null, sent: null, dueAt: null })
+    this.#connected.set(boxId, { workspaceId: null, isRestricted: false, sent: null, dueAt: null })
     this.#enqueue(boxId)
   }
 
@@ -159,8 +156,8 @@ export class CredentialSender {
     const box = this.#connected.get(boxId)
     const loaded = box && (await loader.loadProfiles(boxId))
     if (box === undefined || loaded === undefined) return
-    const { workspaceId, profiles, hasRoles } = loaded
-    box.workspaceId = workspaceId
+    const { workspaceId, isRestricted, profiles, hasRoles } = loaded
+    Object.assign(box, { workspaceId, isRestricted })
     const content = JSON.stringify(profiles)
     if (onlyIfChanged && box.sent === content) return
     // Files that were copied from another box may have its token.

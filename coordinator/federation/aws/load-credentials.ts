@@ -13,6 +13,7 @@ export type BoxProfiles = {
   workspaceId: string
   /** Whether the workspace has roles, also when the box gets none. */
   hasRoles: boolean
+  isRestricted: boolean
   profiles: CloudProfile[]
 }
 
@@ -62,6 +63,7 @@ export function createCredentialLoader(options: {
       return {
         workspaceId: box.workspace_id,
         hasRoles: roles.length > 0,
+        isRestricted: box.restricted === 1,
         profiles: isAllowed ? profiles : [],
       }
     },

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { addBackupCommand } from './backup.ts'
+import { addFederationCommand } from './federation.ts'
 import { addPlatformCommand } from './platform.ts'
 import { addRestoreCommand } from './restore.ts'
 import { addRotateMasterKeyCommand } from './rotate-master-key.ts'
@@ -26,5 +27,6 @@ export function createProgram(signal: AbortSignal): Command {
   addRestoreCommand(program, signal)
   addPlatformCommand(program, signal)
   addRotateMasterKeyCommand(program)
+  addFederationCommand(program, signal)
   return program
 }

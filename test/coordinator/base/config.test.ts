@@ -13,6 +13,10 @@ t.test('uses defaults for unset variables', async (t) => {
     balanceWarnHours: 24,
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
+    oidcIssuer: null,
+    awsTemplateUrl: null,
+    awsStsEndpoint: null,
+    awsRegion: null,
     databaseUrl: null,
     masterKeysFile: null,
     publicUrl: null,
@@ -248,7 +252,7 @@ t.test('reports all invalid variables together', async (t) => {
 
 t.test('the documentation lists every variable with its default', async (t) => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/operate.md'), 'utf8')
-  const rows = page.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
+  const rows = page.split('\n').filter((line) => /^\| `(BOXWOOD|AWS)_/.test(line))
   const table = new Map(
     rows
       .map((row) => row.split('|').map((cell) => cell.trim()))
