@@ -76,7 +76,8 @@ function addConnect(aws: Command, runAction: RunAction): void {
         'filled-in stack in the console of AWS: it creates the role and connects it. A new link cancels the previous one.',
     )
     .argument('[role-arn]', 'such as arn:aws:iam::123456789012:role/deploy')
-    .option('--profile <name>', 'name of the profile (default: default, or the name of the role)')
+    // --profile is an option of all commands: a sign-in of box.
+    .option('--as <profile>', 'name of the profile (default: default, or the name of the role)')
     .option('--trust-policy', 'only print the trust policy that the role needs')
   addOutput(connect).action((roleArn: string | undefined, options: ConnectOptions) =>
     runAction(async (session) => (await importChanges()).connectRole(session, roleArn, options)),

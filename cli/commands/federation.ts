@@ -26,7 +26,7 @@ export function addFederationCommand(program: Command, runAction: RunAction): vo
     .addOption(createJsonOption())
     .addHelpText(
       'after',
-      '\nExample:\n  box federation publish site && aws s3 sync site s3://my-bucket --content-type application/json',
+      '\nExamples:\n  box federation publish site\n  aws s3 sync site s3://my-bucket --content-type application/json',
     )
     .action((directory: string, options: JsonOption & QuietOption) =>
       runAction(async (session) => {

@@ -19,7 +19,11 @@ import { findRole, loadRoles } from './roles.ts'
 import { formatTrustPolicy, type PolicyFacts } from './trust-policy.ts'
 
 type Output = JsonOption & QuietOption
-export type ConnectOptions = Output & { profile?: string; trustPolicy?: boolean }
+export type ConnectOptions = Output & {
+  /** The profile. */
+  as?: string
+  trustPolicy?: boolean
+}
 
 /** Returns the exit code. */
 export async function connectRole(
@@ -49,7 +53,7 @@ function requireIssuer({ issuer, missing, ...facts }: AwsRoleList): PolicyFacts 
 async function connectByArn(
   { client }: Session,
   roleArn: string,
-  { profile, json, quiet }: ConnectOptions,
+  { as: profile, json, quiet }: ConnectOptions,
 ): Promise<number> {
   const request: ConnectRoleRequest = { roleArn, ...(profile !== undefined && { profile }) }
   const { role } = await client.request<AwsRoleResponse>('POST', '/aws-roles', request)
@@ -70,7 +74,10 @@ async function connectByArn(
   return EXIT.failed
 }
 
-async function createLink({ client }: Session, { profile, json, quiet }: ConnectOptions): Promise<number> {
+async function createLink(
+  { client }: Session,
+  { as: profile, json, quiet }: ConnectOptions,
+): Promise<number> {
   const request = { ...(profile !== undefined && { profile }) }
   const response = client.request<AwsConnect>('POST', '/aws-connect', request)
   const link = await addHints(response, {
@@ -115,9 +122,12 @@ export async function disconnectRoles(
 ): Promise<number> {
   const batch = startBatch(typed)
   const all = (await loadRoles(client)).roles
-  const roles = await batch.run([...new Set(typed)], async (text) => findRole(all, text))
+  const roles = await batch.run([...new Set(typed)], async (text) => {
+    const { id, profile } = findRole(all, text)
+    return { id, name: profile }
+  })
   if (roles.length === 0) return batch.exitCode
-  const names = roles.map(({ profile }) => sanitize(profile)).join(', ')
+  const names = roles.map(({ name }) => sanitize(name)).join(', ')
   if (
     !yes &&
     canAsk(json ?? false) &&
@@ -126,7 +136,7 @@ export async function disconnectRoles(
     printMessage('nothing was disconnected.')
     return EXIT.failed
   }
-  await batch.run(roles, async ({ id, profile }) => {
+  await batch.run(roles, async ({ id, name: profile }) => {
     await client.request('DELETE', `/aws-roles/${id}`)
     if (json) printJson({ id, profile, disconnected: true })
     else if (!quiet) printStderr(`${sanitize(profile)}: disconnected`)

@@ -93,6 +93,8 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     operation: operation.id,
     environment: newId('environment'),
     enrollment: newId('enrollment'),
+    awsRole: newId('awsRole'),
+    awsConnect: newId('awsConnect'),
     share: newId('portShare'),
     secret,
     grant: newId('secretGrant'),

@@ -1,7 +1,7 @@
 // Queries on the links that connect an AWS role.
 import type { Db } from '../../db/open.ts'
+import type { AwsConnectRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
-import type { AwsConnectRow } from './tables.ts'
 
 export const findConnect = (db: Db | Trx, id: string, now: number): Promise<AwsConnectRow | undefined> =>
   db

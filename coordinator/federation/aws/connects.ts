@@ -16,6 +16,7 @@ import { createTokenBuckets } from '../../base/token-buckets.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
+import type { AwsConnectRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
@@ -30,7 +31,6 @@ import { createQuickCreateUrl } from './quick-create.ts'
 import { insertRole, listRoles, updateRole } from './role-store.ts'
 import { createRoleRow, recordConnection, type VerifyRole } from './roles.ts'
 import { AUDIENCE, assertProfileIsFree, assertRoomForRole, decideConnection } from './rules.ts'
-import type { AwsConnectRow } from './tables.ts'
 
 /** Callbacks of a link at once, and per second. Each sends a request to AWS. */
 const CALLBACKS = { capacity: 40, perSecond: 0.2 }

@@ -1,8 +1,8 @@
 // The roles of a workspace as the API returns them.
 import type { AwsRole } from '../../../shared/api/federation.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
+import type { AwsRoleRow } from '../../db/schema.ts'
 import type { VerifyResult } from './parse-sts-response.ts'
-import type { AwsRoleRow } from './tables.ts'
 
 export const presentRole = (row: AwsRoleRow): AwsRole => ({
   id: row.id,

@@ -1,8 +1,8 @@
 // Queries on the AWS roles of workspaces.
 import type { Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
+import type { AwsRoleRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
-import type { AwsRoleRow } from './tables.ts'
 
 /** Oldest first. */
 export const listRoles = (db: Db | Trx, workspaceId: string): Promise<AwsRoleRow[]> =>

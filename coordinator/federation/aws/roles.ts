@@ -9,6 +9,7 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import { rejectLimited } from '../../base/rate-limiter.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
 import type { Db } from '../../db/open.ts'
+import type { AwsRoleRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
@@ -20,7 +21,6 @@ import { presentRole, toVerification } from './present.ts'
 import { deleteRole, findRole, insertRole, listRoles, updateRole } from './role-store.ts'
 import { AUDIENCE, decideConnection } from './rules.ts'
 import type { AssumeRole } from './sts.ts'
-import type { AwsRoleRow } from './tables.ts'
 
 /** Verifications of a workspace at once, and per second. Each sends a request to AWS. */
 const VERIFICATIONS = { capacity: 20, perSecond: 0.5 }

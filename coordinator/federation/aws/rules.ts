@@ -1,7 +1,7 @@
 // Names of AWS roles, their profiles and sessions, and which boxes get credentials. Pure functions.
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import type { AwsRoleRow } from './tables.ts'
+import type { AwsRoleRow } from '../../db/schema.ts'
 
 /** The audience of the tokens that STS accepts. */
 export const AUDIENCE = 'sts.amazonaws.com'

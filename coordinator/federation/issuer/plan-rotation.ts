@@ -1,5 +1,5 @@
 // Decides when the signing keys change. Pure functions; times are milliseconds since the epoch.
-import type { FederationKeyRow } from './tables.ts'
+import type { FederationKeyRow } from '../../db/schema.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -12,10 +12,10 @@ import type { Clock } from '../../../shared/clock.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { Db } from '../../db/open.ts'
+import type { FederationKeyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { getFirstUse, planRotation } from './plan-rotation.ts'
 import { deleteKey, insertKey, listKeys, updateKey } from './store.ts'
-import type { FederationKeyRow, KeyState } from './tables.ts'
 
 /** The only algorithm that AWS accepts besides ES256 of some services. */
 export const ALGORITHM = 'RS256'
@@ -49,7 +49,7 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
   /** One change at a time. */
   let last: Promise<unknown> = Promise.resolve()
 
-  async function createRow(state: KeyState, now: number): Promise<FederationKeyRow> {
+  async function createRow(state: FederationKeyRow['state'], now: number): Promise<FederationKeyRow> {
     const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
     const jwk = await exportJWK(publicKey)
     const id = await calculateJwkThumbprint(jwk)
@@ -129,7 +129,7 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
 /** The keys belong to the deployment, so to no workspace (SealedColumn.isOfDeployment). */
 const getContext = (id: string) => ({ workspaceId: '', rowId: id })
 
-function requireKey(keys: readonly FederationKeyRow[], state: KeyState): FederationKeyRow {
+function requireKey(keys: readonly FederationKeyRow[], state: FederationKeyRow['state']): FederationKeyRow {
   const found = keys.find((key) => key.state === state)
   if (found === undefined) throw new Error(`the issuer has no ${state} key`)
   return found

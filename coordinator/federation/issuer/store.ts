@@ -1,8 +1,8 @@
 // Queries on the signing keys of the issuer.
 import type { Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
+import type { FederationKeyRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
-import type { FederationKeyRow } from './tables.ts'
 
 /** Oldest first. */
 export const listKeys = (db: Db | Trx): Promise<FederationKeyRow[]> =>

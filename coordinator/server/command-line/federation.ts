@@ -8,7 +8,9 @@ export function addFederationCommand(program: Command, signal: AbortSignal): voi
   const federation = program
     .command('federation')
     .summary('rotate the key of the identity issuer')
-    .description('The identity issuer of the running coordinator, whose tokens boxes exchange for cloud roles.')
+    .description(
+      'The identity issuer of the running coordinator, whose tokens boxes exchange for cloud roles.',
+    )
   federation
     .command('rotate')
     .summary('use the next signing key')

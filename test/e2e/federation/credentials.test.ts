@@ -2,6 +2,7 @@
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { transaction } from '../../../coordinator/db/transaction.ts'
 import { newId } from '../../../shared/ids.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { AUDIENCE, DAY_MS, type Federation, HOUR_MS, ISSUER, startFederation, toRoleArn } from './support.ts'
@@ -182,8 +183,9 @@ t.test('which boxes get credentials', async (t) => {
   const environment = (await api('POST', '/environments', { name: 'web', toggles: { cloud: true } })).json
     .environment
   const closed = (await api('POST', '/environments', { name: 'closed' })).json.environment
-  const safe = (await api('POST', '/environments', { name: 'safe', toggles: { safe: true, cloud: true } }))
-    .json.environment
+  const safe = (
+    await api('POST', '/environments', { name: 'safe', toggles: { restricted: true, cloud: true } })
+  ).json.environment
 
   const ofMember = await create({ environment: null }, memberKey)
   t.equal(await has(ofMember), false, 'of a member, without an environment')
@@ -213,9 +215,8 @@ t.test('which boxes get credentials', async (t) => {
       .execute()
     await db.updateTable('boxes').set({ owner_user_id: userId }).where('id', '=', boxId).execute()
     const { restrictBoxesOf } = instance.context
-    const { transaction } = await import('../../../coordinator/db/transaction.ts')
-    const by = { actor: { system: true, workspaceId } as const, at: 0 }
-    await transaction(db, (trx) => restrictBoxesOf(trx, workspaceId, userId, by as never))
+    const by = { actor: 'system', now: federation.now() } as const
+    await transaction(db, (trx) => restrictBoxesOf(trx, workspaceId, userId, by))
     t.same(await readCredentials(boxId), NONE)
   })
 
