@@ -166,7 +166,13 @@ t.test('refuses values that would add lines to the file', async (t) => {
       { code: 'invalid_request' },
       JSON.stringify(profile),
     )
-  await t.rejects(apply({ token: { content: 'a.b.c\n' }, profiles: [] }), { code: 'invalid_request' })
+  const refused = apply({ token: { content: 'secret.token.\n' }, profiles: [] })
+  const error: Error = await refused.then(
+    () => t.fail('was accepted'),
+    (reason) => reason,
+  )
+  t.match(error, { code: 'invalid_request' })
+  t.notMatch(error.message, 'secret')
   await t.rejects(apply({ token: null, profiles: [valid] }), { code: 'invalid_request' })
   await t.rejects(apply({ token: toToken('a'), profiles: [valid, valid] }), { code: 'invalid_request' })
   t.equal(await read(CONFIG), null)
