@@ -11,5 +11,6 @@ await runOnPostgres(t, async () => {
   await import('./snapshots.test.ts')
   await import('./machines.test.ts')
   await import('./schedules.test.ts')
+  await import('./federation/aws-connect.test.ts')
   await import('./fuzz.test.ts')
 })

@@ -3,6 +3,7 @@ import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { transaction } from '../../../coordinator/db/transaction.ts'
+import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { AUDIENCE, DAY_MS, type Federation, HOUR_MS, ISSUER, startFederation, toRoleArn } from './support.ts'
@@ -268,6 +269,22 @@ t.test('an agent that fails gets the state again, and an older one does not', as
     await credentials.whenIdle()
   }
   t.equal((await federation.api('GET', '/me')).status, 200)
+})
+
+t.test('a restricted box does not start before a copied token is removed', async (t) => {
+  const federation = await startFederation(t, { lifecycle: { backoff: () => 20 } })
+  const { api, infra, waitForState } = federation
+  infra.respondToCredentials = () => Promise.reject(new ApiError('box_unreachable'))
+  const create = async (body: object) => (await api('POST', '/boxes', body)).json.box.id as string
+  const [usual, restricted] = [await create({}), await create({ restricted: true })]
+  await waitForState(usual, 'running')
+  await waitUntil(
+    'the step is repeated',
+    async () => (await api('GET', `/boxes/${restricted}`)).json.job?.attempt > 0,
+  )
+  infra.respondToCredentials = undefined
+  await waitForState(restricted, 'running')
+  t.same(infra.cloudCredentials.get(restricted)?.at(-1), NONE)
 })
 
 t.test('no log line, response, event or row has a token or a private key', async (t: Test) => {
