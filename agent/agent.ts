@@ -54,7 +54,7 @@ export async function startAgent(
   env: Record<string, string | undefined>,
   requestRestart: () => void = () => undefined,
 ): Promise<Agent> {
-  const { boxId, stateDir, home, prefix, idleCpuPercent } = config
+  const { boxId, stateDir, home, prefix, spawnerKind, runnerKind, maxLogBytes, retention } = config
   const clock = systemClock
   const instanceId = randomUUID()
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
@@ -70,7 +70,6 @@ export async function startAgent(
   const runningClock = use(createRunningClock())
   const coordinatorClock = createCoordinatorClock(clock)
   const activity = createActivityTracker(runningClock)
-  const { spawnerKind, runnerKind, maxLogBytes, retention } = config
   const access = await createCoordinatorAccess(config)
   const broker = use(await Broker.open({ ...access, dir: join(realDir, 'broker'), env, log }))
   const baseEnv = baseEnvironment(home, env)
@@ -89,7 +88,7 @@ export async function startAgent(
       boxId,
       stateDir,
       spool,
-      idleCpuPercent,
+      idleCpuPercent: config.idleCpuPercent,
       readCodingAgents: detector.readiness,
       readAgentPort: broker.readPort,
       clock: coordinatorClock,
@@ -131,6 +130,7 @@ export async function startAgent(
       desktop: { desktop, viewers, stopping },
       files: { home, stateDir: realDir, log, clock, transferDialer, activity },
       environment: { home, stateDir: realDir, clock, log, repos, stopping },
+      cloud: { home, stateDir: realDir, clock, log },
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,

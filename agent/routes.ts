@@ -1,6 +1,7 @@
 // All routes of the agent.
 import type { AgentAppOptions } from './app.ts'
 import { type BrokerDeps, brokerRoutes } from './broker/routes.ts'
+import { type CloudDeps, cloudRoutes } from './cloud/routes.ts'
 import { type DesktopDeps, desktopRoutes } from './desktop/routes.ts'
 import { type EnvironmentDeps, environmentRoutes } from './environment/routes.ts'
 import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
@@ -24,6 +25,7 @@ export type AgentRoutesDeps = {
   desktop: DesktopDeps
   files: FileDeps
   environment: EnvironmentDeps
+  cloud: CloudDeps
   ports: PortDeps
   upgrade: UpgradeDeps
   /** null: this agent does not belong to an enrolled machine. */
@@ -41,6 +43,7 @@ export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] =>
   (scope) => desktopRoutes(scope, deps.desktop),
   (scope) => fileRoutes(scope, deps.files),
   (scope) => environmentRoutes(scope, deps.environment),
+  (scope) => cloudRoutes(scope, deps.cloud),
   (scope) => portRoutes(scope, deps.ports),
   (scope) => upgradeRoutes(scope, deps.upgrade),
   (scope) => uninstallRoutes(scope, deps.uninstall),

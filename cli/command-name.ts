@@ -30,7 +30,7 @@ export const replaceCommandName = (message: string): string =>
   message
     .replace(/(?<=[`'])box(?= [a-z-])/g, boxCommand)
     .replace(
-      /(?<=[`'])boxwood(?= (backup|restore|platform|rotate-master-key|credit|hold|release|workspaces|ledger))/g,
+      /(?<=[`'])boxwood(?= (backup|restore|platform|rotate-master-key|credit|hold|release|workspaces|ledger|federation))/g,
       boxwoodCommand,
     )
 

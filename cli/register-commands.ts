@@ -62,6 +62,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('secrets', async () => (await import('./commands/secrets.ts')).addSecretsCommand),
     remote(['mount', 'unmount'], async () => (await import('./commands/mount.ts')).addMountCommands),
     remote('mounts', async () => (await import('./commands/mounts.ts')).addMountsCommand),
+    remote('aws', async () => (await import('./commands/aws.ts')).addAwsCommand),
   ],
   'Snapshots:': [
     remote('fork', async () => (await import('./commands/fork.ts')).addForkCommand),
@@ -130,6 +131,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     remote('policies', async () => (await import('./commands/policies.ts')).addPoliciesCommand),
     remote('agents', async () => (await import('./commands/agents.ts')).addAgentsCommand),
     remote('audit', async () => (await import('./commands/audit.ts')).addAuditCommand),
+    remote('federation', async () => (await import('./commands/federation.ts')).addFederationCommand),
   ],
   'Team and billing:': [
     remote('team', async () => (await import('./commands/team.ts')).addTeamCommand),

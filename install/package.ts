@@ -15,6 +15,7 @@ const FILES = [
   'docs',
   'install/bootstrap',
   'install/monitoring',
+  'install/aws',
   'install/proxies',
   'install/systemd',
   'README.md',

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
 # PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, gh, Python with pip, requests and pipx, cargo, Chromium,
-# nginx, Caddy, OpenSSL, and a desktop (Xvfb, openbox, x11vnc, xterm). Requires root.
+# nginx, Caddy, OpenSSL, the AWS CLI, and a desktop (Xvfb, openbox, x11vnc, xterm). Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
 
@@ -43,6 +43,7 @@ require xterm xterm
 /usr/bin/python3 -c 'import requests' 2>/dev/null || missing="$missing python3-requests"
 [ -x /usr/bin/pipx ] || missing="$missing pipx"
 [ -x /usr/bin/cargo ] || missing="$missing cargo"
+[ -x /usr/bin/aws ] || missing="$missing awscli"
 # Debian installs the server binaries outside the PATH.
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || require postgres postgresql
 

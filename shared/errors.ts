@@ -54,6 +54,14 @@ export const ERRORS = {
   invalid_cursor: [400, 'before must be the nextBefore of the previous page'],
   invalid_limit: [400, 'limit must be an integer between 1 and 1000'],
   invalid_format: [400, 'format must be json or csv'],
+  invalid_role_arn: [
+    400,
+    'roleArn must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/deploy',
+  ],
+  invalid_profile: [
+    400,
+    'profile must be 1 to 64 letters, digits and any of _.@+-, and start with a letter or digit',
+  ],
   invalid_code: [400, 'The code is wrong or has expired. Request a new code.'],
   invalid_idempotency_key: [
     400,
@@ -137,6 +145,9 @@ export const ERRORS = {
   ],
   member_exists: [409, 'The workspace already has a member with this email address.'],
   last_owner: [409, 'The workspace needs an owner. Make another member an owner first.'],
+  already_connected: [409, 'The role is connected under another profile. Disconnect it first.'],
+  profile_taken: [409, 'Another role of the workspace has this profile. Choose another one.'],
+  aws_roles_limit: [409, 'The workspace has reached its limit of AWS roles. Disconnect one first.'],
   idempotency_in_progress: [
     409,
     'The first request with this Idempotency-Key is still running. Try again after Retry-After seconds.',
@@ -165,6 +176,14 @@ export const ERRORS = {
   ],
   port_share_disabled: [503, 'This deployment does not share ports.'],
   share_links_disabled: [503, 'This deployment does not share ports by link.'],
+  aws_federation_disabled: [
+    503,
+    'This deployment has no identity issuer for AWS. Ask its operator to set BOXWOOD_OIDC_ISSUER.',
+  ],
+  aws_quick_connect_unavailable: [
+    503,
+    'This deployment has no link that creates a role. Create the role in AWS, and connect it by its ARN.',
+  ],
   control_plane_unavailable: [503, 'The coordinator is not available. Try again.'],
 } as const satisfies Record<string, readonly [number, string]>
 

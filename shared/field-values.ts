@@ -80,3 +80,15 @@ export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
 
 /** Of the entries of a directory. */
 export const FILE_TYPES = ['file', 'directory', 'symlink', 'fifo', 'socket', 'device'] as const
+
+/** The ARN of an IAM role, with an optional path. Its name is the text after the last slash. */
+export const AWS_ROLE_ARN_PATTERN =
+  /^arn:aws(-[a-z]+)*:iam::\d{12}:role\/([\w+=,.@-]+\/){0,16}[\w+=,.@-]{1,64}$/
+/** The name of a profile in ~/.aws/config. */
+export const AWS_PROFILE_PATTERN = /^[A-Za-z0-9][\w.@+-]{0,63}$/
+/** The RoleSessionName of AWS. */
+export const AWS_SESSION_NAME_PATTERN = /^[\w+=,.@-]{2,64}$/
+/** The file of the token on a box. */
+export const AWS_TOKEN_PATH = '~/.boxwood/aws/token'
+export const MAX_CLOUD_PROFILES = 32
+export const MAX_CLOUD_TOKEN_LENGTH = 8192

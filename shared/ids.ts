@@ -4,6 +4,8 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 const PREFIXES = {
   apiKey: 'key',
   archive: 'arc',
+  awsConnect: 'awc',
+  awsRole: 'awr',
   conversation: 'cv',
   enrollment: 'enr',
   environment: 'env',

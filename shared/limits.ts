@@ -112,6 +112,11 @@ export const LIMITS = {
   environmentVersions: 50,
   /** Entries of the ledger of a workspace. */
   entryPage: { min: 1, max: 200, default: 50 },
+  /** Not in the spec: the AWS roles of a workspace. */
+  awsRoles: 10,
+  awsRoleArnChars: 640,
+  /** The lifetime of a link that connects an AWS role. */
+  awsConnectSeconds: 3600,
   commandPage: { min: 1, max: 200, default: 50 },
   commandChars: 8192,
   /** Retained bytes per stream in the command history, and the largest page of them. */

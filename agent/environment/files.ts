@@ -1,6 +1,5 @@
 // PUT /environment-files: writes the secret files of the environment of the box, and removes those of an earlier version.
-import { chmod, mkdir, realpath, stat, unlink } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { chmod, realpath, stat, unlink } from 'node:fs/promises'
 import {
   type AgentFilesRequest,
   type AgentFilesResponse,
@@ -9,6 +8,7 @@ import {
 import { parseFileMode } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { createParents } from '../files/create-parents.ts'
 import { getSystemErrorCode, toFileError } from '../files/errors.ts'
 import { nullIfMissing, resolvePath, resolveWriteTarget } from '../files/paths.ts'
 import { checkWritable } from '../files/state-access.ts'
@@ -48,20 +48,6 @@ async function writeOne({ path: requested, mode, contentBase64 }: EnvironmentFil
     { path, body, length: bytes.length, limit: LIMITS.inlineFileBytes, mode: permissions },
     deps,
   )
-}
-
-/**
- * Creates the missing directories above the path with the mode 0700, one after the other: mkdir() with `recursive` does not return
- * in /proc.
- */
-export async function createParents(path: string, stateDir: string): Promise<void> {
-  const dir = dirname(path)
-  const real = await nullIfMissing(realpath(dir))
-  if (real !== null) return checkWritable(real, stateDir)
-  await createParents(dir, stateDir)
-  await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
-    if (getSystemErrorCode(error) !== 'EEXIST') throw error
-  })
 }
 
 /**

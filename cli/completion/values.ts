@@ -13,6 +13,7 @@ import { LOCAL } from '../connection/select-profile.ts'
 import { openSession } from '../connection/session.ts'
 import { listTopics } from '../docs/pages.ts'
 import { findEnvironment, loadEnvironments } from '../environments/find-environment.ts'
+import { loadRoles } from '../federation/roles.ts'
 import { getPage } from '../history/read-records.ts'
 import { loadImages } from '../images/load-images.ts'
 import { loadKeys } from '../keys/find-key.ts'
@@ -108,6 +109,11 @@ const SOURCES: Record<string, Source> = {
   policy: choices(POLICY_NAMES),
   csv: files,
   secret: async (words) => ({ candidates: await listSecrets(words), includesFiles: false }),
+  // Of `box aws`.
+  'verify role': async (words) => ({ candidates: await listRoles(words), includesFiles: false }),
+  'disconnect role': async (words) => ({ candidates: await listRoles(words), includesFiles: false }),
+  'connect role-arn': none,
+  directory: files,
   'set secret': async () => ({ candidates: await listNewSecrets(), includesFiles: false }),
   'mount secret': async ([, ...words]) => ({ candidates: await listSecrets(words), includesFiles: false }),
   'unmount variable': async ([box = '', ...words]) => ({
@@ -265,6 +271,13 @@ const listSecrets = (exclude: readonly string[] = []): Promise<Candidate[]> =>
     (await loadSecrets(client))
       .filter(({ name }) => !exclude.includes(name))
       .map(({ name, hosts }) => ({ value: name, description: describe(hosts.join(', ')) })),
+  )
+
+const listRoles = (exclude: readonly string[]): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) =>
+    (await loadRoles(client)).roles
+      .filter(({ profile }) => !exclude.includes(profile))
+      .map(({ profile, roleArn }) => ({ value: profile, description: describe(roleArn) })),
   )
 
 /** The secrets that exist, and the well-known names. */

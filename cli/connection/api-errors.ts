@@ -15,6 +15,8 @@ const WRONG_USAGE_CODES = [
   'invalid_env',
   'invalid_env_name',
   'invalid_host',
+  'invalid_role_arn',
+  'invalid_profile',
   'environment_too_large',
   'invalid_auto_pause',
   'invalid_pause_at',

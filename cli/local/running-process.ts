@@ -1,9 +1,9 @@
 // Reads from /proc how a running coordinator was started.
 import { readFileSync } from 'node:fs'
 
-/** The variables of a coordinator, those of its libraries, and those of the commands of engines. */
+/** The variables of a coordinator, those of its libraries and of AWS, and those of the commands of engines. */
 const VARIABLE =
-  /^(BOXWOOD_|OTEL_|DOCKER_|INCUS_|PG[A-Z]+$|CONTAINER_HOST$|NODE_EXTRA_CA_CERTS$|TMPDIR$|XDG_RUNTIME_DIR$)/
+  /^(BOXWOOD_|OTEL_|DOCKER_|INCUS_|PG[A-Z]+$|AWS_(ENDPOINT_URL_STS|REGION)$|CONTAINER_HOST$|NODE_EXTRA_CA_CERTS$|TMPDIR$|XDG_RUNTIME_DIR$)/
 /** Variables that concern only the process that started the coordinator. */
 const OF_PARENT = ['BOXWOOD_COMMAND']
 

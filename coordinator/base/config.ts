@@ -140,6 +140,14 @@ export type Config = {
   auditSinkPrivate: boolean
   /** Addresses and ranges that are not public, and to which requests with secrets may be sent nevertheless. */
   secretsPrivate: readonly string[]
+  /** The issuer of the identity tokens of boxes: a public https URL without a port, a query and a slash at its end; null: none. */
+  oidcIssuer: string | null
+  /** The https URL in S3 of the template that creates a role; null: there is no quick connect. */
+  awsTemplateUrl: string | null
+  /** null: that of the region. */
+  awsStsEndpoint: string | null
+  /** null: the global endpoint, and us-east-1 for the console. */
+  awsRegion: string | null
   /** The bytes of logs on a box's disk: per stream of a detached process, and for all exited processes together. */
   logBytes: number
   exitedLogBytes: number
@@ -175,6 +183,31 @@ const baseUrl = z.string().transform((text, context) => {
   )
   return z.NEVER
 })
+
+const oidcIssuer = z.string().transform((text, context) => {
+  const url = URL.parse(text)
+  const path = url?.pathname.replace(/\/$/, '') ?? ''
+  if (url?.protocol === 'https:' && url.port === '' && ADDED_PATH.test(path) && text === url.origin + path)
+    return text
+  context.addIssue(
+    'must be an https URL in lowercase without a port, a query and a slash at its end, such as https://boxes.example.com/oidc',
+  )
+  return z.NEVER
+})
+
+const templateUrl = z.string().refine((text) => {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' && /(^|\.)s3[.-]/.test(url.hostname) && url.hash === ''
+}, 'must be the https URL of an object in S3, such as https://bucket.s3.us-east-1.amazonaws.com/boxwood-role.yaml')
+
+const endpointUrl = z.string().refine((text) => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === ''
+}, 'must be an http or https URL, such as https://sts.eu-central-1.amazonaws.com')
+
+const awsRegion = z
+  .string()
+  .regex(/^[a-z]{2}(-[a-z]+)+-\d{1,2}$/, 'must be a region of AWS, such as eu-central-1')
 
 const SHARE_BASE =
   /^(?:(?<scheme>https?):\/\/)?(?<host>(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?<port>:\d{1,5})?\/?$/i
@@ -705,6 +738,33 @@ export const VARIABLES = {
       'IP addresses and ranges that are not public, separated by commas, to which requests with secrets may be sent nevertheless, such as those of servers in your network',
     schema: addressRanges,
   },
+  BOXWOOD_OIDC_ISSUER: {
+    default: null,
+    shownDefault: 'none',
+    description:
+      'the public https URL whose documents AWS reads to verify the tokens of boxes; without it, boxes get no AWS roles',
+    schema: oidcIssuer,
+  },
+  BOXWOOD_AWS_TEMPLATE_URL: {
+    default: null,
+    shownDefault: 'none',
+    description:
+      'the https URL in S3 of install/aws/boxwood-role.yaml; without it, there is no link that creates a role',
+    schema: templateUrl,
+  },
+  AWS_ENDPOINT_URL_STS: {
+    default: null,
+    shownDefault: 'that of AWS_REGION',
+    description: 'the endpoint of STS at which roles are verified, as the SDKs of AWS read it',
+    schema: endpointUrl,
+  },
+  AWS_REGION: {
+    default: null,
+    shownDefault: 'the global endpoint',
+    description:
+      'the region of AWS in which roles are verified, and in which the link that creates a role opens',
+    schema: awsRegion,
+  },
   BOXWOOD_LOG_BYTES: {
     default: String(LOG_LIMITS.stream.default),
     description:
@@ -829,6 +889,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     commandOutputMiB: read('BOXWOOD_COMMAND_OUTPUT_MIB'),
     auditSinkPrivate: read('BOXWOOD_AUDIT_SINK_PRIVATE'),
     secretsPrivate: read('BOXWOOD_SECRETS_PRIVATE') ?? [],
+    oidcIssuer: read('BOXWOOD_OIDC_ISSUER'),
+    awsTemplateUrl: read('BOXWOOD_AWS_TEMPLATE_URL'),
+    awsStsEndpoint: read('AWS_ENDPOINT_URL_STS'),
+    awsRegion: read('AWS_REGION'),
     logBytes: read('BOXWOOD_LOG_BYTES'),
     exitedLogBytes: read('BOXWOOD_EXITED_LOG_BYTES'),
     promptRuns: read('BOXWOOD_PROMPT_RUNS'),

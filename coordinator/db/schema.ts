@@ -634,6 +634,50 @@ export type WorkspaceAuthorityRow = {
   created_at: number
 }
 
+/** A signing key of the identity issuer. Its id is the key id (kid) of tokens. */
+export type FederationKeyRow = {
+  id: string
+  /** next: published and not used yet. active: signs. retired: verifies tokens that it has signed. */
+  state: 'next' | 'active' | 'retired'
+  /** JSON. */
+  public_jwk: string
+  /** Sealed PKCS #8 PEM. */
+  private_key: string
+  key_id: string
+  created_at: number
+  activated_at: number | null
+  retired_at: number | null
+}
+
+/** An AWS role of a workspace. */
+export type AwsRoleRow = {
+  id: string
+  workspace_id: string
+  role_arn: string
+  /** Unique in the workspace. */
+  profile: string
+  /** The last verification has succeeded; null: it has failed, or there was none. */
+  verified_at: number | null
+  verified_arn: string | null
+  verify_error: string | null
+  created_by: string
+  created_at: number
+}
+
+/** A link that connects a role. A workspace has at most one. */
+export type AwsConnectRow = {
+  id: string
+  workspace_id: string
+  token_hash: string
+  profile: string | null
+  /** The creator, who must still be an owner when the link is used. */
+  user_id: string
+  credential_type: 'key' | 'session'
+  credential_id: string
+  created_at: number
+  expires_at: number
+}
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -659,6 +703,9 @@ export interface Tables {
   secret_mounts: SecretMountRow
   secret_uses: SecretUseRow
   workspace_authorities: WorkspaceAuthorityRow
+  federation_keys: FederationKeyRow
+  aws_roles: AwsRoleRow
+  aws_connects: AwsConnectRow
   idempotency_keys: IdempotencyKeyRow
   commands: CommandRow
   command_output: CommandOutputRow

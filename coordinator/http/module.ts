@@ -59,6 +59,8 @@ export type WorkspaceTable = {
 
 /** A column with encrypted values (base/sealing/). Its table has the columns workspace_id and key_id, the id of the master key. */
 export type SealedColumn = {
+  /** The table has no column workspace_id: its rows belong to the deployment. The workspaceId of their SealContext is ''. */
+  isOfDeployment?: boolean
   table: keyof Tables
   /** The primary key, which is the rowId of the SealContext. */
   id: string

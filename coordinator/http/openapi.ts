@@ -31,9 +31,6 @@ The server closes a WebSocket with 1000 when the exchange is complete, 1008 for 
 
 A revocation applies to open requests too: event streams end with the event \`error\`, WebSockets of a box with the message \`error\`, and other requests with the error response or, once the response has started, by closing the connection.
 
-Not there yet:
-- Cloud roles. Their routes respond with 404.
-
 Deliberately not provided:
 - Sandboxes: their routes respond with 404.
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
@@ -57,7 +54,7 @@ const GROUPS = [
   'Billing',
   'Workspace',
   'Audit log',
-  'Billing',
+  'Cloud roles',
   'Operator',
 ]
 

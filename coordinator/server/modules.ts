@@ -54,6 +54,8 @@ import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
 import { type SecretBrokerOverrides, secretBrokerModule } from '../edge/secret-broker/module.ts'
 import { sharedPortsModule } from '../edge/shared-ports/module.ts'
 import { viewersModule } from '../edge/shared-ports/viewers/module.ts'
+import { awsModule } from '../federation/aws/module.ts'
+import { issuerModule } from '../federation/issuer/module.ts'
 import { commandsModule } from '../history/commands/module.ts'
 import { metricsModule } from '../history/metrics/module.ts'
 import { processSnapshotsModule } from '../history/process-snapshots/module.ts'
@@ -209,6 +211,8 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(paymentsModule)
     .add(billingModule)
     .add(operatorModule)
+    .add(issuerModule)
+    .add(awsModule)
     .add(feedModule)
     .add(imagesModule)
     .add(accountModule)

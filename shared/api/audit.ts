@@ -78,6 +78,12 @@ export const SERVER_AUDIT_KINDS = {
   'secret.mount': 'a secret was mounted on a box',
   'secret.unmount':
     'a secret was unmounted from a box, by a request or because a grant or the box no longer allows it',
+  'aws_role.connect': 'an AWS role was connected',
+  'aws_role.verify': 'it was verified whether the workspace can assume an AWS role',
+  'aws_role.disconnect': 'an AWS role was disconnected',
+  'aws_connect.create': 'a link that connects an AWS role was created; it cancels the previous one',
+  'aws_connect.cancel': 'a link that connects an AWS role was cancelled',
+  'federation.rotate': 'the signing key of the identity issuer was rotated by a request',
   'snapshot.create': 'a snapshot was taken',
   'snapshot.restore': 'a box was created from a snapshot',
   'snapshot.delete': 'a snapshot was deleted',

@@ -40,7 +40,7 @@ export const environmentTogglesSchema = z
   .meta({
     id: 'EnvironmentToggles',
     description:
-      'git, cloud, codingAgents: credential channels. With one of them, each new box gets the secrets of the workspace that have a well-known name of the channel, such as GITHUB_TOKEN, HCLOUD_TOKEN or ANTHROPIC_API_KEY, mounted under this name, as far as their grants allow it',
+      'git, cloud, codingAgents: credential channels. With cloud, the boxes get the AWS roles of the workspace. With one of them, each new box gets the secrets of the workspace that have a well-known name of the channel, such as GITHUB_TOKEN, HCLOUD_TOKEN or ANTHROPIC_API_KEY, mounted under this name, as far as their grants allow it',
   })
 /** A request may have some of them. */
 const toggleChangesSchema = z.strictObject(environmentTogglesSchema.shape).partial()

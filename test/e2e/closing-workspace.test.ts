@@ -17,7 +17,12 @@ t.test('the life of a workspace', async (t) => {
     infra,
     providers: serveImagesInOneRegion(infra),
     clock: { now: () => Date.now() + offset },
-    env: { BOXWOOD_FINAL_SNAPSHOTS: 'on' },
+    env: {
+      BOXWOOD_FINAL_SNAPSHOTS: 'on',
+      BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',
+      BOXWOOD_AWS_TEMPLATE_URL: 'https://templates.s3.amazonaws.com/role.yaml',
+      BOXWOOD_PUBLIC_URL: 'https://boxes.example.com',
+    },
   })
   const { api, instance } = coordinator
   const { db, scheduler } = instance.context
@@ -108,6 +113,8 @@ t.test('the life of a workspace', async (t) => {
       'POST /members': ['/members', { email: 'ada@example.com', role: 'member' }],
       'PATCH /workspace/policies': ['/workspace/policies', { memberBoxLimit: 3 }],
       'PUT /audit/sink': ['/audit/sink', { url: 'https://siem.example.com/' }],
+      'POST /aws-roles': ['/aws-roles', { roleArn: 'arn:aws:iam::123456789012:role/deploy' }],
+      'POST /aws-connect': ['/aws-connect', {}],
     }
     const { json: document } = await coordinator.send('GET', '/openapi.json')
     // A request to the edge is refused like the wake that it needs.

@@ -31,7 +31,16 @@ async function setUp() {
   infra.agentError = 'exec_failed'
   const coordinator = await startTestCoordinator(t, {
     infra,
-    env: { BOXWOOD_EDGE_RATE: '1000000', BOXWOOD_EDGE_CONCURRENCY: '1000', BOXWOOD_EDGE_STREAMS: '1000' },
+    env: {
+      BOXWOOD_EDGE_RATE: '1000000',
+      BOXWOOD_EDGE_CONCURRENCY: '1000',
+      BOXWOOD_EDGE_STREAMS: '1000',
+      BOXWOOD_PUBLIC_URL: 'https://boxes.example.com',
+      BOXWOOD_OIDC_ISSUER: 'https://boxes.example.com/oidc',
+      BOXWOOD_AWS_TEMPLATE_URL: 'https://templates.s3.amazonaws.com/boxwood-role.yaml',
+      // No server listens there.
+      AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:1',
+    },
   })
   const { api, waitForState, url } = coordinator
   const { json } = await api('POST', '/boxes', { name: 'plum' })

@@ -76,7 +76,11 @@ type Measured = Work & { bytes: number; route: string }
 async function measure(t: Test, size: { boxes: number; commands: number }): Promise<Map<string, Measured>> {
   const infra = new FakeInfrastructure()
   const provider = withImages(infra.provider, new FakeImages(), 'local')
-  const env = { BOXWOOD_DATABASE_URL: '', BOXWOOD_BILLING: 'manual' }
+  const env = {
+    BOXWOOD_DATABASE_URL: '',
+    BOXWOOD_BILLING: 'manual',
+    BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',
+  }
   const coordinator = await startTestCoordinator(t, { infra, providers: serveAllRegions(provider), env })
   const { api, send, instance, waitForState } = coordinator
   const { db } = instance.context
@@ -96,6 +100,8 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
     operation: operation.id,
     environment: newId('environment'),
     enrollment: newId('enrollment'),
+    awsRole: newId('awsRole'),
+    awsConnect: newId('awsConnect'),
     share: newId('portShare'),
     secret,
     grant: newId('secretGrant'),

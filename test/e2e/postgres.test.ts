@@ -14,5 +14,6 @@ await runOnPostgres(t, async () => {
   await import('./schedules.test.ts')
   await import('./operator.test.ts')
   await import('./payments.test.ts')
+  await import('./federation/aws-connect.test.ts')
   await import('./fuzz.test.ts')
 })

@@ -2,7 +2,12 @@
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import type { Tunnel, TunnelEvents, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
+import type {
+  Tunnel,
+  TunnelCallResponse,
+  TunnelEvents,
+  Tunnels,
+} from '../../coordinator/agents/tunnel/types.ts'
 import { unlessAborted } from '../../coordinator/base/unless-aborted.ts'
 import {
   ArchiveError,
@@ -11,6 +16,7 @@ import {
   type MachineState,
   type Provider,
 } from '../../coordinator/providers/provider.ts'
+import type { CloudCredentials } from '../../shared/api/cloud-credentials.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import type { Region } from '../../shared/tiers.ts'
@@ -66,7 +72,11 @@ export class FakeInfrastructure {
   readonly spools = new Map<string, string[]>()
   /** How long the agents of boxes have been idle, as GET /activity returns it. The other agents do not respond. */
   readonly idleSeconds = new Map<string, number>()
-  /** How agents reject requests other than /activity. */
+  /** What the agents have received as cloud credentials, by box. */
+  readonly cloudCredentials = new Map<string, CloudCredentials[]>()
+  /** How agents respond to cloud credentials. Default: they write them. */
+  respondToCredentials: (() => Promise<TunnelCallResponse>) | undefined
+  /** How agents reject other requests. */
   agentError: ErrorCode = 'box_unreachable'
   /** The machines of other regions that can be taken over without a copy. */
   onSameDisk: ReadonlyMap<Region, FakeInfrastructure> = new Map()
@@ -233,8 +243,9 @@ export class FakeInfrastructure {
       protocolVersion: PROTOCOL_VERSION,
       platform: null,
       failedBuild: null,
-      call: async ({ path }) => {
+      call: async ({ path, body }) => {
         this.calls.push(`request ${boxId} ${path}`)
+        if (path === '/cloud-credentials') return this.#receiveCredentials(boxId, JSON.parse(body ?? ''))
         const idleForSec = this.idleSeconds.get(boxId)
         if (path !== '/activity' || idleForSec === undefined) throw new ApiError(this.agentError)
         return { status: 200, body: Buffer.from(JSON.stringify({ idleForSec })) }
@@ -250,6 +261,13 @@ export class FakeInfrastructure {
 
   dropTunnel(boxId: string, reason = 'dropped'): void {
     if (this.#tunnels.delete(boxId)) this.#events.emit('disconnected', boxId, reason)
+  }
+
+  async #receiveCredentials(boxId: string, received: CloudCredentials): Promise<TunnelCallResponse> {
+    this.cloudCredentials.set(boxId, [...(this.cloudCredentials.get(boxId) ?? []), received])
+    if (this.respondToCredentials !== undefined) return this.respondToCredentials()
+    const written = received.profiles.map(({ name }) => name)
+    return { status: 200, body: Buffer.from(JSON.stringify({ written, failed: [] })) }
   }
 
   /** The number of calls so far, of all boxes or of one. */

@@ -14,6 +14,7 @@ export const ROOMS = [
   'providers',
   'boxes',
   'billing',
+  'federation',
   'edge',
   'retention',
   'server',

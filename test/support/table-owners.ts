@@ -46,6 +46,9 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   secret_mounts: 'boxes/secrets',
   secret_uses: 'boxes/secrets',
   workspace_authorities: 'boxes/secrets',
+  federation_keys: 'federation/issuer',
+  aws_roles: 'federation/aws',
+  aws_connects: 'federation/aws',
 }
 
 export type TableAccess = {

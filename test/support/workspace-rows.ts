@@ -6,7 +6,7 @@ import type { BoxRow, Tables } from '../../coordinator/db/schema.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 
 /** Tables whose rows belong to no workspace. */
-export const GLOBAL_TABLES = ['signing_keys', 'deleted_machines'] as const
+export const GLOBAL_TABLES = ['signing_keys', 'deleted_machines', 'federation_keys'] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }
 
@@ -231,6 +231,18 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       {
         ...{ secret_id: id('sec'), ...ofWorkspace, box_id: box.id, host: 'example.com' },
         ...{ first_at: now, last_at: now, count: 1 },
+      },
+    ],
+    aws_roles: [
+      {
+        ...{ id: id('awr'), ...ofWorkspace, role_arn: 'arn', profile: 'default', created_by: 'system' },
+        ...{ verified_at: null, verified_arn: null, verify_error: null, created_at: now },
+      },
+    ],
+    aws_connects: [
+      {
+        ...{ id: id('awc'), ...ofWorkspace, token_hash: 'h', profile: null, user_id: userId, ...created },
+        ...{ credential_type: 'key' as const, credential_id: id('key0') },
       },
     ],
     workspace_authorities: [

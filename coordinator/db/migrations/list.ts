@@ -20,6 +20,7 @@ import { images } from './0017-images.ts'
 import { operationsInProgress } from './0018-operations-in-progress.ts'
 import { downloadLinks } from './0019-download-links.ts'
 import { billing } from './0020-billing.ts'
+import { federation } from './0021-federation.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -42,4 +43,5 @@ export const migrations: Record<string, Migration> = {
   '0018-operations-in-progress': operationsInProgress,
   '0019-download-links': downloadLinks,
   '0020-billing': billing,
+  '0021-federation': federation,
 }

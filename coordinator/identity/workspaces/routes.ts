@@ -42,6 +42,8 @@ export const REFUSED_WHILE_CLOSING = [
   'POST /members',
   'PATCH /workspace/policies',
   'PUT /audit/sink',
+  'POST /aws-roles',
+  'POST /aws-connect',
 ] as const
 
 export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }): Route[] {

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { addBackupCommand } from './backup.ts'
+import { addFederationCommand } from './federation.ts'
 import { addOperatorCommands } from './operator.ts'
 import { addPlatformCommand } from './platform.ts'
 import { addRestoreCommand } from './restore.ts'
@@ -28,5 +29,6 @@ export function createProgram(signal: AbortSignal): Command {
   addPlatformCommand(program, signal)
   addRotateMasterKeyCommand(program)
   addOperatorCommands(program, signal)
+  addFederationCommand(program, signal)
   return program
 }

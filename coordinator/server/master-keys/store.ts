@@ -16,11 +16,12 @@ export async function countRowsByKey(db: Db, { table }: SealedColumn): Promise<M
 /** Returns the rows whose values this master key has encrypted, in the order of their ids. */
 export async function listRowsOfKey(
   db: Db,
-  { table, id, value }: SealedColumn,
+  { table, id, value, isOfDeployment = false }: SealedColumn,
   { keyId, after, limit }: { keyId: string; after: string; limit: number },
 ): Promise<SealedRow[]> {
+  const workspaceId = isOfDeployment ? sql.lit('') : sql.ref('workspace_id')
   const { rows } = await sql<SealedRow>`
-    select ${sql.ref(id)} as id, workspace_id as "workspaceId", ${sql.ref(value)} as sealed
+    select ${sql.ref(id)} as id, ${workspaceId} as "workspaceId", ${sql.ref(value)} as sealed
     from ${sql.table(table)}
     where key_id = ${keyId} and ${sql.ref(id)} > ${after}
     order by ${sql.ref(id)} limit ${limit}`.execute(db)

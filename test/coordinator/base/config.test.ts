@@ -9,6 +9,10 @@ t.test('uses defaults for unset variables', async (t) => {
   t.same(loadConfig({}), {
     listen: { host: '127.0.0.1', port: 7070 },
     dataDir: resolve('.boxwood'),
+    oidcIssuer: null,
+    awsTemplateUrl: null,
+    awsStsEndpoint: null,
+    awsRegion: null,
     databaseUrl: null,
     masterKeysFile: null,
     publicUrl: null,
@@ -267,9 +271,27 @@ t.test('payments by card need the secrets of Stripe, whose values are not in mes
   t.throws(() => loadConfig({ BOXWOOD_AUTO_TOP_UP: '4.99' }), { message: /must be at least 5\.00/ })
 })
 
+t.test('an issuer is what AWS accepts', async (t) => {
+  for (const issuer of ['https://boxes.example.com', 'https://example.com/a/oidc'])
+    t.equal(loadConfig({ BOXWOOD_OIDC_ISSUER: issuer }).oidcIssuer, issuer)
+  for (const issuer of [
+    ...['http://example.com', 'https://example.com/', 'https://example.com:8443', 'https://Example.com'],
+    ...['https://example.com/a/', 'https://example.com/?a', 'https://a@example.com', 'example.com'],
+  ])
+    t.throws(() => loadConfig({ BOXWOOD_OIDC_ISSUER: issuer }), { message: /BOXWOOD_OIDC_ISSUER/ }, issuer)
+  for (const url of ['http://b.s3.amazonaws.com/a', 'https://example.com/a.yaml'])
+    t.throws(() => loadConfig({ BOXWOOD_AWS_TEMPLATE_URL: url }), { message: /in S3/ }, url)
+  t.equal(
+    loadConfig({ BOXWOOD_AWS_TEMPLATE_URL: 'https://b.s3.eu-central-1.amazonaws.com/a.yaml' }).awsTemplateUrl,
+    'https://b.s3.eu-central-1.amazonaws.com/a.yaml',
+  )
+  t.throws(() => loadConfig({ AWS_REGION: 'Frankfurt' }), { message: /AWS_REGION/ })
+  t.throws(() => loadConfig({ AWS_ENDPOINT_URL_STS: 'sts' }), { message: /AWS_ENDPOINT_URL_STS/ })
+})
+
 t.test('the documentation lists every variable with its default', async (t) => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/operate.md'), 'utf8')
-  const rows = page.split('\n').filter((line) => line.startsWith('| `BOXWOOD_'))
+  const rows = page.split('\n').filter((line) => /^\| `(BOXWOOD|AWS)_/.test(line))
   const table = new Map(
     rows
       .map((row) => row.split('|').map((cell) => cell.trim()))

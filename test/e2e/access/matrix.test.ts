@@ -22,7 +22,14 @@ async function setUp() {
   infra.agentError = 'exec_failed'
   const coordinator = await startTestCoordinator(t, {
     infra,
-    env: { BOXWOOD_EDGE_RATE: '1000000', BOXWOOD_SIGNUP: 'open', BOXWOOD_SNAPSHOT_LIMIT: '1000' },
+    env: {
+      BOXWOOD_EDGE_RATE: '1000000',
+      BOXWOOD_SIGNUP: 'open',
+      BOXWOOD_SNAPSHOT_LIMIT: '1000',
+      BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',
+      // No server listens there.
+      AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:1',
+    },
   })
   const credentials = createCredentials(coordinator)
   const targets = createTargets(coordinator, credentials)

@@ -16,6 +16,9 @@ export type Target = {
   secret: string
   grant: string
   mount: string
+  awsRole: string
+  /** A link that connects an AWS role. */
+  awsConnect: string
   session: string
   key: string
   member: string
@@ -129,6 +132,14 @@ const controlRequests: Record<string, Request> = {
   'GET /audit/sink': () => ['/audit/sink'],
   'PUT /audit/sink': () => ['/audit/sink', { url: 'https://audit.example.com/' }],
   'DELETE /audit/sink': () => ['/audit/sink'],
+  'GET /aws-roles': () => ['/aws-roles'],
+  'POST /aws-roles': () => ['/aws-roles', { roleArn: 'arn:aws:iam::123456789012:role/deploy' }],
+  'POST /aws-roles/{id}/verify': ({ awsRole }) => [`/aws-roles/${awsRole}/verify`],
+  'DELETE /aws-roles/{id}': ({ awsRole }) => [`/aws-roles/${awsRole}`],
+  'POST /aws-connect': () => ['/aws-connect', {}],
+  'DELETE /aws-connect/{id}': ({ awsConnect }) => [`/aws-connect/${awsConnect}`],
+  'GET /federation/documents': () => ['/federation/documents'],
+  'POST /operator/federation/rotate': () => ['/operator/federation/rotate'],
   'GET /workspace/policies': () => ['/workspace/policies'],
   'PATCH /workspace/policies': () => ['/workspace/policies', { memberBoxLimit: 5 }],
   'GET /team/status': () => ['/team/status'],

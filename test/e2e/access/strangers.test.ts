@@ -19,7 +19,13 @@ t.test('what exists in another workspace looks like what does not exist', async 
   const logLines: string[] = []
   const coordinator = await startTestCoordinator(t, {
     infra,
-    env: { BOXWOOD_EDGE_RATE: '1000000', BOXWOOD_SIGNUP: 'open' },
+    env: {
+      BOXWOOD_EDGE_RATE: '1000000',
+      BOXWOOD_SIGNUP: 'open',
+      BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',
+      // No server listens there.
+      AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:1',
+    },
     log: pino(
       { level: 'trace', base: null, timestamp: false },
       { write: (line: string) => void logLines.push(line) },
@@ -39,6 +45,7 @@ t.test('what exists in another workspace looks like what does not exist', async 
     ...{ operation: newId('operation'), session: newId('session'), member: newId('user') },
     ...{ enrollment: newId('enrollment'), share: newId('portShare'), environment: newId('environment') },
     ...{ secret: newId('secret'), grant: newId('secretGrant'), mount: newId('secretMount') },
+    ...{ awsRole: newId('awsRole'), awsConnect: newId('awsConnect') },
     ...{ workspaceName: 'tested', workspace: newId('workspace') },
   }
   const ids = [...Object.values(existing), ...Object.values(missing)]

@@ -16,6 +16,7 @@ const DESTRUCTIVE = [
   ...['DELETE /port-shares/{id}', 'DELETE /environments/{id}'],
   ...['DELETE /secrets/{id}', 'DELETE /secrets/{id}/grants/{grantId}'],
   'DELETE /boxes/{id}/secrets/{mountId}',
+  ...['DELETE /aws-roles/{id}', 'DELETE /aws-connect/{id}'],
 ]
 
 export function createTargets(
@@ -114,6 +115,29 @@ export function createTargets(
     return { secret: secret.id, grant: secret.grants[0].id, mount: mount.id }
   }
 
+  /** A workspace has one link: a new one replaces it. */
+  async function addAws({ id: userId, workspaceId }: User): Promise<Pick<Target, 'awsRole' | 'awsConnect'>> {
+    const [awsRole, awsConnect, now] = [newId('awsRole'), newId('awsConnect'), clock.now()]
+    const common = { workspace_id: workspaceId, created_at: now }
+    await db
+      .insertInto('aws_roles')
+      .values({ ...common, id: awsRole, role_arn: awsRole, profile: awsRole, created_by: 'system' })
+      .execute()
+    await db.deleteFrom('aws_connects').where('workspace_id', '=', workspaceId).execute()
+    const link = {
+      id: awsConnect,
+      token_hash: '',
+      user_id: userId,
+      credential_id: '',
+      expires_at: now + 3_600_000,
+    }
+    await db
+      .insertInto('aws_connects')
+      .values({ ...common, ...link, credential_type: 'key' })
+      .execute()
+    return { awsRole, awsConnect }
+  }
+
   async function add({ user, key, workspaceName }: Owner): Promise<Target & { deletedBox: string }> {
     const box = await addBox(key)
     const [snapshot, command, operation] = [
@@ -128,6 +152,7 @@ export function createTargets(
       enrollment: await addEnrollment(user),
       share: await addShare(key, box),
       ...(await addSecret(key, box)),
+      ...(await addAws(user)),
       session: (await credentials.addSession(user)).id,
       key: (await credentials.addKey(user)).id,
       member: (await credentials.addUser(user.workspaceId, 'member')).id,
@@ -145,6 +170,7 @@ export function createTargets(
     if (route.includes('/port-shares/')) return { ...target, share: await addShare(key, target.box) }
     if (route.includes('/environments/')) return { ...target, environment: await addEnvironment(key) }
     if (route.includes('/secrets')) return { ...target, ...(await addSecret(key, target.box)) }
+    if (route.includes('/aws-')) return { ...target, ...(await addAws(user)) }
     if (route.includes('/keys/')) return { ...target, key: (await credentials.addKey(user)).id }
     if (route.includes('/members/'))
       return { ...target, member: (await credentials.addUser(user.workspaceId, 'member')).id }

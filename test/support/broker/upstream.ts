@@ -20,6 +20,7 @@ export type Upstream = {
 export async function startUpstream(
   t: Test,
   listener: RequestListener = (_, response) => response.end(),
+  { host = '127.0.0.1', port = 0 }: { host?: string; port?: number } = {},
 ): Promise<Upstream> {
   const authority = createTestAuthority('Real hosts')
   let current = listener
@@ -41,7 +42,7 @@ export async function startUpstream(
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
     http.emit('connection', socket)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  await once(server.listen(port, host), 'listening')
   t.teardown(async () => {
     for (const socket of sockets) socket.destroy()
     http.close()

@@ -144,6 +144,7 @@ const WITHOUT_PROGRAMS: readonly Choice[] = [
   { glob: 'test/e2e/cli-terminal.test.ts', reason: 'tmux, vim' },
   { glob: 'test/e2e/desktop.test.ts', reason: 'Xvfb, openbox, x11vnc, xterm, Chromium' },
   { glob: 'test/e2e/environments-on-box.test.ts', reason: 'git' },
+  { glob: 'test/e2e/federation.test.ts', reason: 'AWS CLI' },
   { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'bwrap' },
   { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
   { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },

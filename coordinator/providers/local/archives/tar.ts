@@ -1,4 +1,5 @@
 // The command lines that read and write the files of a box. They run as the user of the box.
+import { AWS_TOKEN_PATH } from '../../../../shared/field-values.ts'
 import { PermanentProviderError } from '../../provider.ts'
 import { runCommand } from '../run-command.ts'
 
@@ -36,6 +37,9 @@ const DETERMINISTIC = [
   '--owner=0',
   '--group=0',
 ]
+/** The token of the box for AWS: a copy of the box must not have it, and a backup would contain it. Each start writes a new one. */
+const TOKEN = AWS_TOKEN_PATH.replace('~', 'home')
+const WITHOUT_TOKEN = ['--anchored', '--no-wildcards', `--exclude=${TOKEN}`, `--exclude=${TOKEN}.new`]
 /** tar opens each path of an archive as a whole when it extracts it. */
 const PATH_MAX = 4096
 /** The shortest depth at which a path can have PATH_MAX bytes. */
@@ -101,7 +105,10 @@ export function buildTarCommands({ hasUserNamespace }: TarTools, { dir, roots, u
   const buildReader = (argv: string[]): TarCommand =>
     hasUserNamespace ? build(argv) : { argv: [...prefix, ...argv], cwd: dir }
   return {
-    pack: buildReader(['tar', '-c', '--one-file-system', ...FORMAT, ...DETERMINISTIC, '--', ...roots]),
+    pack: buildReader([
+      ...['tar', '-c', '--one-file-system', ...FORMAT, ...DETERMINISTIC, ...WITHOUT_TOKEN],
+      ...['--', ...roots],
+    ]),
     /** The last line has the allocated KiB. */
     measure: buildReader(['du', '-skcx', '--', ...roots]),
     /** Prints a path that is too long for tar. */

@@ -1,5 +1,5 @@
 // Captures trees and compares them with what the archive restores.
-import { chmodSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../../../../support/temp-dir.ts'
@@ -61,6 +61,21 @@ t.test('stores the files of a box below a directory that its user cannot enter',
   await archives.capture(source, archiveKey('a'))
   await archives.restore(archiveKey('a'), target)
   t.equal(readFileSync(join(target.home, 'file'), 'utf8'), 'content')
+})
+
+t.test('does not store the token for AWS', async (t) => {
+  const { archives } = openArchives(t)
+  const source = createBoxFiles(t)
+  for (const dir of ['.boxwood/aws', 'copy/.boxwood/aws']) {
+    mkdirSync(join(source.home, dir), { recursive: true })
+    for (const name of ['token', 'token.new', 'tokens']) writeFileSync(join(source.home, dir, name), name)
+  }
+  changeOwner(source)
+  await archives.capture(source, archiveKey('a'))
+  const target = createBoxFiles(t, BOX_UIDS[1])
+  await archives.restore(archiveKey('a'), target)
+  t.same(readdirSync(join(target.home, '.boxwood/aws')), ['tokens'])
+  t.same(readdirSync(join(target.home, 'copy/.boxwood/aws')), ['token', 'token.new', 'tokens'])
 })
 
 t.test('does not store sockets', async (t) => {

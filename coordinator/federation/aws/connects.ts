@@ -1,0 +1,219 @@
+// Links that connect a role: a stack in the console of AWS creates it, and calls back with the secret of the link (spec §4.6).
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type {
+  AwsConnect,
+  AwsConnectCallback,
+  AwsConnectResult,
+  CreateAwsConnectRequest,
+} from '../../../shared/api/federation.ts'
+import { type Clock, toTimestamp } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { isId, newId } from '../../../shared/ids.ts'
+import { LIMITS } from '../../../shared/limits.ts'
+import { recordAuditEvent } from '../../audit/service.ts'
+import { rejectLimited } from '../../base/rate-limiter.ts'
+import { createTokenBuckets } from '../../base/token-buckets.ts'
+import { deleteInBatches } from '../../db/delete-in-batches.ts'
+import { lockWorkspace } from '../../db/lock-workspace.ts'
+import type { Db } from '../../db/open.ts'
+import type { AwsConnectRow } from '../../db/schema.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import type { Actor } from '../../http/actor.ts'
+import { hashSecret } from '../../http/hash-secret.ts'
+import type { ConfirmActor } from '../../identity/confirm-actor.ts'
+import { findRole as findRoleOfUser } from '../../identity/lookups.ts'
+import { assertOpen } from '../../identity/workspaces/service.ts'
+import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
+import type { Availability } from './availability.ts'
+import { deleteConnect, deleteConnectsExpiredBefore, findConnect, replaceConnect } from './connect-store.ts'
+import { toVerification } from './present.ts'
+import { createQuickCreateUrl } from './quick-create.ts'
+import { insertRole, listRoles, updateRole } from './role-store.ts'
+import { createRoleRow, recordConnection, type VerifyRole } from './roles.ts'
+import { AUDIENCE, assertProfileIsFree, assertRoomForRole, decideConnection } from './rules.ts'
+
+/** Callbacks of a link at once, and per second. Each sends a request to AWS. */
+const CALLBACKS = { capacity: 40, perSecond: 0.2 }
+const PRUNE_BATCH_SIZE = 500
+
+export type AwsConnects = {
+  /** Throws aws_federation_disabled, aws_quick_connect_unavailable, profile_taken, aws_roles_limit, workspace_closing. */
+  create(actor: Actor, request: CreateAwsConnectRequest): Promise<AwsConnect>
+  /** Throws not_found for a link that is spent, expired or cancelled. */
+  cancel(actor: Actor, id: string): Promise<void>
+  /**
+   * Connects the role when AWS confirms that the workspace can assume it. Until then the link stays valid: a new role takes
+   * some seconds to work everywhere.
+   * @throws ApiError not_found, rate_limited
+   */
+  complete(callback: AwsConnectCallback): Promise<AwsConnectResult>
+  /** @param signal aborts between two transactions */
+  prune(signal: AbortSignal): Promise<number>
+}
+
+export type AwsConnectsOptions = {
+  db: Db
+  clock: Clock
+  issuer: Pick<Issuer, 'url'>
+  availability: Availability
+  /** null: the default region of the console. */
+  region: string | null
+  confirmActor: ConfirmActor
+  verifyRole: VerifyRole
+  /** Called after the commit of a change of the roles of a workspace. */
+  onChange(workspaceId: string): void
+}
+
+export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
+  const { db, clock, issuer, availability, region, confirmActor, verifyRole, onChange } = options
+  const callbacks = createTokenBuckets(clock, CALLBACKS)
+
+  function requireQuickConnect() {
+    if (issuer.url === null) throw new ApiError('aws_federation_disabled')
+    if (availability.quickConnect === null) throw new ApiError('aws_quick_connect_unavailable')
+    return { issuer: issuer.url, ...availability.quickConnect }
+  }
+
+  async function create(actor: Actor, { profile }: CreateAwsConnectRequest): Promise<AwsConnect> {
+    const { issuer, templateUrl, callbackUrl } = requireQuickConnect()
+    const token = randomBytes(32).toString('base64url')
+    const row = createConnectRow(actor, { token, profile, now: clock.now() })
+    await transaction(db, async (trx) => {
+      await confirmActor(trx, actor, row.created_at)
+      const roles = await listRoles(trx, actor.workspaceId)
+      assertRoomForRole(roles)
+      if (profile !== undefined) assertProfileIsFree(roles, profile)
+      await assertOpen(trx, actor.workspaceId)
+      await replaceConnect(trx, row)
+      record(trx, 'aws_connect.create', actor, row)
+    })
+    const url = createQuickCreateUrl({
+      templateUrl,
+      region,
+      stackName: `boxwood-${row.id.replace('_', '-')}`,
+      parameters: {
+        Issuer: issuer,
+        Audience: AUDIENCE,
+        SubjectPattern: getSubjectPattern(actor.workspaceId),
+        CallbackUrl: callbackUrl,
+        ConnectId: row.id,
+        ConnectToken: token,
+      },
+    })
+    return { id: row.id, url, expiresAt: toTimestamp(row.expires_at) }
+  }
+
+  const cancel = (actor: Actor, id: string) =>
+    transaction(db, async (trx) => {
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
+      const link = { id, workspace_id: actor.workspaceId }
+      if (!isId('awsConnect', id) || !(await deleteConnect(trx, link, now))) throw createInvalidLinkError()
+      record(trx, 'aws_connect.cancel', actor, { id, created_at: now })
+    })
+
+  /** @throws ApiError not_found: also when the creator is not an owner any more */
+  async function requireLink(
+    db: Db | Trx,
+    { id, token }: Pick<AwsConnectCallback, 'id' | 'token'>,
+  ): Promise<{ link: AwsConnectRow; actor: Actor }> {
+    const link = isId('awsConnect', id) ? await findConnect(db, id, clock.now()) : undefined
+    if (link === undefined || !isSameHash(link.token_hash, hashSecret(token))) throw createInvalidLinkError()
+    const role = await findRoleOfUser(db, link.user_id)
+    if (role !== 'owner') throw createInvalidLinkError()
+    return { link, actor: toActor(link) }
+  }
+
+  async function complete({ id, token, roleArn }: AwsConnectCallback): Promise<AwsConnectResult> {
+    const { link } = await requireLink(db, { id, token })
+    const waitMs = callbacks.take(id)
+    if (waitMs > 0) rejectLimited(waitMs, 'The link was used too often.')
+    const result = await verifyRole(link.workspace_id, roleArn)
+    if ('error' in result) return { connected: false, message: result.error }
+    return transaction(db, async (trx, onCommit) => {
+      await lockWorkspace(trx, link.workspace_id)
+      // The link may have been cancelled or used during the verification.
+      const { actor } = await requireLink(trx, { id, token })
+      await assertOpen(trx, link.workspace_id)
+      const now = clock.now()
+      const decision = decideConnection(await listRoles(trx, link.workspace_id), {
+        roleArn,
+        ...(link.profile !== null && { profile: link.profile }),
+      })
+      if ('existing' in decision) await updateRole(trx, decision.existing.id, toVerification(result, now))
+      else {
+        const row = { ...createRoleRow(actor, { roleArn, ...decision }, now), ...toVerification(result, now) }
+        await insertRole(trx, row)
+        recordConnection(trx, actor, row, now)
+      }
+      await deleteConnect(trx, link, now)
+      onCommit(() => onChange(link.workspace_id))
+      return { connected: true, message: null }
+    }).catch(describeRefusal)
+  }
+
+  return {
+    create,
+    cancel,
+    complete,
+    prune: (signal) =>
+      deleteInBatches(db, (trx) => deleteConnectsExpiredBefore(trx, clock.now(), PRUNE_BATCH_SIZE), signal),
+  }
+}
+
+/** The stack repeats its request, and shows the message when it stops. */
+function describeRefusal(error: unknown): AwsConnectResult {
+  if (error instanceof ApiError && error.code !== 'not_found')
+    return { connected: false, message: error.message }
+  throw error
+}
+
+function createConnectRow(
+  actor: Actor,
+  { token, profile, now }: { token: string; profile: string | undefined; now: number },
+): AwsConnectRow {
+  const { credential, userId } = actor
+  // The access of the route admits owners only: an owner is a user, and tickets are not accepted.
+  if (userId === null || credential.type === 'ticket') throw new ApiError('not_owner')
+  return {
+    id: newId('awsConnect'),
+    workspace_id: actor.workspaceId,
+    token_hash: hashSecret(token),
+    profile: profile ?? null,
+    user_id: userId,
+    credential_type: credential.type,
+    credential_id: credential.id,
+    created_at: now,
+    expires_at: now + LIMITS.awsConnectSeconds * 1000,
+  }
+}
+
+/** The creator of the link, as events record it. */
+function toActor(link: AwsConnectRow): Actor {
+  const { credential_id: id, expires_at: expiresAt } = link
+  return {
+    credential:
+      link.credential_type === 'session'
+        ? { type: 'session', id, expiresAt }
+        : { type: 'key', kind: 'api', id, expiresAt, isUnverified: false },
+    boxIds: null,
+    access: null,
+    workspaceId: link.workspace_id,
+    userId: link.user_id,
+    role: 'owner',
+  }
+}
+
+function record(
+  trx: Trx,
+  kind: 'aws_connect.create' | 'aws_connect.cancel',
+  actor: Actor,
+  { id, created_at: at }: Pick<AwsConnectRow, 'id' | 'created_at'>,
+): void {
+  recordAuditEvent(trx, { kind, actor, boxId: null, detail: { connectId: id }, at })
+}
+
+const isSameHash = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(a), Buffer.from(b))
+
+const createInvalidLinkError = () =>
+  new ApiError('not_found', 'The link was used, has expired or was cancelled. Create another one.')

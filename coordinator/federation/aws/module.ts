@@ -1,0 +1,67 @@
+// AWS roles that boxes assume with identity tokens, without a stored key (spec §4.6).
+import type { Tunnels } from '../../agents/tunnel/types.ts'
+import { unlessAborted } from '../../base/unless-aborted.ts'
+import type { BoxEnvironmentChanges } from '../../boxes/environment-module.ts'
+import type { EnvironmentVersions } from '../../boxes/environments/types.ts'
+import { afterCommit, type Trx } from '../../db/transaction.ts'
+import type { Module, ModuleBase } from '../../http/module.ts'
+import { withTag } from '../../http/route.ts'
+import type { ConfirmActor } from '../../identity/confirm-actor.ts'
+import type { Issuer } from '../issuer/issuer.ts'
+import { getAvailability } from './availability.ts'
+import { createAwsConnects } from './connects.ts'
+import { CredentialSender } from './credential-sender.ts'
+import { createCredentialLoader } from './load-credentials.ts'
+import { hasRoles } from './role-store.ts'
+import { createAwsRoles, createVerifyRole } from './roles.ts'
+import { awsConnectRoutes, awsRoleRoutes } from './routes.ts'
+import { createAssumeRole, getStsEndpoint } from './sts.ts'
+
+export type AwsModuleContext = ModuleBase & {
+  issuer: Issuer
+  tunnels: Tunnels
+  boxEnvironments: EnvironmentVersions
+  boxEnvironment: Pick<BoxEnvironmentChanges, 'subscribe'>
+  confirmActor: ConfirmActor
+}
+
+export function awsModule(context: AwsModuleContext) {
+  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxEnvironment, confirmActor } = context
+  const loader = createCredentialLoader({ db, issuer, environments: boxEnvironments })
+  const sender = new CredentialSender({ loader, tunnels, clock, log, isEnabled: issuer.url !== null })
+  const unsubscribe = boxEnvironment.subscribe((boxId) => sender.onEnvironmentChange(boxId))
+  const assumeRole = createAssumeRole({ endpoint: getStsEndpoint(config) })
+  const common = {
+    ...{ db, clock, issuer, confirmActor },
+    availability: getAvailability(config, issuer.url),
+    verifyRole: createVerifyRole(issuer, assumeRole),
+    onChange: (workspaceId: string) => sender.onRolesChange(workspaceId),
+  }
+  const roles = createAwsRoles(common)
+  const connects = createAwsConnects({ ...common, region: config.awsRegion })
+  return {
+    services: { cloudCredentials: sender },
+    routes: withTag('Cloud roles', [...awsRoleRoutes(roles), ...awsConnectRoutes(connects)]),
+    schedules: { pruners: { aws_connects: connects.prune } },
+    workspaceTables: [
+      { table: 'aws_connects', key: null, isCredential: true },
+      { table: 'aws_roles', key: null },
+    ],
+    /** Roles of a time with an issuer are removed from the boxes. */
+    async prepare() {
+      if (issuer.url !== null || (await hasRoles(db))) sender.start()
+    },
+    /** The first command of a box can use the roles. */
+    prepareBox: (boxId: string, signal: AbortSignal) => unlessAborted(sender.prepare(boxId), signal),
+    async restrictBox(trx: Trx, boxId: string) {
+      afterCommit(trx, () => sender.onBoxChange(boxId))
+    },
+    close: {
+      name: 'stop sending cloud credentials',
+      async run() {
+        unsubscribe()
+        await sender.close()
+      },
+    },
+  } satisfies Module
+}

@@ -1,0 +1,20 @@
+// The URL that opens a stack in the console of AWS with all its parameters.
+
+/** IAM is global; the console and the function of the stack need a region. */
+const DEFAULT_REGION = 'us-east-1'
+
+export type QuickCreate = {
+  templateUrl: string
+  region: string | null
+  stackName: string
+  /** Name → value. The names are those of install/aws/boxwood-role.yaml. */
+  parameters: Readonly<Record<string, string>>
+}
+
+/** The parameters are in the fragment of the URL, which browsers do not send to the server. */
+export function createQuickCreateUrl({ templateUrl, region, stackName, parameters }: QuickCreate): string {
+  const name = region ?? DEFAULT_REGION
+  const query = new URLSearchParams({ templateURL: templateUrl, stackName })
+  for (const [key, value] of Object.entries(parameters)) query.set(`param_${key}`, value)
+  return `https://${name}.console.aws.amazon.com/cloudformation/home?region=${name}#/stacks/quickcreate?${query}`
+}

@@ -1,0 +1,35 @@
+// Rotates the signing key at the request of an operator: an owner of the first workspace.
+import type { RotateFederationResponse } from '../../../shared/api/federation.ts'
+import { toTimestamp } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { recordAuditEvent } from '../../audit/service.ts'
+import type { Db } from '../../db/open.ts'
+import type { Actor } from '../../http/actor.ts'
+import { isFirstWorkspace } from '../../identity/lookups.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+/** Throws not_owner and aws_federation_disabled. */
+export type RotateKeys = (actor: Actor) => Promise<RotateFederationResponse>
+
+export const createRotateKeys =
+  (options: { db: Db; keys: SigningKeys; isEnabled: boolean }): RotateKeys =>
+  async (actor) => {
+    const { db, keys, isEnabled } = options
+    if (!(await isFirstWorkspace(db, actor.workspaceId)))
+      throw new ApiError(
+        'not_owner',
+        'Only an owner of the first workspace of the coordinator may send this request.',
+      )
+    if (!isEnabled) throw new ApiError('aws_federation_disabled')
+    const { possibleAt, ...rotation } = await keys.rotate((trx, { rotated, activeKeyId }, at) => {
+      if (rotated)
+        recordAuditEvent(trx, {
+          kind: 'federation.rotate',
+          actor,
+          boxId: null,
+          detail: { keyId: activeKeyId },
+          at,
+        })
+    })
+    return { ...rotation, possibleAt: toTimestamp(possibleAt) }
+  }
