@@ -93,14 +93,15 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
       ['rgb(255, 143, 134)'],
     )
     await page.keyboard.type('first\n')
-    await waitUntil('it is echoed and printed', async () => (await readLines(page)).length === 3)
+    await waitUntil('it is echoed and printed', async () => (await readLines(page))[2] === 'first')
     const second = await page.context().newPage()
     collectProblems(second, problems)
     await second.goto(page.url())
     await waitForLine('red link', second)
     await second.locator('.xterm-helper-textarea').focus()
     await second.keyboard.type('second\n')
-    await waitUntil('both viewers show it', async () => (await readLines(page)).length === 5)
+    for (const shown of [page, second])
+      await waitUntil('both viewers show it', async () => (await readLines(shown))[4] === 'second')
     const expected = ['red link', 'first', 'first', 'second', 'second']
     t.same(await readLines(page), expected, 'no answer to a query was typed')
     t.same(await readLines(second), expected)
