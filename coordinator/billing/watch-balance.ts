@@ -2,9 +2,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { formatDollars } from '../../shared/format-dollars.ts'
-import { recordBoxChange } from '../audit/record-change.ts'
 import { recordAuditEvent } from '../audit/service.ts'
-import { setDesiredState } from '../boxes/lifecycle/set-desired-state.ts'
+import { suspendBySystem } from '../boxes/lifecycle/suspend-by-system.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
@@ -99,9 +98,7 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     transaction(db, async (trx, onCommit) => {
       const box = await lockBox(trx, boxId)
       if (box === undefined || box.desired_state !== 'running') return
-      const [now, actor] = [clock.now(), 'system'] as const
-      await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
-      recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
+      await suspendBySystem(trx, box, { reason, now: clock.now() })
       onCommit(() => scheduleBox(boxId))
     })
 

@@ -4,7 +4,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Region } from '../../../shared/tiers.ts'
-import { recordBoxChange } from '../../audit/record-change.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
@@ -12,7 +11,7 @@ import { transaction } from '../../db/transaction.ts'
 import type { DiskSpace, DiskUsage, Provider, SharedDisk } from '../../providers/provider.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { BYTES, DiskLimits, type Excess, INODES } from './disk-limits.ts'
-import { setDesiredState } from './set-desired-state.ts'
+import { suspendBySystem } from './suspend-by-system.ts'
 
 export type DiskMonitorOptions = {
   db: Db
@@ -102,9 +101,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
     const isSuspended = await transaction(db, async (trx) => {
       const box = await lockBox(trx, id)
       if (box?.desired_state !== 'running' || box.observed_state !== 'running') return false
-      const [actor, now] = ['system', clock.now()] as const
-      await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
-      recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
+      await suspendBySystem(trx, box, { reason, now: clock.now() })
       return true
     })
     if (!isSuspended) return false

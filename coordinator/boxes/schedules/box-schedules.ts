@@ -6,7 +6,7 @@ import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { deleteSchedule, lockSchedule, moveSchedule } from '../../jobs/schedules.ts'
 import { enqueueSleep, enqueueStop } from '../lifecycle/enqueue-jobs.ts'
-import { setDesiredState } from '../lifecycle/set-desired-state.ts'
+import { suspendBySystem } from '../lifecycle/suspend-by-system.ts'
 import type { BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 import type { Snapshots } from '../snapshots/snapshots.ts'
 import { updateBox } from '../store/boxes.ts'
@@ -45,18 +45,15 @@ export type RunBoxSchedule = (run: BoxScheduleRun) => Promise<BoxScheduleResult>
 export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesOptions): RunBoxSchedule {
   const actor = 'system'
 
-  async function suspend(trx: Trx, box: BoxRow, now: number, reason: string): Promise<void> {
-    await setDesiredState(trx, box, { state: 'suspended', actor, now, reason })
-    recordBoxChange(trx, 'box.suspend', box, { actor, now }, { stop: false, reason })
-  }
-
   const changes: Record<BoxScheduleKind, (trx: Trx, box: BoxRow, facts: Facts) => Promise<unknown>> = {
     async pause(trx, box, { now }) {
       await updateBox(trx, box.id, { pause_at: null, updated_at: now })
       await deleteSchedule(trx, { kind: 'pause', target_id: box.id })
-      if (box.desired_state === 'running') await suspend(trx, box, now, 'deadline reached')
+      if (box.desired_state === 'running')
+        await suspendBySystem(trx, box, { now, reason: 'deadline reached' })
     },
-    auto_pause: (trx, box, { now }) => suspend(trx, box, now, `idle for ${box.auto_pause_min} minutes`),
+    auto_pause: (trx, box, { now }) =>
+      suspendBySystem(trx, box, { now, reason: `idle for ${box.auto_pause_min} minutes` }),
     auto_snapshot: (trx, box, { now }) => snapshots.enqueueAutoSnapshot(trx, box, now),
     async stop_frozen(trx, box, { now, settings, isMemoryScarce }) {
       const reason = isMemoryScarce

@@ -1,15 +1,16 @@
 // Charging usage: the ledger, the balance and the totals, whenever the charge runs.
+
 import t from 'tap'
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { sumEntries } from '../../../coordinator/billing/store/accounts.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 const MINUTE_MS = 60_000
@@ -20,14 +21,7 @@ async function createBilling(db: Db) {
   observeRows(db, createMeterObserver(clock))
   const owner = await createOwner(db, clock)
   const boxes = createTestBoxService(db, { clock })
-  const finances = createFinanceService({
-    db,
-    clock,
-    prices: DEFAULT_PRICES,
-    freeCreditMicros: 5_000_000,
-    warnBelowHours: 24,
-    billingUrl: null,
-  })
+  const finances = createTestFinances(db, clock)
   const { workspaceId } = owner
   await transaction(db, (trx) => finances.load(trx, workspaceId))
   const box = await boxes.create(owner, { tier: 'lite' })

@@ -1,14 +1,15 @@
 // The check of the ledger: usage over the end of a month, and differences to what is stored.
+
 import t from 'tap'
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { checkWorkspace } from '../../../coordinator/billing/operator/check-ledger.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 const HOUR_MS = 3_600_000
@@ -20,14 +21,7 @@ onEachDatabase(t, async (t, newDb) => {
     observeRows(db, createMeterObserver(clock))
     const owner = await createOwner(db, clock)
     const { workspaceId } = owner
-    const finances = createFinanceService({
-      db,
-      clock,
-      prices: DEFAULT_PRICES,
-      freeCreditMicros: 5_000_000,
-      warnBelowHours: 24,
-      billingUrl: null,
-    })
+    const finances = createTestFinances(db, clock)
     t.same(await checkWorkspace(db, workspaceId), [], 'there is no account')
     await transaction(db, (trx) => finances.load(trx, workspaceId))
     const box = await createTestBoxService(db, { clock }).create(owner, { tier: 'lite' })

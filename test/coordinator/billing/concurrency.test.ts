@@ -1,9 +1,9 @@
 // Billing on each database: a simulated month, and charges, requests and changes of boxes at the same time.
+
 import t from 'tap'
 import { createAdmit } from '../../../coordinator/admission/admit.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { lockAccount, sumEntries, updateAccount } from '../../../coordinator/billing/store/accounts.ts'
 import { createBalanceWatch } from '../../../coordinator/billing/watch-balance.ts'
 import { setObservedState } from '../../../coordinator/boxes/lifecycle/set-observed-state.ts'
@@ -16,6 +16,7 @@ import { transaction } from '../../../coordinator/db/transaction.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { NO_BOX_SECRETS } from '../../support/box-hooks.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { createSeededRandom } from '../../support/random.ts'
 import { assertRows, simulate } from '../../support/simulation/billing-rows.ts'
 import { computeCost, readTruth, recordTruth, setTruthTime } from '../../support/simulation/billing-truth.ts'
@@ -40,14 +41,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { workspaceId } = owner
     await recordTruth(db)
     await setTruthTime(db, START)
-    const finances = createFinanceService({
-      db,
-      clock,
-      prices: DEFAULT_PRICES,
-      freeCreditMicros: CREDIT,
-      warnBelowHours: 24,
-      billingUrl: null,
-    })
+    const finances = createTestFinances(db, clock, { freeCreditMicros: CREDIT })
     const admit = createAdmit({ clock, countLiveBoxes, loadBilling: finances.loadFacts })
     const boxes = createTestBoxService(db, { clock, admit })
     const snapshots = createSnapshotService({

@@ -1,11 +1,11 @@
 // Full CPU for hours on free credit is flagged once, by the stored metrics.
+
 import t from 'tap'
 import { createFullCpuDetector } from '../../../coordinator/billing/detect-full-cpu.ts'
-import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { upsertMeter } from '../../../coordinator/billing/store/meters.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { sqliteForTest } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { sample, setUp } from '../history/metrics/support.ts'
 
 /** The length of the buckets of an average, in seconds: one sample of each is enough. */
@@ -29,14 +29,7 @@ t.test('a workspace is flagged once for six hours of full CPU of a running box',
   t.equal(await average(7, 1), 82.5)
   t.equal(await average(8, 2), null, 'the box did not run for the whole time')
 
-  const finances = createFinanceService({
-    db,
-    clock,
-    prices: DEFAULT_PRICES,
-    freeCreditMicros: 5_000_000,
-    warnBelowHours: 24,
-    billingUrl: null,
-  })
+  const finances = createTestFinances(db, clock)
   const warnings: object[] = []
   const log = { warn: (line: object) => void warnings.push(line) } as never
   const load = () => transaction(db, (trx) => finances.load(trx, workspaceId))

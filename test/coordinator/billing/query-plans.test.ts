@@ -1,11 +1,11 @@
 // The queries of the account, the team status and the admission read the rows of one workspace, and no entries of its ledger.
+
 import t from 'tap'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
-import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
@@ -17,9 +17,7 @@ onEachDatabase(t, async (t, newDb) => {
     const owner = await createOwner(db, clock)
     const { workspaceId } = owner
     await createTestBoxService(db, { clock }).create(owner, {})
-    const finances = createFinanceService({
-      ...{ db, clock, prices: DEFAULT_PRICES, freeCreditMicros: 0, warnBelowHours: 24, billingUrl: null },
-    })
+    const finances = createTestFinances(db, clock, { freeCreditMicros: 0 })
     await finances.describe(workspaceId)
     for (const read of [
       () => finances.describe(workspaceId),

@@ -1,11 +1,11 @@
 // The usage of a month by box, member and day: it agrees with the team status at the same moment, before and after a charge.
+
 import t from 'tap'
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
 import { createAccountReader } from '../../../coordinator/billing/read-account.ts'
 import { createUsageReader } from '../../../coordinator/billing/read-usage.ts'
-import { createFinanceService } from '../../../coordinator/billing/service.ts'
 import { listEntries } from '../../../coordinator/billing/store/accounts.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import { createTeamService } from '../../../coordinator/boxes/team/service.ts'
@@ -16,6 +16,7 @@ import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { TeamStatus } from '../../../shared/api/team.ts'
 import type { Usage, UsageQuery } from '../../../shared/api/usage.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
@@ -30,14 +31,7 @@ async function createUsage(db: Db) {
   const owner = await createOwner(db, clock)
   const contractor = await addUser(db, owner, { role: 'contractor' })
   const boxes = createTestBoxService(db, { clock })
-  const finances = createFinanceService({
-    db,
-    clock,
-    prices: DEFAULT_PRICES,
-    freeCreditMicros: 5_000_000,
-    warnBelowHours: 24,
-    billingUrl: null,
-  })
+  const finances = createTestFinances(db, clock)
   await transaction(db, (trx) => finances.load(trx, owner.workspaceId))
   const team = createTeamService({
     db,

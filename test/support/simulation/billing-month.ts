@@ -1,15 +1,17 @@
 // A random month of boxes and snapshots with billing, with failed transactions, kills and late charges, reproducible by its seeds.
+
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { CHARGE_DELAY_MS } from '../../../coordinator/billing/evaluate.ts'
 import { post, toEntry } from '../../../coordinator/billing/ledger.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
 import { meterExisting } from '../../../coordinator/billing/meter-existing.ts'
-import { createFinanceService, type FinanceService } from '../../../coordinator/billing/service.ts'
+import type { FinanceService } from '../../../coordinator/billing/service.ts'
 import { lockAccount, sumEntries } from '../../../coordinator/billing/store/accounts.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { type Trx, transaction } from '../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
+import { createTestFinances } from '../finances.ts'
 import { createSeededRandom } from '../random.ts'
 import { createTestBoxService, createTestClock, type TestClock } from '../workspace.ts'
 import { createRandomChange, type RandomChange } from './billing-changes.ts'
@@ -59,14 +61,7 @@ export async function runMonth(
     const point = faults.createPoint()
     const db = database.connect?.(point) ?? database.db
     observeRows(db, createMeterObserver(clock))
-    const finances = createFinanceService({
-      db,
-      clock,
-      prices,
-      freeCreditMicros: CREDIT,
-      warnBelowHours: 24,
-      billingUrl: null,
-    })
+    const finances = createTestFinances(db, clock, { prices, freeCreditMicros: CREDIT })
     const boxes = createTestBoxService(db, { clock })
     const change = createRandomChange({ random, clock, boxes, owner, users, limit: options.boxes })
     return { db, finances, point, change }

@@ -2,13 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../../shared/clock.ts'
-import { recordBoxChange } from '../../../audit/record-change.ts'
 import { lockBox } from '../../../db/lock-box.ts'
 import type { Db } from '../../../db/open.ts'
 import type { BoxRow, ScheduleRow } from '../../../db/schema.ts'
 import { type Trx, transaction } from '../../../db/transaction.ts'
 import { lockSchedule } from '../../../jobs/schedules.ts'
-import { setDesiredState } from '../../lifecycle/set-desired-state.ts'
+import { suspendBySystem } from '../../lifecycle/suspend-by-system.ts'
 import { listBoxesToQuiet } from '../../store/box-lists.ts'
 import { hasEventOfUser } from '../../store/events.ts'
 import { findJob } from '../../store/jobs.ts'
@@ -64,9 +63,7 @@ export function createBoxSuspender(options: BoxSuspenderOptions) {
         const current = await lockSchedule(trx, schedule)
         if (current?.due_at !== schedule.due_at) return false
         if (box === undefined || !isAffected(box) || (await wasStarted(trx, box, since))) return true
-        const by = { actor: 'system' as const, now: clock.now() }
-        await setDesiredState(trx, box, { ...by, state: 'suspended', reason: REASON })
-        recordBoxChange(trx, 'box.suspend', box, by, { stop: false, reason: REASON })
+        await suspendBySystem(trx, box, { reason: REASON, now: clock.now() })
         onCommit(() => scheduleBox(boxId))
         return true
       })

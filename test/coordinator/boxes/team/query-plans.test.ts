@@ -1,14 +1,14 @@
 // The queries of the team status read the rows of the response, and no history and no deleted boxes.
+
 import { sql } from 'kysely'
 import t from 'tap'
 import { findCycle } from '../../../../coordinator/base/billing-cycle.ts'
-import { DEFAULT_PRICES } from '../../../../coordinator/billing/prices.ts'
-import { createFinanceService } from '../../../../coordinator/billing/service.ts'
 import { createTeamService } from '../../../../coordinator/boxes/team/service.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { fillBoxes } from '../../../support/fill-boxes.ts'
+import { createTestFinances } from '../../../support/finances.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../../support/workspace.ts'
 
@@ -74,14 +74,7 @@ onEachDatabase(t, async (t, newDb) => {
     const { id: boxId } = await createTestBoxService(plain, { clock }).create(owner, {})
     await fillBoxes(plain, { boxId, boxes: 1249, commands: 1000 })
     await fillYear(plain)
-    const finances = createFinanceService({
-      db,
-      clock,
-      prices: DEFAULT_PRICES,
-      freeCreditMicros: 5_000_000,
-      warnBelowHours: 24,
-      billingUrl: null,
-    })
+    const finances = createTestFinances(db, clock)
     const team = createTeamService({
       db,
       clock,
