@@ -53,6 +53,8 @@ export type AcquireOptions = {
   isStream?: boolean
   /** Counts against the limits of attachments instead of those of requests. Default: false. */
   isAttachment?: boolean
+  /** Counts as a session of the team status while it is open. Default: isAttachment. */
+  isSession?: boolean
   /** Counts against the limits of forwarded connections instead of those of requests. Default: false. */
   isForward?: boolean
   /** Counts against the terminals of the workspace too. Default: false. */
@@ -75,6 +77,7 @@ export async function acquireBox(
     wakesBox = false,
     isStream = false,
     isAttachment = false,
+    isSession = isAttachment,
     isForward = false,
     isTerminal = false,
   } = options
@@ -85,7 +88,7 @@ export async function acquireBox(
   const terminalLimit = isTerminal ? await context.loadTerminalLimit(actor.workspaceId) : undefined
   const slots = { isStream, isAttachment, isForward, terminalOf, terminalLimit }
   const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
-  const detach = isAttachment ? context.attachments.add(box.id, actor.userId) : undefined
+  const detach = isSession ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false
   const release = () => {
     if (isReleased) return

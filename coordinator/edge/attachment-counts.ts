@@ -1,4 +1,4 @@
-// Counts the open connections of attached commands and terminals, by box and user.
+// Counts the open terminals, attached commands and followed prompts, by box and user: the sessions of the team status.
 
 export type AttachmentCounts = {
   /** @param userId null: the key has no user. Returns a function that must be called once, when the connection is closed. */

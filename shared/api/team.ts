@@ -11,7 +11,7 @@ const SPEND_DESCRIPTION = 'micro-dollars; 0 while billing is off'
 const spendSchema = microDollarsSchema.meta({ description: SPEND_DESCRIPTION })
 const sessionsSchema = z.int().min(0).meta({
   description:
-    'open connections of `box ssh`, `box attach` and `box exec`. Requests that wait for a response, and event streams, do not count',
+    'open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count',
 })
 
 export const teamBoxSchema = z
