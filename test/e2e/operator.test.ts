@@ -137,7 +137,7 @@ t.test('the boxwood command of the operator', async (t) => {
   t.match(await run('credit', owner.email, '-1.50', '--free'), '$28.50')
   t.match(await run('hold', 'customer', 'mining'), 'is paused')
   t.match(await run('workspaces'), new RegExp(`${id} +\\$28\\.50 .*customer.*paused for mining`))
-  t.match(await run('release', id), 'is not paused')
+  t.match(await run('release', id), 'is not paused any more')
   t.match(await run('ledger', 'check'), 'Checked 2 workspaces: 0 differences.')
   const { db } = instance.context
   await db.updateTable('billing_accounts').set({ balance_micros: 1 }).where('workspace_id', '=', id).execute()

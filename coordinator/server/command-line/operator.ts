@@ -67,7 +67,7 @@ export function addOperatorCommands(program: Command, signal: AbortSignal): void
       const client = await open()
       const id = await findWorkspaceId(client, workspace)
       await client.send('DELETE', `/operator/workspaces/${id}/hold`)
-      print(`The workspace ${id} is not paused.`)
+      print(`The workspace ${id} is not paused any more. Its boxes stay suspended until they are woken.`)
     })
 
   const ledger = program
