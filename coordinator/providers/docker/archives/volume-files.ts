@@ -1,5 +1,6 @@
 // The files of the volumes of a box, as entries of an archive.
 import { PassThrough, Readable } from 'node:stream'
+import { AWS_TOKEN_PATH } from '../../../../shared/field-values.ts'
 import { CONTAINER_PATHS } from '../../container/paths.ts'
 import {
   encodeHeader,
@@ -34,18 +35,35 @@ export async function* readVolume(
   try {
     yield* rewriteTar(source, (entry) => {
       directory ??= entry.type === 'directory' ? entry.name : ''
-      // The box can create them again. Podman omits them too.
-      if (entry.type === 'device') return null
+      const names = toArchiveNames(root, directory, entry)
+      if (names === null) return null
       count(entry.size)
-      return {
-        ...mapOwner(entry),
-        name: joinName(root, directory, entry.name),
-        ...(entry.type === 'hard link' && { linkName: joinName(root, directory, entry.linkName) }),
-      }
+      return { ...mapOwner(entry), ...names }
     })
   } finally {
     source.on('error', () => {}).destroy()
   }
+}
+
+/** As in the archives of local boxes: a copy of the box must not have its token for AWS, and a backup would contain it. */
+const TOKEN = AWS_TOKEN_PATH.replace('~', 'home')
+
+/**
+ * Returns the names of an entry in the archive; null: it is omitted.
+ * @param directory the name of the directory of the volume in the stream
+ */
+export function toArchiveNames(
+  root: VolumeRoot,
+  directory: string,
+  { type, name, linkName }: Pick<TarEntry, 'type' | 'name' | 'linkName'>,
+): (Pick<TarEntry, 'name'> & Partial<Pick<TarEntry, 'linkName'>>) | null {
+  // The box can create them again. Podman omits them too.
+  if (type === 'device') return null
+  const names = {
+    name: joinName(root, directory, name),
+    ...(type === 'hard link' && { linkName: joinName(root, directory, linkName) }),
+  }
+  return [names.name, names.linkName].some((path) => path === TOKEN || path === `${TOKEN}.new`) ? null : names
 }
 
 type Owner = { uid: number; gid: number }
