@@ -1,4 +1,4 @@
-// Requests about the workspace: its snapshots, keys, members, policies, audit log, sessions, machines and settings.
+// Requests about the workspace: its snapshots, AWS roles, keys, members, policies, audit log, sessions, machines and settings.
 import type { AgentList, PatchRolloutRequest, RolloutResponse } from '../../shared/api/agents.ts'
 import type { AuditChainPage, AuditList } from '../../shared/api/audit.ts'
 import type { BillingDetails, EntryList } from '../../shared/api/billing.ts'
@@ -9,6 +9,13 @@ import type {
   PatchEnvironmentRequest,
   UpgradedEnvironment,
 } from '../../shared/api/environments.ts'
+import type {
+  AwsConnect,
+  AwsRoleList,
+  AwsRoleResponse,
+  ConnectRoleRequest,
+  CreateAwsConnectRequest,
+} from '../../shared/api/federation.ts'
 import type { Image, ImageList } from '../../shared/api/images.ts'
 import type {
   ApiKey,
@@ -59,6 +66,13 @@ export function createWorkspaceClient(send: ClientSend) {
     listImages: () => send<ImageList>('GET', 'images'),
     removeImage: ({ reference, region }: Pick<Image, 'reference' | 'region'>) =>
       send<undefined>('DELETE', `images?${new URLSearchParams({ image: reference, region })}`),
+
+    listAwsRoles: () => send<AwsRoleList>('GET', 'aws-roles'),
+    connectAwsRole: (request: ConnectRoleRequest) => send<AwsRoleResponse>('POST', 'aws-roles', request),
+    verifyAwsRole: (id: string) => send<AwsRoleResponse>('POST', path('aws-roles', id, '/verify')),
+    disconnectAwsRole: (id: string) => send<undefined>('DELETE', path('aws-roles', id)),
+    createAwsConnect: (request: CreateAwsConnectRequest) => send<AwsConnect>('POST', 'aws-connect', request),
+    cancelAwsConnect: (id: string) => send<undefined>('DELETE', path('aws-connect', id)),
 
     listKeys: () => send<KeyList>('GET', 'keys'),
     createKey: (request: CreateKeyRequest) => send<KeyWithSecret>('POST', 'keys', request),

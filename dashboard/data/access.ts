@@ -4,10 +4,11 @@ import { WORKSPACE_PAGES, type WorkspacePage } from './routes.ts'
 
 export type Role = CurrentSession['user']['role']
 
-/** Contractors read neither environments nor images, members, policies and the audit log, and enroll no machines. */
+/** Contractors read neither environments nor images, AWS roles, members, policies and the audit log, and enroll no machines. */
 const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = [
   'environments',
   'images',
+  'aws',
   'machines',
   'members',
   'policies',

@@ -18,6 +18,7 @@ export const WORKSPACE_PAGES = {
   environments: 'Environments',
   images: 'Images',
   machines: 'Machines',
+  aws: 'AWS roles',
   keys: 'API keys',
   members: 'Members',
   policies: 'Policies',

@@ -8,6 +8,7 @@ export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>
   environments: lazy(async () => (await import('./workspace/environments.tsx')).EnvironmentsPage),
   images: lazy(async () => (await import('./workspace/images.tsx')).ImagesPage),
   machines: lazy(async () => (await import('./workspace/machines.tsx')).MachinesPage),
+  aws: lazy(async () => (await import('./workspace/aws.tsx')).AwsPage),
   keys: lazy(async () => (await import('./workspace/keys.tsx')).KeysPage),
   members: lazy(async () => (await import('./workspace/members.tsx')).MembersPage),
   policies: lazy(async () => (await import('./workspace/policies.tsx')).PoliciesPage),

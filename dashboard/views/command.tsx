@@ -1,7 +1,15 @@
 // A command that does the same as a page or an action, with a button that copies it.
 import { useSignal } from '@preact/signals'
 
-export function Command({ text }: { text: string }) {
+export const Command = ({ text }: { text: string }) => (
+  <span class="command">
+    <code>{text}</code>
+    <CopyButton text={text} label={text} />
+  </span>
+)
+
+/** @param props.label names the text for screen readers */
+export function CopyButton({ text, label }: { text: string; label: string }) {
   const result = useSignal('')
   async function copy() {
     // Plain HTTP from another machine has no clipboard.
@@ -11,12 +19,11 @@ export function Command({ text }: { text: string }) {
     )
   }
   return (
-    <span class="command">
-      <code>{text}</code>
-      <button type="button" onClick={copy} aria-label={`Copy: ${text}`}>
+    <>
+      <button type="button" onClick={copy} aria-label={`Copy: ${label}`}>
         Copy
       </button>
       <span role="status">{result}</span>
-    </span>
+    </>
   )
 }

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { createFailurePage } from '../../../coordinator/http/dashboard/shell.ts'
 import { BOX_TABS, WORKSPACE_PAGES } from '../../../dashboard/data/routes.ts'
+import { ISSUER, insertAwsRoles } from '../../support/aws-roles.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { collectProblems, openDashboard, openPage, testAccessibility } from '../../support/dashboard.ts'
 import { fillDashboard } from '../../support/dashboard-content.ts'
@@ -49,6 +50,7 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   environments: 'variables NODE_ENV',
   images: 'No region has images',
   machines: 'New builds:',
+  aws: 'AccessDenied',
   keys: /^ci /,
   members: 'ada@example.com',
   policies: 'shareLinks',
@@ -61,9 +63,10 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
 t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/', {
     machines: 'local',
-    env: { BOXWOOD_BILLING: 'manual' },
+    env: { BOXWOOD_BILLING: 'manual', BOXWOOD_OIDC_ISSUER: ISSUER },
   })
   await payWorkspace(dashboard)
+  await insertAwsRoles(dashboard)
   const { url, api, edge, box } = dashboard
   const { commandId } = await fillDashboard(dashboard, box)
   await api('POST', '/environments', { name: 'web', vars: { NODE_ENV: 'test' }, toggles: { git: true } })
@@ -217,6 +220,25 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
       },
     },
     {
+      name: 'aws-connect',
+      path: '/workspace/aws',
+      ready: 'sts:AssumeRoleWithWebIdentity',
+      async open(page) {
+        await press(page, 'Connect a role')
+        await page.getByRole('dialog').getByText('Trust policy of a role').click()
+      },
+    },
+    {
+      name: 'aws-link',
+      path: '/workspace/aws',
+      ready: 'Waiting for the role',
+      prepare: routeAwsLink,
+      async open(page) {
+        await press(page, 'Create a role in AWS')
+        await press(page, 'Create the link')
+      },
+    },
+    {
       name: 'member-invite',
       path: '/workspace/members',
       ready: 'Cancel',
@@ -318,6 +340,18 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
       await page.close()
     })
 })
+
+/** Links that create a role. They need a public address, which the coordinator of the test does not have. */
+async function routeAwsLink(page: Page): Promise<void> {
+  await page.route('**/api/v1/aws-roles', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...(await response.json()), quickConnect: true } })
+  })
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+  await page.route('**/api/v1/aws-connect', (route) =>
+    route.fulfill({ json: { id: 'awc_1', url: 'https://console.aws.amazon.com/', expiresAt } }),
+  )
+}
 
 /** Cuts the feed when the page shows boxes. */
 function createCut(): Pick<View, 'prepare' | 'open'> {

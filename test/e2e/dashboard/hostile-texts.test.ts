@@ -247,6 +247,21 @@ async function routeReports(page: Page): Promise<void> {
   })
 }
 
+/** AWS roles with errors and names that have the tricks. The API refuses such names. */
+async function routeAwsRoles(page: Page): Promise<void> {
+  await page.route('**/api/v1/aws-roles', async (route) => {
+    const response = await route.fetch()
+    const roles = ALL_HOSTILE_TEXTS.map((text, index) => ({
+      ...{ id: `${index}`, profile: text, roleArn: text, createdAt: AT, createdBy: `key:${text}` },
+      ...(index % 2 === 0
+        ? { verifiedAt: null, verifiedArn: null, verifyError: text }
+        : { verifiedAt: AT, verifiedArn: text, verifyError: null }),
+    }))
+    const facts = { issuer: COMBINED, audience: COMBINED, subjectPattern: COMBINED, missing: [COMBINED] }
+    await route.fulfill({ response, json: { ...(await response.json()), ...facts, roles } })
+  })
+}
+
 /** Billing with names and notes that have the tricks. */
 async function routeBilling(page: Page): Promise<void> {
   await page.route('**/api/v1/session', async (route) => {
@@ -295,6 +310,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   await fillDatabase(coordinator)
   await routeReports(page)
   await routeBilling(page)
+  await routeAwsRoles(page)
   await page.evaluate("navigator.clipboard.writeText('own text')")
 
   const pasteDir = join(createTempDir(t, 'paste'), 'empty')
@@ -338,6 +354,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     ['boxes/constructor/processes', 'Kill', []],
     ['workspace/snapshots', 'failed', all],
     ['workspace/machines', 'Revoke', all],
+    ['workspace/aws', 'As of', [toVisible(COMBINED), ...all]],
     ['workspace/keys', 'As of', all],
     ['workspace/members', 'As of', all],
     ['workspace/policies', 'shareLinks', []],
@@ -451,6 +468,10 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     await open('workspace/keys')
     await page.getByText('As of').waitFor()
     for (const [, text] of tricks) await checkDialog(`Rotate ${toVisible(text)}`, ['keys', 'rotate', text])
+    await open('workspace/aws')
+    await page.getByText('As of').waitFor()
+    for (const [, text] of tricks)
+      await checkDialog(`Disconnect ${toVisible(text)}`, ['aws', 'disconnect', text])
     await open('boxes/constructor/files')
     await page.getByText('entries', { exact: false }).first().waitFor()
     const directory = `/${HOSTILE_TEXTS.SVG}/\u202e`

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { BOX_TABS, WORKSPACE_PAGES } from '../../../dashboard/data/routes.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
+import { ISSUER, insertAwsRoles } from '../../support/aws-roles.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import type { RequestOptions, TestCoordinator } from '../../support/coordinator.ts'
 import { openDashboard, openPage } from '../../support/dashboard.ts'
@@ -232,6 +233,23 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       await page.getByText('There is no unused token.').waitFor()
     },
   },
+  aws: {
+    reads: 'GET /aws-roles',
+    ready: 'AccessDenied',
+    buttons: [
+      [/^Connect a role$/, 'POST /aws-roles'],
+      [/^Verify /, 'POST /aws-roles/{id}/verify'],
+      [/^Disconnect /, 'DELETE /aws-roles/{id}'],
+    ],
+    async use({ page, role }) {
+      await page.getByText('Trust policy of a role').click()
+      await page.getByText('oidc-provider').first().waitFor()
+      if (role !== 'owner') return
+      await press(page, 'Disconnect audit')
+      await submit(page, 'Disconnect')
+      await page.getByText('audit was disconnected.').waitFor()
+    },
+  },
   keys: {
     reads: 'GET /keys',
     ready: /As of/,
@@ -347,9 +365,10 @@ const listButtons = (page: Page): Promise<string[]> =>
 t.test('roles', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/', {
     machines: 'local',
-    env: { BOXWOOD_BILLING: 'manual' },
+    env: { BOXWOOD_BILLING: 'manual', BOXWOOD_OIDC_ISSUER: ISSUER },
   })
   await payWorkspace(dashboard)
+  await insertAwsRoles(dashboard)
   const { url, api, edge, box: first } = dashboard
   const browser = dashboard.page.context().browser()
   if (browser === null) throw new Error('there is no browser')

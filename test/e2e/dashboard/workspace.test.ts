@@ -421,6 +421,16 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.match(problems.splice(0), [/409/, /409/])
   })
 
+  await t.test('AWS roles: what is missing, in the words of the API', async (t) => {
+    await open('aws', 'AWS roles')
+    const { enabled, missing } = await load('/aws-roles')
+    t.equal(enabled, false)
+    t.match(missing, [/BOXWOOD_OIDC_ISSUER/])
+    await page.getByText(missing[0]).waitFor()
+    await page.getByText('No AWS role is connected.').waitFor()
+    t.equal(await page.getByRole('button', { name: /Connect|Create/ }).count(), 0)
+  })
+
   await t.test('settings: names, and zero data retention', async (t) => {
     await open('settings', 'Settings')
     await press(page, 'Rename')

@@ -1,0 +1,126 @@
+// The AWS roles that boxes assume without a key. Owners connect, verify and disconnect them.
+import { useSignal } from '@preact/signals'
+import type { AwsRole, AwsRoleList } from '../../../shared/api/federation.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { findConnected, NO_LINK, type OpenLink } from '../../data/aws.ts'
+import { session } from '../../data/live.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import {
+  createConnectDialog,
+  createDisconnectDialog,
+  createLinkDialog,
+  createVerifyDialog,
+} from '../../views/aws/dialogs.tsx'
+import { LinkPanel } from '../../views/aws/link-panel.tsx'
+import { Roles } from '../../views/aws/roles.tsx'
+import { TrustPolicy } from '../../views/aws/trust-policy.tsx'
+import { focusHeading } from '../../views/focus-heading.ts'
+import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { PageHead } from '../../views/page-head.tsx'
+import { Problem } from '../../views/problem.tsx'
+import { useDialog } from '../../views/use-dialog.tsx'
+
+const REFRESH_MS = 60_000
+/** While a link is open. */
+const WAITING_MS = 5_000
+
+export function AwsPage() {
+  const client = getWorkspaceClient()
+  const link = useSignal<OpenLink | null>(null)
+  const isWaiting = link.value !== null
+  const loaded = useLoaded(() => client.listAwsRoles(), [isWaiting], isWaiting ? WAITING_MS : REFRESH_MS)
+  const members = useLoaded(() => client.listMembers())
+  const message = useSignal('')
+  const problem = useSignal<RequestError | null>(null)
+  const dialog = useDialog()
+  const { user } = session.value ?? {}
+  const isOwner = user?.role === 'owner'
+  const list = loaded.value
+  const issuer = list?.issuer ?? null
+  const facts = list !== null && issuer !== null ? { ...list, issuer } : null
+
+  function onDone(text: string, role?: AwsRole): Promise<void> {
+    message.value = text
+    if (link.value !== null && role !== undefined)
+      link.value = { ...link.value, knownIds: new Set([...link.value.knownIds, role.id]) }
+    return loaded.reload()
+  }
+  function onCreated(created: OpenLink): void {
+    link.value = created
+    problem.value = null
+    message.value = ''
+  }
+  function hideLink(): void {
+    link.value = null
+    requestAnimationFrame(focusHeading)
+  }
+  async function cancelLink(id: string): Promise<void> {
+    problem.value = null
+    try {
+      await client.cancelAwsConnect(id)
+      message.value = 'The link was cancelled.'
+      hideLink()
+    } catch (reason) {
+      const error = toRequestError(reason)
+      problem.value = error
+      // The link was used, or another one has replaced it.
+      if (error.code === 'not_found') hideLink()
+    }
+  }
+
+  return (
+    <>
+      <PageHead page="aws" command="box aws roles">
+        {isOwner && facts !== null && (
+          <button
+            type="button"
+            class="primary"
+            onClick={() => dialog.open(createConnectDialog(facts, onDone))}
+          >
+            Connect a role
+          </button>
+        )}
+        {isOwner && list?.quickConnect && (
+          <button type="button" onClick={() => dialog.open(createLinkDialog(onCreated))}>
+            Create a role in AWS
+          </button>
+        )}
+      </PageHead>
+      <p role="status">{message}</p>
+      <Problem error={problem.value} />
+      {list !== null && <Availability list={list} isOwner={isOwner} />}
+      {link.value !== null && (
+        <LinkPanel
+          link={link.value}
+          role={findConnected(link.value, list?.roles ?? [], user?.id ?? '')}
+          onCancel={() => void cancelLink(link.value?.id ?? '')}
+          onHide={hideLink}
+        />
+      )}
+      {list !== null && (
+        <Roles
+          list={list}
+          names={new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name]))}
+          onVerify={isOwner && list.enabled ? (role) => dialog.open(createVerifyDialog(role, onDone)) : null}
+          onDisconnect={isOwner ? (role) => dialog.open(createDisconnectDialog(role, onDone)) : null}
+        />
+      )}
+      {facts !== null && <TrustPolicy facts={facts} />}
+      <Freshness loaded={loaded} />
+      {dialog.view}
+    </>
+  )
+}
+
+/** What is missing, with the words of the API. */
+function Availability({ list, isOwner }: { list: AwsRoleList; isOwner: boolean }) {
+  const { enabled, missing, quickConnect } = list
+  if (!enabled)
+    return (
+      <p class="problem">
+        Boxes of this deployment cannot use AWS roles. {missing.map((text) => showHidden(text)).join(' ')}
+      </p>
+    )
+  return isOwner && !quickConnect ? <p>{NO_LINK}</p> : null
+}
