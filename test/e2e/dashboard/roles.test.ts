@@ -243,7 +243,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     ],
     async use({ page, role }) {
       await page.getByText('Trust policy of a role').click()
-      await page.getByText('oidc-provider').first().waitFor()
+      await page.getByText('oidc-provider').last().waitFor()
       if (role !== 'owner') return
       await press(page, 'Disconnect audit')
       await submit(page, 'Disconnect')
