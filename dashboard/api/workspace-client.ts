@@ -1,4 +1,5 @@
-// Requests about the workspace: its snapshots, AWS roles, keys, members, policies, audit log, sessions, machines and settings.
+// Requests about the workspace: its snapshots, secrets, AWS roles, keys, members, policies, audit log, sessions, machines and
+// settings.
 import type { AgentList, PatchRolloutRequest, RolloutResponse } from '../../shared/api/agents.ts'
 import type { AuditChainPage, AuditList } from '../../shared/api/audit.ts'
 import type { BillingDetails, EntryList } from '../../shared/api/billing.ts'
@@ -31,11 +32,23 @@ import type {
 } from '../../shared/api/machines.ts'
 import type { Invitation, InviteRequest, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
 import type { PatchPolicyRequest, PolicyResponse } from '../../shared/api/policies.ts'
+import type {
+  BrokerTest,
+  CreateSecretRequest,
+  Grantee,
+  PatchSecretRequest,
+  Secret,
+  SecretGrant,
+  SecretMount,
+  SecretUse,
+} from '../../shared/api/secrets.ts'
 import type { Session, SignedIn, SignedInUser } from '../../shared/api/sessions.ts'
 import type { RestoreRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { Usage } from '../../shared/api/usage.ts'
 import type { UpdateWorkspaceRequest, Workspace } from '../../shared/api/workspaces.ts'
 import type { ClientSend } from './client.ts'
+
+export type MountList = { mounts: SecretMount[]; broker: BrokerTest }
 
 export type WorkspaceClient = ReturnType<typeof createWorkspaceClient>
 
@@ -62,6 +75,28 @@ export function createWorkspaceClient(send: ClientSend) {
     upgradeEnvironment: (id: string) =>
       send<UpgradedEnvironment>('POST', path('environments', id, '/upgrade')),
     deleteEnvironment: (id: string) => send<undefined>('DELETE', path('environments', id)),
+
+    /** @param boxId only the secrets that the box may mount */
+    listSecrets: (boxId?: string) =>
+      send<{ secrets: Secret[] }>(
+        'GET',
+        `secrets${boxId === undefined ? '' : `?${new URLSearchParams({ box: boxId })}`}`,
+      ),
+    createSecret: (request: CreateSecretRequest) => send<{ secret: Secret }>('POST', 'secrets', request),
+    updateSecret: (id: string, request: PatchSecretRequest) =>
+      send<{ secret: Secret }>('PATCH', path('secrets', id), request),
+    deleteSecret: (id: string) => send<undefined>('DELETE', path('secrets', id)),
+    grantSecret: (id: string, grantee: Grantee) =>
+      send<{ grant: SecretGrant }>('POST', path('secrets', id, '/grants'), grantee),
+    /** @param isWidening also removes the last grant */
+    removeGrant: (id: string, grantId: string, isWidening: boolean) =>
+      send<undefined>('DELETE', path(path('secrets', id, '/grants'), grantId, isWidening ? '?widen=1' : '')),
+    listSecretUses: (id: string) => send<{ uses: SecretUse[] }>('GET', path('secrets', id, '/usage')),
+    listMounts: (boxId: string) => send<MountList>('GET', path('boxes', boxId, '/secrets')),
+    mountSecret: (boxId: string, request: { secretId: string; envName: string }) =>
+      send<{ mount: SecretMount }>('POST', path('boxes', boxId, '/secrets'), request),
+    unmountSecret: (boxId: string, mountId: string) =>
+      send<undefined>('DELETE', path(path('boxes', boxId, '/secrets'), mountId)),
 
     listImages: () => send<ImageList>('GET', 'images'),
     removeImage: ({ reference, region }: Pick<Image, 'reference' | 'region'>) =>

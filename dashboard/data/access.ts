@@ -4,9 +4,10 @@ import { WORKSPACE_PAGES, type WorkspacePage } from './routes.ts'
 
 export type Role = CurrentSession['user']['role']
 
-/** Contractors read neither environments nor images, AWS roles, members, policies and the audit log, and enroll no machines. */
+/** Contractors read neither environments nor secrets, images, AWS roles, members, policies and the audit log, and enroll no machines. */
 const NOT_FOR_CONTRACTORS: readonly WorkspacePage[] = [
   'environments',
+  'secrets',
   'images',
   'aws',
   'machines',
@@ -35,6 +36,9 @@ export const mayEnrollMachines = (role: Role, policy: 'owner' | 'member'): boole
 
 /** Whether the role may remove images of an engine, which all workspaces use. */
 export const mayRemoveImages = (role: Role): boolean => role === 'owner'
+
+/** Whether the role may use secrets. */
+export const mayUseSecrets = (role: Role): boolean => role !== 'contractor'
 
 /** Whether the role may read environments and images. */
 export const mayReadEnvironments = (role: Role): boolean => role !== 'contractor'

@@ -16,6 +16,7 @@ export type BoxTab = keyof typeof BOX_TABS
 export const WORKSPACE_PAGES = {
   snapshots: 'Snapshots',
   environments: 'Environments',
+  secrets: 'Secrets',
   images: 'Images',
   machines: 'Machines',
   aws: 'AWS roles',

@@ -1,4 +1,4 @@
-// The requests of the pages of the workspace. Only these pages load this file.
+// The requests of the pages of the workspace. Only these pages, and the secrets of a box, load this file.
 import { createWorkspaceClient, type WorkspaceClient } from '../api/workspace-client.ts'
 import { getClient } from './live.ts'
 

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
+import { mayUseSecrets } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import { formatState } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
@@ -14,8 +15,11 @@ import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
 import { BoxSettings } from '../views/box-settings.tsx'
 import { Command } from '../views/command.tsx'
+import { lazy } from '../views/lazy.tsx'
 import { Problem } from '../views/problem.tsx'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
+
+const BoxSecrets = lazy(async () => (await import('../views/secrets/box-secrets.tsx')).BoxSecrets)
 
 /** The attempts and errors of a job change without a change of the box. */
 const JOB_POLL_MS = 5_000
@@ -128,12 +132,19 @@ function Detail({ box }: { box: Box }) {
       <BoxActions box={box} />
       <BoxSettings box={box} />
       <Problem error={error.value} />
-      {detail.value === null ? <p>Loading the details.</p> : <Figures detail={detail.value} />}
+      {detail.value === null ? (
+        <p>Loading the details.</p>
+      ) : (
+        <Figures detail={detail.value}>
+          {session.value !== null && mayUseSecrets(session.value.user.role) && <BoxSecrets box={box} />}
+        </Figures>
+      )}
     </>
   )
 }
 
-function Figures({ detail }: { detail: BoxDetail }) {
+/** @param children shown before the events */
+function Figures({ detail, children }: { detail: BoxDetail; children: ComponentChildren }) {
   const { box, state, job, vitals, environment, envVars, events } = detail
   const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
   return (
@@ -184,6 +195,7 @@ function Figures({ detail }: { detail: BoxDetail }) {
           {envVars.length === 0 ? 'none' : envVars.map((variable) => showHidden(variable.name)).join(', ')}
         </Term>
       </dl>
+      {children}
       <h2>Events</h2>
       <ol class="events">
         {events.map((event) => (

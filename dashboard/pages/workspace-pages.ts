@@ -6,6 +6,7 @@ import { lazy } from '../views/lazy.tsx'
 export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>> = {
   snapshots: lazy(async () => (await import('./workspace/snapshots.tsx')).SnapshotsPage),
   environments: lazy(async () => (await import('./workspace/environments.tsx')).EnvironmentsPage),
+  secrets: lazy(async () => (await import('./workspace/secrets.tsx')).SecretsPage),
   images: lazy(async () => (await import('./workspace/images.tsx')).ImagesPage),
   machines: lazy(async () => (await import('./workspace/machines.tsx')).MachinesPage),
   aws: lazy(async () => (await import('./workspace/aws.tsx')).AwsPage),

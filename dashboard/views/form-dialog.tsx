@@ -21,7 +21,7 @@ export type FormDialogProps = {
   formatCommand?(values: FormValues): string
   /** Whether the values may be sent. */
   accepts?(values: FormValues): boolean
-  /** Why the request will probably be refused. */
+  /** Why the request will probably be refused, or which effect it has. */
   explain?(values: FormValues): string | null
   /** @param key the idempotency key of the dialog: a second attempt after a lost response has the effect of the first one */
   submit(values: FormValues, key: string): Promise<void>
@@ -47,6 +47,7 @@ export function FormDialog(props: FormDialogProps) {
     key.current ||= createRandomId()
     try {
       await submit(values.value, key.current)
+      values.value = withoutSecrets(values.value, fields)
     } catch (reason) {
       error.value = toRequestError(reason)
     } finally {
@@ -101,6 +102,11 @@ export function FormDialog(props: FormDialogProps) {
     </dialog>
   )
 }
+
+const withoutSecrets = (values: FormValues, fields: readonly Field[]): FormValues => ({
+  ...values,
+  ...Object.fromEntries(fields.filter(({ isSecret }) => isSecret).map(({ name }) => [name, ''])),
+})
 
 /** Shows the dialog while its component is mounted. Then the focus returns to the element that had it. */
 export function useModal() {

@@ -1,4 +1,4 @@
-// One field of a form: a text, a choice of one value, or of several.
+// One field of a form: a text, a secret, a choice of one value, or of several.
 export type Field = {
   name: string
   label: string
@@ -9,6 +9,8 @@ export type Field = {
   choices?: readonly Option[]
   /** A text of several lines. */
   isLong?: boolean
+  /** A text that is not shown, and is removed after it was sent. */
+  isSecret?: boolean
   /** Shown on demand. */
   isAdvanced?: boolean
   value?: string
@@ -52,18 +54,39 @@ export function FormField(props: FormFieldProps) {
           aria-describedby={hintId}
         />
       ) : (
-        <input
+        <TextInput
+          isSecret={field.isSecret ?? false}
           id={id}
+          hintId={hintId}
           value={value}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck={false}
-          aria-describedby={hintId}
+          onChange={onChange}
         />
       )}
       {hint && <small id={hintId}>{hint}</small>}
     </p>
+  )
+}
+
+type TextInputProps = {
+  isSecret: boolean
+  id: string
+  hintId: string | undefined
+  value: string
+  onChange(value: string): void
+}
+
+function TextInput({ isSecret, id, hintId, value, onChange }: TextInputProps) {
+  const props = {
+    onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) => onChange(currentTarget.value),
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: false,
+    'aria-describedby': hintId,
+  } as const
+  return isSecret ? (
+    <input type="password" id={id} value={value} {...props} />
+  ) : (
+    <input id={id} value={value} {...props} />
   )
 }
 

@@ -48,6 +48,7 @@ const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
 const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   snapshots: 'available',
   environments: 'variables NODE_ENV',
+  secrets: 'API_TOKEN',
   images: 'No region has images',
   machines: 'New builds:',
   aws: 'AccessDenied',
@@ -70,6 +71,15 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
   const { url, api, edge, box } = dashboard
   const { commandId } = await fillDashboard(dashboard, box)
   await api('POST', '/environments', { name: 'web', vars: { NODE_ENV: 'test' }, toggles: { git: true } })
+  const { secret } = (
+    await api('POST', '/secrets', {
+      name: 'API_TOKEN',
+      value: 'test-value',
+      hosts: ['api.example.com'],
+      grants: [{ boxId: box.id }],
+    })
+  ).json
+  await api('POST', `/boxes/${box.id}/secrets`, { secretId: secret.id, envName: 'API_TOKEN' })
   await edge('api', 'POST', '/terminal/sessions', { session: 'shell' })
   await edge('api', 'POST', '/terminal/sessions', {
     session: 'tests',
@@ -132,6 +142,7 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
       path: `/boxes/api${tab === 'overview' ? '' : `/${tab}`}`,
       ready: READY[tab as keyof typeof BOX_TABS],
     })),
+    { name: 'box-mount', path: '/boxes/api', ready: 'Cancel', open: openDialog(/^Mount/) },
     { name: 'box-suspended', path: '/boxes/worker', ready: 'State since' },
     ...[/^Fork/, /^Snapshot/, /^Delete/, /^Rename/, /^Schedule/, /^Resize/, /^Move/, /^Make/, /^Stop/].map(
       (label) => ({
@@ -208,6 +219,21 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
         await page.getByLabel('What the key is for').fill('laptop')
         await press(page, 'Create the key')
       },
+    },
+    {
+      name: 'secret-create',
+      path: '/workspace/secrets',
+      ready: 'Only these boxes',
+      async open(page) {
+        await press(page, 'Create a secret')
+        await page.getByText('More settings').click()
+      },
+    },
+    {
+      name: 'secret-details',
+      path: '/workspace/secrets',
+      ready: 'No request has used the secret.',
+      open: (page) => press(page, /^Grants and usage/),
     },
     {
       name: 'machine-add',

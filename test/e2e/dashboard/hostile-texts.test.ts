@@ -287,6 +287,24 @@ async function routeBilling(page: Page): Promise<void> {
   })
 }
 
+/** Secrets, their grants, mounts and usage with names that have the tricks. */
+async function routeSecrets(page: Page): Promise<void> {
+  const secrets = ALL_HOSTILE_TEXTS.map((text, index) => ({
+    ...{ id: `${index}`, name: text, description: text, hosts: [text], placeholder: text, mountCount: 1 },
+    ...{ scope: 'granted', createdAt: AT, updatedAt: AT, lastRotatedAt: AT },
+    grants: ALL_HOSTILE_TEXTS.map((hostname, grant) => ({
+      ...{ id: `${grant}`, boxId: 'box', hostname, userId: null, email: null, createdAt: AT },
+    })),
+  }))
+  await page.route('**/api/v1/secrets', (route) => route.fulfill({ json: { secrets } }))
+  const use = { boxId: 'box', firstAt: AT, lastAt: AT, count: 1 }
+  const uses = ALL_HOSTILE_TEXTS.map((text) => ({ ...use, hostname: text, host: text }))
+  await page.route('**/api/v1/secrets/*/usage', (route) => route.fulfill({ json: { uses } }))
+  const mounts = secrets.map((secret) => ({ id: secret.id, envName: secret.name, secret }))
+  const broker = { state: 'failed', message: COMBINED, checkedAt: AT }
+  await page.route('**/api/v1/boxes/*/secrets', (route) => route.fulfill({ json: { mounts, broker } }))
+}
+
 t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   const { agent, last } = createHostileAgent()
   const coordinator = await startBoxWithFakeAgent(t, async (request) =>
@@ -311,6 +329,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   await routeReports(page)
   await routeBilling(page)
   await routeAwsRoles(page)
+  await routeSecrets(page)
   await page.evaluate("navigator.clipboard.writeText('own text')")
 
   const pasteDir = join(createTempDir(t, 'paste'), 'empty')
@@ -345,7 +364,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
 
   const PAGES: [path: string, ready: string, shown: readonly string[]][] = [
     ['', 'Suspend', []],
-    ['boxes/constructor', 'Events', [toVisible(COMBINED), ...all.slice(-40)]],
+    ['boxes/constructor', 'Unmount', [toVisible(COMBINED), ...all]],
     ['boxes/constructor/timeline', 'Timeline', []],
     ['boxes/constructor/terminals', 's0', all.slice(-LIMITS.terminalSessions)],
     ['boxes/constructor/commands', 'Duration', all.filter((text) => text.length < 200)],
@@ -353,6 +372,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     ['boxes/constructor/files', 'entries', all],
     ['boxes/constructor/processes', 'Kill', []],
     ['workspace/snapshots', 'failed', all],
+    ['workspace/secrets', 'Rotated', all],
     ['workspace/machines', 'Revoke', all],
     ['workspace/aws', 'As of', [toVisible(COMBINED), ...all]],
     ['workspace/keys', 'As of', all],
@@ -369,6 +389,17 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
       await page.getByText(ready).first().waitFor()
       await check(t, path, shown)
     })
+
+  await t.test('the grants and the usage of a secret', async (t) => {
+    await open('workspace/secrets')
+    await page
+      .getByRole('button', { name: /^Grants and usage/ })
+      .first()
+      .click()
+    await page.getByRole('heading', { name: 'Usage' }).waitFor()
+    await page.getByRole('columnheader', { name: 'Requests' }).waitFor()
+    await check(t, 'grants and usage', all)
+  })
 
   await t.test('the output of a command', async (t) => {
     await open(`boxes/constructor/commands?command=${COMMAND_ID}`)

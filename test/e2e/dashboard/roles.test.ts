@@ -83,6 +83,8 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
       [/^Move: /, 'POST /boxes/{id}/region'],
       [/^Make a template: /, 'POST /boxes/{id}/template'],
       [/^Stop: /, 'POST /boxes/{id}/suspend'],
+      // Disabled for a restricted box.
+      [/^Mount a secret: /, 'POST /boxes/{id}/secrets'],
     ],
     async use({ page, box, api }) {
       await press(page, `Schedule: ${box.hostname}`)
@@ -207,6 +209,21 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       await press(page, 'Delete: web')
       await submit(page, 'Delete')
       await page.getByText('There is no environment.').waitFor()
+    },
+  },
+  secrets: {
+    reads: 'GET /secrets',
+    ready: 'There is no secret.',
+    buttons: [[/^Create a secret$/, 'POST /secrets']],
+    async use({ page }) {
+      await press(page, 'Create a secret')
+      await page.getByLabel('Name', { exact: true }).fill('TOKEN')
+      await page.getByLabel('Value').fill('test-value')
+      await page.getByLabel('Hosts').fill('api.example.com')
+      await submit(page, 'Create')
+      await press(page, 'Delete: TOKEN')
+      await submit(page, 'Delete')
+      await page.getByText('There is no secret.').waitFor()
     },
   },
   images: {

@@ -1,0 +1,156 @@
+// The secrets of a box: which are mounted, and whether they work.
+import { useSignal } from '@preact/signals'
+import type { Box } from '../../../shared/api/boxes.ts'
+import type { Secret, SecretMount } from '../../../shared/api/secrets.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { formatCommandLine } from '../../data/command-line.ts'
+import { describeBroker, formatHosts } from '../../data/secrets.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Command } from '../command.tsx'
+import { Freshness, useLoaded } from '../loaded.tsx'
+import { Problem } from '../problem.tsx'
+import { type DialogProps, useDialog } from '../use-dialog.tsx'
+
+type Reload = () => Promise<void>
+
+export function BoxSecrets({ box }: { box: Box }) {
+  const { id, hostname, restricted } = box
+  const loaded = useLoaded(() => getWorkspaceClient().listMounts(id), [id, restricted])
+  const error = useSignal<RequestError | null>(null)
+  const dialog = useDialog()
+  const { value, reload } = loaded
+  async function openMount() {
+    error.value = null
+    try {
+      const { secrets } = await getWorkspaceClient().listSecrets(id)
+      dialog.open(createMountDialog(box, secrets, reload))
+    } catch (reason) {
+      error.value = toRequestError(reason)
+    }
+  }
+  return (
+    <section aria-label="Secrets">
+      <h2>Secrets</h2>
+      <p class="tools">
+        <button
+          type="button"
+          disabled={restricted}
+          onClick={() => void openMount()}
+          aria-label={`Mount a secret: ${hostname}`}
+        >
+          Mount a secret
+        </button>
+        <Command text={formatCommandLine('box', 'mounts', hostname)} />
+      </p>
+      {restricted && <p>The box is restricted: it gets no secrets.</p>}
+      <Problem error={error.value} />
+      {value !== null && !restricted && value.mounts.length === 0 && <p>No secret is mounted.</p>}
+      {value !== null && value.mounts.length > 0 && (
+        <>
+          <p>{showHidden(describeBroker(value.broker))}</p>
+          <MountTable
+            mounts={value.mounts}
+            onUnmount={(mount) => dialog.open(createUnmountDialog(box, mount, reload))}
+          />
+        </>
+      )}
+      <Freshness loaded={loaded} />
+      {dialog.view}
+    </section>
+  )
+}
+
+type MountTableProps = { mounts: readonly SecretMount[]; onUnmount(mount: SecretMount): void }
+
+const MountTable = ({ mounts, onUnmount }: MountTableProps) => (
+  <table>
+    <thead>
+      <tr>
+        <th scope="col">Variable</th>
+        <th scope="col">Secret</th>
+        <th scope="col">Hosts</th>
+        <th scope="col">Actions</th>
+      </tr>
+    </thead>
+    <tbody>
+      {mounts.map((mount) => (
+        <tr key={mount.id}>
+          <th scope="row">{showHidden(mount.envName)}</th>
+          <td data-label="Secret">{showHidden(mount.secret.name)}</td>
+          <td data-label="Hosts">{showHidden(formatHosts(mount.secret.hosts))}</td>
+          <td>
+            <div class="actions">
+              <button
+                type="button"
+                onClick={() => onUnmount(mount)}
+                aria-label={`Unmount: ${showHidden(mount.envName)}`}
+              >
+                Unmount
+              </button>
+            </div>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+/** @param secrets those that the box may mount */
+function createMountDialog({ id, hostname }: Box, secrets: readonly Secret[], reload: Reload): DialogProps {
+  const find = (secretId: string | undefined) => secrets.find((secret) => secret.id === secretId)
+  return {
+    title: `Mount a secret on ${showHidden(hostname)}`,
+    children: (
+      <p>
+        {secrets.length === 0
+          ? 'There is no secret that the box may use. '
+          : 'New commands get the variable. '}
+        <a href="workspace/secrets">Secrets of the workspace</a>
+      </p>
+    ),
+    fields: [
+      {
+        name: 'secretId',
+        label: 'Secret',
+        options: secrets.map((secret) => ({ value: secret.id, label: showHidden(secret.name) })),
+        value: secrets[0]?.id ?? '',
+      },
+      { name: 'envName', label: 'Variable', hint: 'Default: the name of the secret' },
+    ],
+    submitLabel: 'Mount',
+    accepts: ({ secretId }) => find(secretId) !== undefined,
+    formatCommand: ({ secretId, envName }) =>
+      formatCommandLine(
+        ...['box', 'mount', hostname, find(secretId)?.name ?? 'SECRET'],
+        ...(envName ? ['--as', envName] : []),
+      ),
+    async submit({ secretId = '', envName }) {
+      const secret = find(secretId)
+      if (secret === undefined) return
+      await getWorkspaceClient().mountSecret(id, { secretId, envName: envName || secret.name })
+      await reload()
+    },
+  }
+}
+
+const createUnmountDialog = (
+  { id, hostname }: Box,
+  { id: mountId, envName }: SecretMount,
+  reload: Reload,
+): DialogProps => ({
+  title: `Unmount ${showHidden(envName)}`,
+  children: (
+    <p>
+      The placeholder has no meaning on the box any more, and its open connections to the hosts of the secret
+      are closed.
+    </p>
+  ),
+  fields: [],
+  submitLabel: 'Unmount',
+  formatCommand: () => formatCommandLine('box', 'unmount', hostname, envName),
+  async submit() {
+    await getWorkspaceClient().unmountSecret(id, mountId)
+    await reload()
+  },
+})

@@ -1,0 +1,190 @@
+// The dialogs that create, change, rotate, grant and delete secrets.
+import type { Secret, SecretGrant } from '../../../shared/api/secrets.ts'
+import { RequestError } from '../../api/errors.ts'
+import { formatCommandLine } from '../../data/command-line.ts'
+import {
+  acceptsNewSecret,
+  describeGrant,
+  formatChangeCommand,
+  formatCreateCommand,
+  formatGrantCommand,
+  type Grantees,
+  getGrantee,
+  toCreateRequest,
+  toGrantees,
+  toPatchRequest,
+  warnOfNewHosts,
+} from '../../data/secrets.ts'
+import { showHidden } from '../../data/visible-text.ts'
+import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import type { Field } from '../form-field.tsx'
+import type { DialogProps } from '../use-dialog.tsx'
+
+type Reload = () => Promise<void>
+export type CreateDialog = (secret: Secret, reload: Reload) => DialogProps
+
+const VALUE: Field = {
+  name: 'value',
+  label: 'Value',
+  hint: 'One line. It is never shown, and boxes have a placeholder instead of it.',
+  isSecret: true,
+}
+const DESCRIPTION: Field = { name: 'description', label: 'Description' }
+const HOSTS: Field = {
+  name: 'hosts',
+  label: 'Hosts',
+  hint: 'One per line: api.example.com, or *.example.com for all names below it. They get the value: name only hosts of the provider.',
+  isLong: true,
+}
+
+const listGranteeFields = ({ boxes, members }: Grantees, isAdvanced: boolean): Field[] => [
+  {
+    name: 'boxIds',
+    label: 'Only these boxes',
+    choices: boxes.map(({ id, hostname }) => ({ value: id, label: showHidden(hostname) })),
+    isAdvanced,
+  },
+  {
+    name: 'userIds',
+    label: 'Only boxes of these members',
+    choices: members.map(({ id, email }) => ({ value: id, label: showHidden(email ?? id) })),
+    isAdvanced,
+  },
+]
+
+export const createNewDialog = (grantees: Grantees, reload: Reload): DialogProps => ({
+  title: 'Create a secret',
+  children: <p>Without grants, every box of the workspace that is not restricted may use it.</p>,
+  fields: [
+    { name: 'name', label: 'Name', hint: 'Uppercase letters, digits and underscores: API_TOKEN' },
+    VALUE,
+    HOSTS,
+    DESCRIPTION,
+    ...listGranteeFields(grantees, true),
+  ],
+  submitLabel: 'Create',
+  accepts: acceptsNewSecret,
+  formatCommand: (values) => formatCreateCommand(values, grantees),
+  async submit(values) {
+    await getWorkspaceClient().createSecret(toCreateRequest(values))
+    await reload()
+  },
+})
+
+export const createRotateDialog: CreateDialog = ({ id, name }, reload) => ({
+  title: `Rotate ${showHidden(name)}`,
+  children: (
+    <p>
+      The new value is used from the next request on. The placeholder stays: nothing changes on the boxes.
+    </p>
+  ),
+  fields: [{ ...VALUE, label: 'New value' }],
+  submitLabel: 'Rotate',
+  accepts: ({ value }) => Boolean(value),
+  formatCommand: () => formatCommandLine('box', 'secrets', 'rotate', name),
+  async submit({ value = '' }) {
+    await getWorkspaceClient().updateSecret(id, { value })
+    await reload()
+  },
+})
+
+export const createChangeDialog: CreateDialog = (secret, reload) => ({
+  title: `Change ${showHidden(secret.name)}`,
+  children: (
+    <p>
+      A further host discloses the value to this host. Open connections to a removed host are closed at once.
+    </p>
+  ),
+  fields: [
+    { ...HOSTS, value: secret.hosts.join('\n') },
+    { ...DESCRIPTION, value: secret.description ?? '' },
+  ],
+  submitLabel: 'Change',
+  accepts: (values) => toPatchRequest(secret, values) !== null,
+  explain: (values) => warnOfNewHosts(secret, values),
+  formatCommand: (values) => formatChangeCommand(secret, values),
+  async submit(values) {
+    const request = toPatchRequest(secret, values)
+    if (request !== null) await getWorkspaceClient().updateSecret(secret.id, request)
+    await reload()
+  },
+})
+
+export const createDeleteDialog: CreateDialog = ({ id, name, mountCount }, reload) => ({
+  title: `Delete ${showHidden(name)}`,
+  children: (
+    <p>
+      Its value, mounts, grants and usage are deleted, and the connections that use it are closed. Mounts:{' '}
+      {mountCount}.
+    </p>
+  ),
+  fields: [],
+  submitLabel: 'Delete',
+  formatCommand: () => formatCommandLine('box', 'secrets', 'rm', name),
+  async submit() {
+    await getWorkspaceClient().deleteSecret(id)
+    await reload()
+  },
+})
+
+export const createGrantDialog = (secret: Secret, grantees: Grantees, reload: Reload): DialogProps => ({
+  title: `Grant ${showHidden(secret.name)}`,
+  children:
+    secret.grants.length === 0 ? (
+      <p>The first grant limits the secret: it is unmounted from all boxes that no grant covers.</p>
+    ) : null,
+  fields: listGranteeFields(grantees, false),
+  submitLabel: 'Grant',
+  accepts: (values) => toGrantees(values).length > 0,
+  formatCommand: (values) => formatGrantCommand(secret, values, grantees),
+  async submit(values) {
+    try {
+      for (const grantee of toGrantees(values)) await getWorkspaceClient().grantSecret(secret.id, grantee)
+    } finally {
+      await reload()
+    }
+  },
+})
+
+/** @param open shows the next dialog: the last grant is removed only after a second question */
+export function createUngrantDialog(
+  secret: Secret,
+  grant: SecretGrant,
+  reload: Reload,
+  open: (dialog: DialogProps) => void,
+): DialogProps {
+  const words = ['box', 'secrets', 'ungrant', secret.name, getGrantee(grant)]
+  const title = `Remove the grant of ${showHidden(describeGrant(grant))}`
+  const remove = (isWidening: boolean) => getWorkspaceClient().removeGrant(secret.id, grant.id, isWidening)
+  return {
+    title,
+    children: <p>The secret is unmounted from the boxes that no other grant covers.</p>,
+    fields: [],
+    submitLabel: 'Remove',
+    formatCommand: () => formatCommandLine(...words),
+    async submit() {
+      try {
+        await remove(false)
+      } catch (error) {
+        if (!(error instanceof RequestError) || error.code !== 'secret_would_widen') throw error
+        open({
+          title,
+          children: (
+            <p class="problem">
+              {showHidden(error.message)} <code>{error.code}</code>
+            </p>
+          ),
+          fields: [],
+          submitLabel: 'Remove the last grant',
+          formatCommand: () => formatCommandLine(...words, '--yes'),
+          async submit() {
+            await remove(true)
+            await reload()
+          },
+        })
+        return
+      }
+      await reload()
+    },
+  }
+}
