@@ -101,7 +101,10 @@ export const createChangeDialog: CreateDialog = (secret, reload) => ({
   ],
   submitLabel: 'Change',
   accepts: (values) => toPatchRequest(secret, values) !== null,
-  explain: (values) => warnOfNewHosts(secret, values),
+  explain(values) {
+    const warning = warnOfNewHosts(secret, values)
+    return warning && showHidden(warning)
+  },
   formatCommand: (values) => formatChangeCommand(secret, values),
   async submit(values) {
     const request = toPatchRequest(secret, values)
