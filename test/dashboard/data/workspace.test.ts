@@ -70,7 +70,7 @@ t.test('pages by role', async (t) => {
     listWorkspacePages({ user: { role }, billing }).map(([page]) => page)
   t.same(list('contractor'), ['snapshots', 'keys', 'sessions', 'settings'])
   t.same(list('member'), list('owner'))
-  t.equal(list('owner').length, 11)
+  t.equal(list('owner').length, 12)
   t.same(
     (['owner', 'member', 'contractor'] as const).map((role) => list(role, 'manual').includes('billing')),
     [true, false, false],
