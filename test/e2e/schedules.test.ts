@@ -416,6 +416,7 @@ t.test('what has expired is deleted every hour, also across restarts', async (t)
       ...[
         'agent_accounts',
         'audit_log',
+        'aws_connects',
         'boxes',
         'commands',
         'deleted_machines',
