@@ -14,6 +14,7 @@ export function addFederationCommand(program: Command, runAction: RunAction): vo
     .summary('publish the documents of the identity issuer')
     .description('The identity issuer of the deployment, whose tokens boxes exchange for cloud roles.')
     .helpCommand(false)
+    .addHelpText('after', '\nExample:\n  box federation publish site')
   federation
     .command('publish')
     .summary('write the documents into a directory')
