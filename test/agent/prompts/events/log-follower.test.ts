@@ -98,6 +98,12 @@ const LOST_POSITION: Step[] = [
   { kind: 'restart', lost: [], count: 3000 },
 ]
 
+/** Found by random tests: 2118 lines are more than the log keeps. */
+const LOST_CHECKPOINTS: Step[] = [
+  { kind: 'restart', lost: [], count: 2118 },
+  { kind: 'restart', lost: ['checkpoints'], count: 0 },
+]
+
 t.test('numbers are stable over restarts and discarded output', async (t) => {
   const anyStep: fc.Arbitrary<Step> = fc.oneof(
     fc.record({
@@ -125,6 +131,8 @@ t.test('numbers are stable over restarts and discarded output', async (t) => {
       const following = await follow(process, runDir)
       const seen = new Map<number, string | null>()
       let written = 0
+      /** Without checkpoints and the head of the log, the numbers of the events before the position are unknown. */
+      let mayLackEvents = false
       const check = (events: readonly PromptEvent[], after: number) => {
         let last = after
         for (const { seq, text } of events) {
@@ -139,6 +147,7 @@ t.test('numbers are stable over restarts and discarded output', async (t) => {
           if (step.kind === 'append') {
             const bytes = lines(written, step.count)
             written += step.count
+            mayLackEvents = false
             // A line may arrive in two parts.
             const cut = step.split ? bytes.length - 5 : bytes.length
             process.append(bytes.slice(0, cut))
@@ -151,6 +160,8 @@ t.test('numbers are stable over restarts and discarded output', async (t) => {
             for (const name of step.lost) rmSync(join(runDir, name), { force: true })
             process.append(lines(written, step.count))
             written += step.count
+            if (step.count > 0) mayLackEvents = false
+            else if (step.lost.includes('checkpoints')) mayLackEvents = true
             await following.restart()
           } else if (step.kind === 'read') {
             const after = Math.min(step.after, following.follower.position.seq)
@@ -163,12 +174,13 @@ t.test('numbers are stable over restarts and discarded output', async (t) => {
         const all = await following.read(0, 100_000)
         check(all.events, 0)
         assert.equal(all.next, following.follower.position.seq)
-        if (written > 0) assert.equal(all.events.at(-1)?.text, String(written - 1))
+        if (written > 0 && !(mayLackEvents && all.events.length === 0))
+          assert.equal(all.events.at(-1)?.text, String(written - 1))
       } finally {
         await following.close()
       }
     }),
-    { numRuns: 60, examples: [[LOST_POSITION]] },
+    { numRuns: 60, examples: [[LOST_POSITION], [LOST_CHECKPOINTS]] },
   )
 })
 
