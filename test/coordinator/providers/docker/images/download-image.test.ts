@@ -9,6 +9,7 @@ import { downloadImage } from '../../../../../coordinator/providers/docker/image
 import { PullProgressReader } from '../../../../../coordinator/providers/docker/images/pull-progress.ts'
 import { EngineHttp } from '../../../../../coordinator/providers/engine-http/client.ts'
 import { ImageError } from '../../../../../coordinator/providers/provider.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
 
 const DOWNLOADING = { id: 'a', status: 'Downloading', progressDetail: { current: 1, total: 2 } }
 const TRANSFERRED = { id: 'a', status: 'Download complete' }
@@ -18,9 +19,12 @@ async function startDownload(t: Test, respond: (send: (line: object) => void) =>
   // The path of a socket has at most 107 bytes.
   const dir = mkdtempSync(join(tmpdir(), 'boxwood-engine-'))
   const path = join(dir, 'engine.sock')
-  const closed = Promise.withResolvers<void>()
+  let open = 0
   const server = createServer((_, response) => {
-    response.on('close', closed.resolve)
+    open += 1
+    response.on('close', () => {
+      open -= 1
+    })
     respond((line) => response.write(`${JSON.stringify(line)}\n`))
   }).listen(path)
   await once(server, 'listening')
@@ -37,7 +41,7 @@ async function startDownload(t: Test, respond: (send: (line: object) => void) =>
     onProgress: () => undefined,
     signal: new AbortController().signal,
   })
-  return { result, closed: closed.promise }
+  return { result, countOpen: () => open }
 }
 
 for (const [name, lines] of [
@@ -46,11 +50,12 @@ for (const [name, lines] of [
   ['in the second layer', [TRANSFERRED, { ...DOWNLOADING, id: 'b' }]],
 ] as const)
   t.test(`a download that stops ${name} ends, and may be retried`, async (t) => {
-    const { result, closed } = await startDownload(t, (send) => lines.forEach(send))
+    const { result, countOpen } = await startDownload(t, (send) => lines.forEach(send))
     const error = await result.catch((error: unknown) => error)
     t.match(error, { message: 'The download of the image debian:12 made no progress for 0.02 s.' })
     t.notOk(error instanceof ImageError)
-    await closed
+    // On a slow machine, the download may end before the engine has received the request.
+    await waitUntil('the response is closed', async () => countOpen() === 0)
   })
 
 t.test('the unpacking of layers has no limit', async (t) => {
