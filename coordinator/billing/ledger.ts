@@ -1,6 +1,6 @@
 // Writes the ledger: an entry and the balance that it changes are written in one transaction.
 import type { Trx } from '../db/transaction.ts'
-import { insertAccount, insertEntries, updateAccount } from './store/accounts.ts'
+import { changeOfBalance, insertAccount, insertEntries, updateAccount } from './store/accounts.ts'
 import type { BillingAccountRow, BillingEntryRow } from './store/tables.ts'
 import { floorHour } from './usage.ts'
 
@@ -19,10 +19,6 @@ export async function post(
   const balance = account.balance_micros + change
   return { account: await updateAccount(trx, account.workspace_id, { balance_micros: balance }), inserted }
 }
-
-/** Negative: the entry reduces the balance. */
-export const changeOfBalance = ({ debit, credit, amount_micros: amount }: BillingEntryRow): number =>
-  (credit === 'balance' ? amount : 0) - (debit === 'balance' ? amount : 0)
 
 export type Posting = Pick<
   BillingEntryRow,

@@ -42,5 +42,3 @@ export const PLANS = {
     defaultTier: 'lite',
   },
 } as const satisfies Record<string, Plan>
-
-export type PlanName = keyof typeof PLANS

@@ -10,9 +10,8 @@ import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import type { Billing } from './billing.ts'
-import { changeOfBalance } from './ledger.ts'
 import { diskMicros, type Prices, pricesAt } from './prices.ts'
-import { listEntries } from './store/accounts.ts'
+import { changeOfBalance, listEntries } from './store/accounts.ts'
 import type { BillingEntryRow } from './store/tables.ts'
 
 export type ReadAccountOptions = {
@@ -36,11 +35,11 @@ export function createAccountReader({ config, db, clock, billing }: ReadAccountO
         prices: null,
       }
     const { finances, prices } = billing
-    const described = await finances.describe(workspaceId)
-    const { account, plan } = await transaction(db, (trx) => finances.load(trx, workspaceId))
+    const loaded = await transaction(db, (trx) => finances.load(trx, workspaceId))
+    const { account, plan } = loaded
     const { boxes, snapshots, secrets, terminals, tiers } = plan
     return {
-      ...described,
+      ...finances.present(loaded),
       provider: config.billing,
       hasCard: account.payment_method_id !== null,
       freeCreditMicros: config.freeCreditMicros,

@@ -50,6 +50,7 @@ export type Finances = {
 export type FinanceService = {
   /** The `billing` of GET /me. */
   describe(workspaceId: string): Promise<NonNullable<Account['billing']>>
+  present(finances: Finances): NonNullable<Account['billing']>
   /** Locks the account until the transaction ends: no charge runs meanwhile. Opens an account when there is none. */
   load(trx: Trx, workspaceId: string): Promise<Finances>
   loadFacts: LoadBilling
@@ -132,7 +133,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
       spentThisCycleMicros:
         userId === null
           ? null
-          : sumMicros(await listUserTotals(trx, workspaceId, userId, month)) +
+          : (await sumUserTotals(trx, workspaceId, userId, month)) +
             sumMicros(accrued.filter((usage) => usage.userId === userId && toMonth(usage.hour) === month)),
       rates: {
         compute: (tier: Tier) => current.compute[tier],
@@ -145,10 +146,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
   const loadPlanLimits: LoadPlanLimits = async (db, workspaceId) =>
     planOf((await findAccount(db, workspaceId)) ?? { paid_at: null })
 
-  const describe: FinanceService['describe'] = async (workspaceId) => {
-    const { account, balanceMicros, burnMicrosPerHour } = await transaction(db, (trx) =>
-      load(trx, workspaceId),
-    )
+  const present: FinanceService['present'] = ({ account, balanceMicros, burnMicrosPerHour }) => {
     const hours = burnMicrosPerHour === 0 ? null : Math.max(0, balanceMicros) / burnMicrosPerHour
     return {
       balanceMicros,
@@ -164,6 +162,9 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
       billingUrl,
     }
   }
+
+  const describe: FinanceService['describe'] = async (workspaceId) =>
+    present(await transaction(db, (trx) => load(trx, workspaceId)))
 
   const loadSpend: FinanceService['loadSpend'] = async (workspaceId) => {
     const at = Math.floor(clock.now() / MS)
@@ -188,12 +189,12 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     return spend
   }
 
-  return { describe, load, loadFacts, loadPlanLimits, loadSpend }
+  return { describe, present, load, loadFacts, loadPlanLimits, loadSpend }
 }
 
-async function listUserTotals(trx: Trx, workspaceId: string, userId: string, period: string) {
+async function sumUserTotals(trx: Trx, workspaceId: string, userId: string, period: string) {
   const rows = await listTotals(trx, { workspaceId, period, userId })
-  return rows.map(({ amount_micros: micros }) => ({ micros }))
+  return rows.reduce((sum, { amount_micros: micros }) => sum + micros, 0)
 }
 
 function add(totals: Map<string, number>, key: string, micros: number): void {

@@ -108,7 +108,7 @@ t.test('only operators may use the routes, and only with billing', async (t) => 
     t.match((await off.api(method, path, body)).json, { error: 'bad_request' }, `${method} ${path}`)
 })
 
-/** Runs `boxwood` on the data directory, and returns what it has printed. */
+/** Runs `boxwood` on the data directory, and returns its output. */
 async function runBoxwood(t: Test, { dataDir }: Pick<TestCoordinator, 'dataDir'>, ...args: string[]) {
   const { BOXWOOD_DATA } = process.env
   process.env.BOXWOOD_DATA = dataDir

@@ -17,13 +17,8 @@ import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { encodeCursor, parseCursor } from '../../http/page-cursor.ts'
-import {
-  findWorkspace,
-  isFirstWorkspace,
-  listOwnerEmails,
-  listWorkspaceIds,
-  listWorkspaces,
-} from '../../identity/lookups.ts'
+import { assertOperator } from '../../identity/assert-operator.ts'
+import { findWorkspace, listOwnerEmails, listWorkspaceIds, listWorkspaces } from '../../identity/lookups.ts'
 import type { Billing } from '../billing.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
 import { toEntry } from '../ledger.ts'
@@ -40,7 +35,7 @@ export type OperatorServiceOptions = {
   onSchedule(time: number): void
 }
 
-/** All throw not_owner for an actor who is no operator, and bad_request while billing is off. */
+/** All throw not_owner for an actor who is not an operator, and bad_request while billing is off. */
 export type OperatorService = {
   list(actor: Actor, query: ListWorkspacesQuery): Promise<OperatorWorkspaceList>
   /** Throws not_found, or idempotency_key_reused for a known cause of another credit. */
@@ -55,11 +50,7 @@ const MICROS_PER_CENT = 10_000
 
 export function createOperatorService({ db, clock, billing, onSchedule }: OperatorServiceOptions) {
   async function requireOperator(actor: Actor): Promise<NonNullable<Billing>> {
-    if (!(await isFirstWorkspace(db, actor.workspaceId)))
-      throw new ApiError(
-        'not_owner',
-        'Only an owner of the first workspace of this coordinator may send this request.',
-      )
+    await assertOperator(db, actor)
     if (billing === null)
       throw new ApiError('bad_request', 'Billing is off. Start the coordinator with BOXWOOD_BILLING=manual.')
     return billing

@@ -55,6 +55,14 @@ export async function insertEntries(trx: Trx, rows: readonly BillingEntryRow[]):
   return inserted
 }
 
+/** What an entry adds to the balance; negative for what it takes. */
+export const changeOfBalance = ({
+  debit,
+  credit,
+  amount_micros: amount,
+}: Pick<BillingEntryRow, 'debit' | 'credit' | 'amount_micros'>): number =>
+  (credit === 'balance' ? amount : 0) - (debit === 'balance' ? amount : 0)
+
 export type EntryPosition = { at: number; cause: string }
 
 /** Newest first. */
@@ -140,11 +148,8 @@ export async function sumEntries(db: Db | Trx, workspaceId: string): Promise<num
     .where('workspace_id', '=', workspaceId)
     .groupBy(['debit', 'credit'])
     .execute()
-  return rows.reduce((total, { debit, credit, sum }) => {
-    const sign = (credit === 'balance' ? 1 : 0) - (debit === 'balance' ? 1 : 0)
-    return total + sign * Number(sum)
-  }, 0)
+  return rows.reduce(
+    (total, { debit, credit, sum }) => total + changeOfBalance({ debit, credit, amount_micros: Number(sum) }),
+    0,
+  )
 }
-
-export const listAccounts = (db: Db): Promise<BillingAccountRow[]> =>
-  db.selectFrom('billing_accounts').selectAll().orderBy('workspace_id').execute()

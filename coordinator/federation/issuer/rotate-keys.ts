@@ -5,7 +5,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import type { Db } from '../../db/open.ts'
 import type { Actor } from '../../http/actor.ts'
-import { isFirstWorkspace } from '../../identity/lookups.ts'
+import { assertOperator } from '../../identity/assert-operator.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** Throws not_owner and aws_federation_disabled. */
@@ -15,11 +15,7 @@ export const createRotateKeys =
   (options: { db: Db; keys: SigningKeys; isEnabled: boolean }): RotateKeys =>
   async (actor) => {
     const { db, keys, isEnabled } = options
-    if (!(await isFirstWorkspace(db, actor.workspaceId)))
-      throw new ApiError(
-        'not_owner',
-        'Only an owner of the first workspace of the coordinator may send this request.',
-      )
+    await assertOperator(db, actor)
     if (!isEnabled) throw new ApiError('aws_federation_disabled')
     const { possibleAt, ...rotation } = await keys.rotate((trx, { rotated, activeKeyId }, at) => {
       if (rotated)
