@@ -6,8 +6,8 @@ import { boxes, getClient, session } from '../data/live.ts'
 import { navigate, resolveUrl } from '../data/navigation.ts'
 import { findPaletteItems, listPaletteItems, type PaletteItem } from '../data/palette.ts'
 import { showHidden } from '../data/visible-text.ts'
-import { useModal } from './form-dialog.tsx'
 import { Problem } from './problem.tsx'
+import { useModal } from './use-modal.ts'
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent)
 const SHORTCUT = IS_MAC ? 'Cmd-K' : 'Ctrl-K'
@@ -52,7 +52,7 @@ export function CommandPalette() {
 
 function Palette({ onClose }: { onClose(): void }) {
   const id = useId()
-  const dialog = useModal()
+  const dialog = useModal(onClose)
   const text = useSignal('')
   const index = useSignal(0)
   const error = useSignal<RequestError | null>(null)
@@ -68,7 +68,8 @@ function Palette({ onClose }: { onClose(): void }) {
     error.value = null
     try {
       await runItem(item)
-      onClose()
+      // The user may have closed this dialog, and opened the next one.
+      if (dialog.current !== null) onClose()
     } catch (reason) {
       error.value = toRequestError(reason)
     }
@@ -88,12 +89,7 @@ function Palette({ onClose }: { onClose(): void }) {
     event.preventDefault()
   }
   return (
-    <dialog
-      ref={dialog}
-      class="palette"
-      aria-label="Go to a box or a page, or run an action"
-      onClose={onClose}
-    >
+    <dialog ref={dialog} class="palette" aria-label="Go to a box or a page, or run an action">
       <input
         role="combobox"
         aria-label="Box, page or action"

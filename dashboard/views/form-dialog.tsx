@@ -1,14 +1,14 @@
 // A modal dialog with the fields of an action. It stays open, with what was typed, when the request fails.
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useRef } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { createRandomId } from '../data/live.ts'
 import { Command } from './command.tsx'
-import { focusHeading } from './focus-heading.ts'
 import { type Field, FormField } from './form-field.tsx'
 import { Problem } from './problem.tsx'
 import { SignedOut } from './signed-out.tsx'
+import { useModal } from './use-modal.ts'
 
 export type FormValues = Record<string, string>
 
@@ -31,7 +31,7 @@ export type FormDialogProps = {
 export function FormDialog(props: FormDialogProps) {
   const { title, children, fields, submitLabel, formatCommand, accepts, explain, submit, onClose } = props
   const id = useId()
-  const dialog = useModal()
+  const dialog = useModal(onClose)
   const key = useRef('')
   const values = useSignal<FormValues>(
     Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
@@ -68,7 +68,7 @@ export function FormDialog(props: FormDialogProps) {
   )
   const advanced = fields.filter(({ isAdvanced }) => isAdvanced)
   return (
-    <dialog ref={dialog} aria-labelledby={`${id}-title`} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={`${id}-title`}>
       <form onSubmit={send}>
         <h2 id={`${id}-title`}>{title}</h2>
         {children}
@@ -107,20 +107,3 @@ const withoutSecrets = (values: FormValues, fields: readonly Field[]): FormValue
   ...values,
   ...Object.fromEntries(fields.filter(({ isSecret }) => isSecret).map(({ name }) => [name, ''])),
 })
-
-/** Shows the dialog while its component is mounted. Then the focus returns to the element that had it. */
-export function useModal() {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => {
-    const element = dialog.current
-    const opener = document.activeElement
-    element?.showModal()
-    return () => {
-      // Everything outside of an open modal dialog cannot have the focus.
-      element?.close()
-      if (opener instanceof HTMLElement && opener !== document.body && opener.isConnected) opener.focus()
-      else focusHeading()
-    }
-  }, [])
-  return dialog
-}

@@ -1,6 +1,7 @@
 // A modal dialog that asks before an action.
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId } from 'preact/hooks'
+import { useModal } from './use-modal.ts'
 
 export type QuestionProps = {
   title: string
@@ -15,10 +16,9 @@ export type QuestionProps = {
 
 export function Question({ title, children, label, href, onAccept, onClose }: QuestionProps) {
   const id = useId()
-  const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  const dialog = useModal(onClose)
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {children}
       <p class="buttons">

@@ -124,6 +124,11 @@ t.test('has operations in progress, and removes deleted boxes from a feed of liv
 t.test('sends a box when only its job has changed, and the changes of a transaction together', async (t) => {
   const [a, b] = [await createRunningBox(coordinator), await createRunningBox(coordinator)]
   const feed = await connect(t)
+  // A box is running before its job has ended, and the end of the job is a change too. Changes arrive in their order.
+  for (const id of [a, b])
+    await waitUntil('the job has ended', async () => (await api('GET', `/boxes/${id}`)).json.job === null)
+  await transaction(db, (trx) => updateBox(trx, a, { hostname: 'settled' }))
+  await waitUntil('all changes have arrived', () => (feed.get('boxes', a) as Box).hostname === 'settled')
   const before = feed.messages.length
   await transaction(db, async (trx) => {
     for (let i = 0; i < 50; i++) for (const id of [a, b]) await updateBox(trx, id, { pauses_survived: i })

@@ -61,20 +61,10 @@ export class Search {
   }
 
   addFile(location: string, path: string): void {
-    let fd: number
-    try {
-      fd = openSync(path, 'r')
-    } catch (error) {
-      // A file may be removed meanwhile.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      throw error
-    }
-    try {
+    withFile(path, (fd) => {
       this.#searchRange(location, fd, { start: 0, end: Number.POSITIVE_INFINITY, detail: path })
-    } finally {
-      closeSync(fd)
-    }
-    if (path.includes('/chunks/')) this.add(location, readFileSync(path), path)
+      if (path.includes('/chunks/')) this.add(location, readFileSync(path), path)
+    })
   }
 
   /** Searches all files of the directory, and their names. */
@@ -90,17 +80,14 @@ export class Search {
 
   /** Searches the readable memory of the process. */
   addMemory(location: string, pid: number): void {
-    const fd = openSync(`/proc/${pid}/mem`, 'r')
-    try {
+    withFile(`/proc/${pid}/mem`, (fd) => {
       for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
         const [, start = '', end = '', rest = ''] = /^(\w+)-(\w+) (r.*)$/.exec(line) ?? []
         if (rest === '' || /\[v(var|syscall)/.test(rest)) continue
         const range = { start: Number.parseInt(start, 16), end: Number.parseInt(end, 16) }
         this.#searchRange(location, fd, { ...range, detail: `memory of ${pid}: ${rest}` })
       }
-    } finally {
-      closeSync(fd)
-    }
+    })
   }
 
   #searchRange(
@@ -155,5 +142,18 @@ function expand(bytes: Buffer): Buffer | null {
     return decompress?.(bytes) ?? null
   } catch {
     return null
+  }
+}
+
+/** Ends without an error when the file was removed, or the process of a file in /proc has exited. */
+function withFile(path: string, read: (fd: number) => void): void {
+  let fd: number | undefined
+  try {
+    fd = openSync(path, 'r')
+    read(fd)
+  } catch (error) {
+    if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  } finally {
+    if (fd !== undefined) closeSync(fd)
   }
 }
