@@ -1,9 +1,11 @@
-// Shell scripts that a copy runs on a box. The history of the box shows their first line.
+// Shell scripts that a copy runs on a box. The history of the box shows their first line. Each names its temporary file before it
+// creates it, so that it is removed whenever the script is terminated.
 
 import { shellQuote } from '../../shared/shell-quote.ts'
 import { sanitize } from '../output/print.ts'
 import { NOT_A_DIRECTORY_EXIT_CODE } from './box-command.ts'
 import type { DirectoryContent, FileContent } from './content.ts'
+import { createTempName } from './local-files.ts'
 import { toCommandArgument } from './paths.ts'
 
 const MAX_TITLE_CHARS = 200
@@ -54,9 +56,10 @@ if [ ! -d "$dst" ]; then
 fi
 require_writable
 umask 0
-new=$(mktemp -d "$parent/.box-cp-XXXXXX")
+new=$parent/${createTempName()}
 trap 'trap "" HUP INT TERM
   [ ! -d "$new" ] || { find "$new" -type d ! -perm -700 -exec chmod u+rwx {} ";"; rm -rf "$new"; }' EXIT
+mkdir -m 700 "$new"
 tar -xof - --no-same-permissions --strip-components=1 -C "$new"
 if [ -d "$dst" ]; then cp -RPlf "$new/." "$dst"
 else chmod "$mode" "$new"; mv "$new" "\${dst%/}"; fi
@@ -86,8 +89,9 @@ if [ -L "$dst" ]; then dst=$(readlink -f "$dst"); fi
 if [ -e "$dst" ] && [ ! -f "$dst" ]; then fail "\${dst#./} is not a regular file"; fi
 require_parent
 require_writable
-new=$(mktemp "$parent/.box-cp-XXXXXX")
+new=$parent/${createTempName()}
 trap 'trap "" HUP INT TERM; rm -f "$new"' EXIT
+(umask 077; set -C; : >"$new")
 cat >"$new"
 ${checks}${setMode}
 ${setTime}mv -f "$new" "$dst"

@@ -1,6 +1,6 @@
 // box cp of directories: links, empty directories, modes and unusual names are kept; no partial results; untrusted
 // archives.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { truncateSync } from 'node:fs'
 import {
   chmod,
@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { createUnpackScript } from '../../cli/copy/box-scripts.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
@@ -158,6 +159,22 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       async () => (await readdir(homeDir)).length === before.length,
     )
   })
+
+t.test('a script that is terminated as soon as it has its directory removes it', async (t) => {
+  const dir = t.testdir({
+    bin: { mkdir: `#!/bin/sh\nPATH=\${PATH#*:} mkdir "$@" && kill -TERM $PPID` },
+    target: {},
+  })
+  await chmod(join(dir, 'bin', 'mkdir'), 0o755)
+  const script = createUnpackScript('# box cp', 'new', { name: 'large', mode: null }, false)
+  const { status, stderr } = spawnSync('sh', ['-c', script], {
+    cwd: join(dir, 'target'),
+    env: { PATH: `${join(dir, 'bin')}:${process.env.PATH}` },
+    encoding: 'utf8',
+  })
+  t.match({ status, stderr }, { status: 1, stderr: '' })
+  t.same(await readdir(join(dir, 'target')), [])
+})
 
 t.test('a failed upload ends although the command on the box does not', async (t) => {
   await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
