@@ -5,7 +5,8 @@
 //     --part=short|long|load default: short. Files and directories replace the part.
 //     --reporter=lines|tap   default: lines
 //     --without-programs     hides the optional programs from the given files
-//     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2
+//     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2, and one more for the long
+//                            part, whose files wait for engines and machines for half of their time
 //     --timeout=SECONDS      for each file. Default: 600
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -43,13 +44,13 @@ const { values, positionals } = parseArgs({
     part: { type: 'string', default: 'short' },
     reporter: { type: 'string', default: 'lines' },
     'without-programs': { type: 'boolean', default: false },
-    jobs: { type: 'string', default: String(Math.min(2, availableParallelism())) },
+    jobs: { type: 'string' },
     timeout: { type: 'string', default: '600' },
   },
 })
 const part = readChoice<Part>('part', PARTS)
 const reporter = readChoice<Reporter>('reporter', REPORTERS)
-const jobs = readNumber('jobs')
+const jobs = values.jobs === undefined ? getDefaultJobs() : readNumber('jobs')
 const timeoutSeconds = readNumber('timeout')
 const run: Run = {
   id: randomBytes(8).toString('hex'),
@@ -75,6 +76,10 @@ function readChoice<T extends string>(name: 'part' | 'reporter', choices: readon
   const choice = choices.find((other) => other === values[name])
   if (choice === undefined) throw new Error(`--${name} must be one of: ${choices.join(', ')}`)
   return choice
+}
+
+function getDefaultJobs(): number {
+  return Math.min(2, availableParallelism()) + (part === 'long' ? 1 : 0)
 }
 
 function readNumber(name: 'jobs' | 'timeout'): number {

@@ -27,6 +27,7 @@ const LOAD: readonly Choice[] = [
   { glob: 'test/e2e/dashboard/all-behind-*.test.ts', reason: 'repeats all pages behind a proxy' },
   { glob: 'test/e2e/dashboard/terminal-gigabyte.test.ts', reason: 'prints 1 GiB' },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
+  { glob: 'test/faults/engines/podman*.test.ts', reason: 'repeats the faults of Docker with Podman' },
 ]
 
 /** `npm run test:long` runs these files, `npm test` those that are in no other part: a new test file is short. */
@@ -43,7 +44,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/bootstrap/**', reason: 'installs agents on machines' },
   { glob: 'test/support/root-filesystems/**', reason: 'builds root file systems with mmdebstrap' },
   { glob: 'test/e2e/providers/**', reason: 'starts Docker, Podman and Incus' },
-  { glob: 'test/faults/engines/**', reason: 'starts Docker, Podman and Incus' },
+  { glob: 'test/faults/engines/{docker,incus}.test.ts', reason: 'starts Docker and Incus' },
   {
     glob: 'test/coordinator/providers/docker/*/podman*.test.ts',
     reason: 'repeats docker.test.ts with Podman',
