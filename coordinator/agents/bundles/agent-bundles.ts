@@ -7,6 +7,7 @@ import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import { type AgentBuild, agentBuildSchema, getArchivePath } from '../../../shared/agent-build.ts'
 import { type AgentPlatform, signAgentBuild } from '../../../shared/agent-bundle.ts'
+import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { AGENT_VERSION } from '../../../shared/protocol.ts'
 import { writePrivateFile } from '../../base/data-directory.ts'
 import { type ArchiveContent, digestFile, hashContent, writeArchive } from './archive.ts'
@@ -57,7 +58,11 @@ type Manifest = Omit<AgentBuild, 'signature'>
 /** Names in the archive. */
 const SCRIPTS = ['supervise.sh', 'agent-loop.sh']
 const NODE = 'node'
-const EXECUTABLES = ['supervise.sh', 'run']
+const EXECUTABLES = [
+  'supervise.sh',
+  NATIVE_PARTS.runner.bundledFileName,
+  NATIVE_PARTS.terminalHost.bundledFileName,
+]
 
 /** After a failed build, such as on a full disk, requests fail with the same error for this long. */
 const FAILURE_MS = 10_000

@@ -22,8 +22,8 @@ export type ArchiveDigest = { size: number; sha256: string }
  * Identifies the content.
  * @returns 16 hex digits
  */
-export async function hashContent({ files, binaries }: ArchiveContent): Promise<string> {
-  const hash = createHash('sha256')
+export async function hashContent({ files, executables, binaries }: ArchiveContent): Promise<string> {
+  const hash = createHash('sha256').update(executables.join('\0'))
   for (const { name, bytes } of files) hash.update(`${name}\0${bytes.length}\0`).update(bytes)
   for (const { name, path } of binaries) {
     hash.update(`${name}\0${(await stat(path)).size}\0`)

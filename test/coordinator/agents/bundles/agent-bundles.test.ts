@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { formatPublicKey, verifyAgentBuild } from '../../../../shared/agent-bundle.ts'
+import { NATIVE_PARTS } from '../../../../shared/native-file-names.ts'
 import {
   createDataDir,
   createSmallBundles,
@@ -52,6 +53,9 @@ t.test('the archive contains the program, its Node and no compile cache', async 
   ])
     test.match(stdout, pattern)
   test.notMatch(stdout, /compile-cache|prebuilds\/(darwin|win32)/)
+  const { runner, terminalHost } = NATIVE_PARTS
+  for (const { bundledFileName } of [runner, terminalHost])
+    test.notMatch(stdout, new RegExp(`^-rw-.* ${bundledFileName}$`, 'm'), 'native programs are executable')
   const sizes = entries.map((line) => Number(line.trim().split(/\s+/)[2]))
   // The file build-id has 16 bytes.
   test.equal(
