@@ -107,7 +107,7 @@ export async function startAgent(
   const viewers = use(createViewers({ desktop, portDialer, activity, log }))
   const git = use(createGit({ ...common, startTimer: runningClock.startTimer }))
   const repos = createRepos({ home, stateDir: realDir, git, activity })
-  const isInUse = () => sessions.list().length > 0 || attachments.hasOpenStdin()
+  const isInUse = (hosts: readonly number[]) => !sessions.canContinue(hosts) || attachments.hasOpenStdin()
   const openStreams = createOpenStreams()
   const reports = {
     spool,

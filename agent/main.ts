@@ -38,9 +38,11 @@ async function main(): Promise<void> {
   const started = startAgent(config, log, process.env, () =>
     stop('the coordinator requested a restart', true),
   )
-  // The handlers are added before the start has completed: a signal during the start stops the agent after it.
+  // The handlers are added before the start has completed: a signal during the start stops the agent after it. SIGTERM ends
+  // terminal sessions, because the box or the machine stops. SIGHUP does not, because the next agent follows immediately.
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  process.on('SIGHUP', () => stop('SIGHUP', true))
   await started
 }
 

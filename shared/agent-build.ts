@@ -20,8 +20,19 @@ export const agentBuildSchema = z.object({
 })
 export type AgentBuild = z.infer<typeof agentBuildSchema>
 
-/** The body of `POST /restart` on the agent. `buildId`: an installed build, which starts next. */
-export const restartRequestSchema = z.object({ buildId: buildIdSchema.optional() })
+/**
+ * The versions of terminal hosts that an agent of this build can use: PROTOCOL_VERSION in agent/exec/native/terminal.c, now
+ * and in earlier builds.
+ */
+export const TERMINAL_HOST_VERSIONS: readonly number[] = [1]
+
+/** The body of `POST /restart` on the agent. */
+export const restartRequestSchema = z.object({
+  /** An installed build, which starts next. */
+  buildId: buildIdSchema.optional(),
+  /** TERMINAL_HOST_VERSIONS of the build that starts next. An earlier coordinator, which does not send them, may start any build. */
+  terminalHostVersions: z.array(z.int()).max(100).default([]),
+})
 
 export const toSignedText = ({ platform, version, buildId, size, sha256 }: Omit<AgentBuild, 'signature'>) =>
   `boxwood-agent\n${platform}\n${version}\n${buildId}\n${size}\n${sha256}\n`

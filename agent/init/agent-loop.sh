@@ -117,9 +117,10 @@ fail_trial() {
   fall_back
 }
 
-# TERM, then KILL after 10 seconds, in case the agent does not exit by itself.
+# Sends the signal, then KILL after 10 seconds, in case the agent does not exit by itself. TERM: the box or the machine stops. HUP:
+# another agent follows, which continues the terminal sessions.
 terminate_agent() {
-  kill -TERM "$agent_pid" 2>/dev/null || return 0
+  kill -"$1" "$agent_pid" 2>/dev/null || return 0
   (
     trap 'kill "$sleep_pid"; exit' TERM
     sleep 10 &
@@ -152,7 +153,7 @@ run_agent_loop() {
       if [ -n "$is_late" ]; then
         check_phase
         is_late=
-        [ "$phase" != failed ] || [ -n "$killer_pid" ] || terminate_agent
+        [ "$phase" != failed ] || [ -n "$killer_pid" ] || terminate_agent HUP
       fi
     done
     [ -z "$killer_pid" ] || kill "$killer_pid" 2>/dev/null

@@ -21,7 +21,7 @@ export BOXWOOD_PREFIX="$prefix"
 stop() {
   [ -z "$stopping" ] || return 0
   stopping=1
-  [ -z "$agent_pid" ] || terminate_agent
+  [ -z "$agent_pid" ] || terminate_agent TERM
 }
 trap stop TERM
 
@@ -55,7 +55,7 @@ stop_remaining_agent() {
   [ -r "$state/agent.pid" ] && read -r agent_pid <"$state/agent.pid" || return 0
   case $(tr '\0' ' ' 2>/dev/null <"/proc/$agent_pid/cmdline") in
     *"$prefix/versions/"*/agent.mjs*)
-      terminate_agent
+      terminate_agent HUP
       while kill -0 "$agent_pid" 2>/dev/null; do sleep 0.1; done
       kill "$killer_pid" 2>/dev/null
       ;;

@@ -29,6 +29,8 @@ export type Pty = {
 
 /** What a terminal host holds for the next agent. */
 export type PtyHost = {
+  /** Of the host, its messages and the files of the session. */
+  version: number
   /** Offset of the first byte of output that start() delivers. */
   offset: number
   /** The stored screen. */

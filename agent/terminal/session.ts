@@ -38,6 +38,8 @@ export type SessionOptions = {
 export type Session = {
   readonly name: string
   readonly pid: number
+  /** The version of the terminal host; null: the program ends with the agent. */
+  readonly hostVersion: number | null
   /** Milliseconds since the epoch. */
   readonly startedAt: number
   /** Resolves after all output. */
@@ -154,6 +156,7 @@ export function createSession(options: SessionOptions): Session {
   return {
     name,
     pid: pty.pid,
+    hostVersion: host?.version ?? null,
     startedAt,
     exit: exited,
     finishedAt: () => host?.finishedAt() ?? null,

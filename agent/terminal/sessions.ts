@@ -38,6 +38,11 @@ export type TerminalSessions = {
   restore(): Promise<void>
   /** Ids of the history records of sessions that an earlier agent has started, and that run. */
   listSurviving(): string[]
+  /**
+   * Whether all sessions continue with the next agent. False while one has no host, or is being started.
+   * @param hostVersions versions of terminal hosts that the next agent can use
+   */
+  canContinue(hostVersions: readonly number[]): boolean
   /** Terminates all sessions. Further calls of this function and of close() wait for the first one. */
   terminate(): Promise<void>
   /** Leaves the sessions to the next agent. Terminates those without a host. */
@@ -167,6 +172,11 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       [...entries.values()]
         .flatMap(({ isRestored, commandId = null }) => (isRestored && commandId !== null ? [commandId] : []))
         .slice(0, LIMITS.terminalSessions),
+    canContinue: (hostVersions) =>
+      [...entries.keys()].every((name) => {
+        const version = running.get(name)?.hostVersion ?? null
+        return version !== null && hostVersions.includes(version)
+      }),
     terminate() {
       closing ??= closeAll(false)
       return closing

@@ -11,8 +11,11 @@ export type UpgradeDeps = {
   /** null: the coordinator installs the builds of this box. */
   builds: Pick<Builds, 'install' | 'activate'> | null
   buildState: Pick<BuildState, 'clearFailure'>
-  /** Whether a restart would end something that a client uses. */
-  isInUse(): boolean
+  /**
+   * Whether a restart would end something that a client uses.
+   * @param terminalHostVersions that the next build can use
+   */
+  isInUse(terminalHostVersions: readonly number[]): boolean
   requestRestart(): void
 }
 
@@ -26,8 +29,8 @@ export function upgradeRoutes(app: FastifyInstance, deps: UpgradeDeps): void {
   })
 
   addJsonRoute(app, 'POST', '/restart', async (request) => {
-    const { buildId } = validateRequest(restartRequestSchema, request.body ?? {})
-    if (isInUse())
+    const { buildId, terminalHostVersions } = validateRequest(restartRequestSchema, request.body ?? {})
+    if (isInUse(terminalHostVersions))
       throw new ApiError(
         'rate_limited',
         'A restart would end terminal sessions, or commands that receive stdin. Try again when they have exited.',

@@ -46,6 +46,11 @@ export type AcquiredBox = {
   signal: AbortSignal
 }
 
+export type AcquiredSlot = AcquiredBox & {
+  /** Call when the client can resume the connection on the next agent: an upgrade of the agent then does not wait for it. */
+  setResumable(): void
+}
+
 export type AcquireOptions = {
   /** Wake a suspended box. Default: false. */
   wakesBox?: boolean
@@ -72,7 +77,7 @@ export async function acquireBox(
   context: EdgeContext,
   { actor, params, request, reply }: AcquireInput,
   options: AcquireOptions = {},
-): Promise<AcquiredBox> {
+): Promise<AcquiredSlot> {
   const {
     wakesBox = false,
     isStream = false,
@@ -90,10 +95,12 @@ export async function acquireBox(
   const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
   const detach = isSession ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false
+  let endResumable: (() => void) | undefined
   const release = () => {
     if (isReleased) return
     isReleased = true
     detach?.()
+    endResumable?.()
     releaseSlots()
   }
   reply.raw.once('close', release)
@@ -110,7 +117,11 @@ export async function acquireBox(
     await pause
     box = await boxes.resolve(actor, id)
   }
-  return { box, tunnel: await connectTunnel(context, box, actor, wakesBox, signal), signal }
+  const tunnel = await connectTunnel(context, box, actor, wakesBox, signal)
+  const setResumable = () => {
+    if (!isReleased) endResumable ??= context.limiter.setResumable(id)
+  }
+  return { box, tunnel, signal, setResumable }
 }
 
 async function connectTunnel(

@@ -53,6 +53,13 @@ export type EdgeLimiter = {
    * connection counts as a request.
    */
   hasRequests(boxId: string): boolean
+  /**
+   * Call for a connection that holds a slot and that its client can resume on the next agent. hasInterruptibleRequests() ignores it
+   * until the returned function is called.
+   */
+  setResumable(boxId: string): () => void
+  /** Like hasRequests(), without the connections that can be resumed: those that a restart of the agent would interrupt. */
+  hasInterruptibleRequests(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
 }
@@ -71,6 +78,7 @@ export function createEdgeLimiter(
   const keyOf = (keyId: string) => `key:${keyId}`
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
+  const resumableByBox = new Map<string, number>()
 
   /** What the slots of a key and of a box are for. */
   function kindOf({ isAttachment = false, isForward = false }: AcquireSlotOptions) {
@@ -99,25 +107,26 @@ export function createEdgeLimiter(
     rejectLimited(waitMs, `${subject} has reached the limit of ${limit} per second.`)
   }
 
-  function releaseOnce(boxId: string, release: () => void): () => void {
+  /** @param release called when the returned function is called for the first time */
+  function countOne(
+    counts: Map<string, number>,
+    boxId: string,
+    release: () => void = () => undefined,
+  ): () => void {
+    counts.set(boxId, (counts.get(boxId) ?? 0) + 1)
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      const count = (requestsByBox.get(boxId) ?? 0) - 1
-      if (count > 0) requestsByBox.set(boxId, count)
-      else requestsByBox.delete(boxId)
+      const count = (counts.get(boxId) ?? 0) - 1
+      if (count > 0) counts.set(boxId, count)
+      else counts.delete(boxId)
       release()
     }
   }
 
-  function hold(boxId: string, release: () => void = () => undefined): () => void {
-    requestsByBox.set(boxId, (requestsByBox.get(boxId) ?? 0) + 1)
-    return releaseOnce(boxId, release)
-  }
-
   return {
-    hold: (boxId) => hold(boxId),
+    hold: (boxId) => countOne(requestsByBox, boxId),
     countRequest: (keyId, isForward = false) => count(keyOf(keyId), 'This API key', isForward),
     async acquire(keyId, boxId, options = {}) {
       const { isStream = false, isForward = false, terminalOf, terminalLimit = terminals } = options
@@ -134,7 +143,7 @@ export function createEdgeLimiter(
       ])
       if ('release' in acquisition) {
         if (isStream || isForward) return acquisition.release
-        return hold(boxId, acquisition.release)
+        return countOne(requestsByBox, boxId, acquisition.release)
       }
       const { full } = acquisition
       if (full === terminal) {
@@ -157,6 +166,8 @@ export function createEdgeLimiter(
       )
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),
+    setResumable: (boxId) => countOne(resumableByBox, boxId),
+    hasInterruptibleRequests: (boxId) => (requestsByBox.get(boxId) ?? 0) > (resumableByBox.get(boxId) ?? 0),
     acquiredCount: store.acquiredCount,
   }
 }

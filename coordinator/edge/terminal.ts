@@ -106,6 +106,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
           agent.terminate()
           throw error
         })
+        acquired.setResumable()
         await relay(input, agent, acquired)
         return reply
       },

@@ -9,12 +9,15 @@ import { createConnection } from 'node:net'
 import { arch, cpus, release } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { findNativeProgram } from '../../agent/exec/native-program.ts'
 import type { Machine } from '../../shared/api/boxes.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { newId } from '../../shared/ids.ts'
+import { NATIVE_PARTS } from '../../shared/native-file-names.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { readAll, startTunnelServer } from '../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
+import { isAlive } from './exec/support.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
 
@@ -149,30 +152,48 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
   )
 })
 
-t.test('refuses a restart while a terminal session runs, and then exits after the response', async (t) => {
+t.test('a terminal session that the next agent cannot continue delays a restart', async (t) => {
   const coordinator = await startTunnelServer()
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
-  const { exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
-  const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const send = async (method: 'POST' | 'DELETE', path: string, body?: string) => {
-    const headers = { 'content-type': 'application/json' }
-    const content = body === undefined ? {} : { headers, body: Buffer.from(body) }
-    const response = await tunnel.request({ method, path, ...content })
-    response.body.resume()
-    return response.status
+  const env = await createBoxEnv(t, coordinator.url, box)
+  const { exit } = startAgentProcess(t, env)
+  const connected = async () => {
+    const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
+    return async (method: 'GET' | 'POST' | 'DELETE', path: string, body?: string) => {
+      const headers = { 'content-type': 'application/json' }
+      const content = body === undefined ? {} : { headers, body: Buffer.from(body) }
+      const response = await tunnel.request({ method, path, ...content })
+      return { status: response.status, text: (await readAll(response.body)).toString() }
+    }
   }
-  t.equal(await send('POST', '/terminal/sessions', '{"session":"main"}'), 200)
-  const restarted = coordinator.tunnels.restartAgent(box.boxId)
-  t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait')
-  t.equal(await restarted, false)
-  t.equal(coordinator.tunnels.current(box.boxId), tunnel)
-  t.equal(await send('DELETE', '/terminal/sessions/main'), 200)
+  const send = await connected()
+  const started = await send('POST', '/terminal/sessions', '{"session":"main"}')
+  t.equal(started.status, 200)
+  const { pid } = JSON.parse(started.text)
+  t.equal((await send('POST', '/restart')).status, 429, 'the next build may be of an earlier project')
+  t.equal((await send('POST', '/restart', '{"terminalHostVersions":[0]}')).status, 429)
+  const hasHosts = findNativeProgram(NATIVE_PARTS.terminalHost) !== undefined
+  if (!hasHosts) {
+    t.equal(await coordinator.tunnels.restartAgent(box.boxId), false)
+    t.ok(coordinator.tunnels.current(box.boxId))
+    t.equal((await send('DELETE', '/terminal/sessions/main')).status, 200)
+  }
   const exiting = coordinator.tunnels.restartAgent(box.boxId)
   t.equal(coordinator.tunnels.current(box.boxId), undefined, 'requests wait for the next agent')
   await t.rejects(coordinator.tunnels.restartAgent(box.boxId), { code: 'box_unreachable' })
   t.equal(await exiting, true)
   t.same(await exit, [0, null])
+  if (!hasHosts) return
+
+  for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
+    const next = startAgentProcess(t, env)
+    const { text } = await (await connected())('GET', '/terminal/sessions')
+    t.match(JSON.parse(text).sessions, [{ session: 'main', pid }])
+    next.child.kill(signal)
+    t.same(await next.exit, [0, null])
+    t.equal(isAlive(pid), signal === 'SIGHUP', signal)
+  }
 })
 
 t.test('runs while its log cannot be written', async (t) => {

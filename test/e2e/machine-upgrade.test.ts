@@ -23,6 +23,10 @@ const STREAMS = 5
 /** Counts until the file go exists, and writes the number of lines to a file. */
 const countingCommand = (n: number) =>
   `i=0; while [ ! -e go ]; do echo "${n}: line $i"; i=$((i+1)); sleep 0.1; done; echo $i >count-${n}; echo "${n}: end"`
+/** Counts lines, and repeats its input. */
+const TERMINAL_COMMAND =
+  '(i=0; while [ ! -e stop ]; do i=$((i+1)); echo "line $i"; sleep 0.5; done) & ' +
+  'while read -r word && [ "$word" != end ]; do echo "read $word"; done; touch stop; wait; exit 3'
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
 const expectedHash = (n: number, count: number): string =>
   sha256([...Array.from({ length: count }, (_, i) => `${n}: line ${i}\n`), `${n}: end\n`].join(''))
@@ -54,11 +58,14 @@ t.test('an upgrade interrupts nothing', async (t) => {
       60_000,
     )
   const readers = ids.slice(0, STREAMS).map(follow)
-  await coordinator.sendJson('POST', `${route}/terminal/sessions`, { session: 'work' })
+  const session = await coordinator.sendJson('POST', `${route}/terminal/sessions`, {
+    session: 'work',
+    command: TERMINAL_COMMAND,
+  })
   const terminal = openResumingTerminal(() => coordinator.url + route, coordinator.authHeaders(), 'work')
   t.teardown(() => terminal.close())
-  terminal.type("PS1='$ '; echo one $((1 + 1))\n")
-  await waitForText('one 2')
+  terminal.type('one\n')
+  await waitForText('read one')
   const content = randomBytes(3 * 1024 * 1024)
   const body = new PassThrough()
   const upload = coordinator.send('PUT', `${route}/upload?path=${machine.home}/uploaded`, body, {
@@ -79,11 +86,6 @@ t.test('an upgrade interrupts nothing', async (t) => {
   t.equal((await upload).statusCode, 200, 'the upload is complete')
   t.match((await exec('sha256sum <uploaded')).stdout, sha256(content))
 
-  t.equal(readLink('current'), oldBuild)
-  terminal.type('echo two $((2 + 2))\n')
-  await waitForText('two 4')
-  terminal.type('exit 3\n')
-  t.match(await terminal.waitForExit(), { exitCode: 3 })
   t.match((await exec('echo synchronous')).stdout, 'synchronous\n')
 
   const upgraded = await coordinator.waitForAgent(
@@ -97,6 +99,25 @@ t.test('an upgrade interrupts nothing', async (t) => {
     { current: upgraded.targetBuild, previous: oldBuild },
   )
 
+  const { sessions } = await coordinator.sendJson('GET', `${route}/terminal/sessions`)
+  t.match(sessions, [{ session: 'work', pid: session.pid, startedAt: session.startedAt }])
+  terminal.type('two\n')
+  await waitForText('read two')
+  t.ok(terminal.counts.connections > 1, 'the client has reconnected')
+  t.equal(terminal.counts.screens, 1, 'and continued its output')
+  terminal.type('end\n')
+  t.match(await terminal.waitForExit(), { exitCode: 3 })
+  await terminal.flush()
+  const lines = readTerminal().filter((line) => line.startsWith('line '))
+  t.same(
+    lines,
+    lines.map((_, index) => `line ${index + 1}`),
+    'no line is lost or repeated',
+  )
+  const record = () => coordinator.sendJson('GET', `/api/v1/boxes/${boxId}/commands/${session.commandId}`)
+  await waitUntil('the exit is recorded', async () => (await record()).command.status !== 'running')
+  t.match((await record()).command, { status: 'exited', exitCode: 3 })
+
   await exec('touch go')
   const results = await Promise.all([...readers, ...ids.slice(STREAMS).map(follow)].map(({ done }) => done))
   for (const [n, { stdout, exit }] of results.entries()) {
@@ -106,14 +127,15 @@ t.test('an upgrade interrupts nothing', async (t) => {
   }
   t.ok(results.slice(0, STREAMS).every(({ connectionCount }) => connectionCount > 0))
 
+  function readTerminal(): string[] {
+    const { active } = terminal.terminal.buffer
+    return Array.from({ length: active.length }, (_, y) => active.getLine(y)?.translateToString(true) ?? '')
+  }
+
   async function waitForText(text: string): Promise<void> {
     await waitUntil(`the terminal shows ${text}`, async () => {
       await terminal.flush()
-      const { active } = terminal.terminal.buffer
-      const lines = Array.from({ length: active.length }, (_, y) =>
-        active.getLine(y)?.translateToString(true),
-      )
-      return lines.some((line) => line === text)
+      return readTerminal().includes(text)
     })
   }
 })

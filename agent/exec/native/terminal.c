@@ -28,6 +28,9 @@
 #include <sys/un.h>
 #include <termios.h>
 
+// Increase it when the agent of an earlier build cannot use this host, or the files of its session. The agent of a new build
+// uses the hosts of earlier builds whose versions are in TERMINAL_HOST_VERSIONS (shared/agent-build.ts): where one is missing,
+// an upgrade waits until no session has such a host.
 #define PROTOCOL_VERSION 1
 // A power of two.
 #define RING_BYTES (4 * 1024 * 1024)

@@ -1,8 +1,8 @@
 // The messages between the agent and a terminal host, which native/terminal.c describes. Any process of the user of the box can
 // run as the host: what it sends is bounded and checked.
+import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
 import type { Snapshot } from '../screen.ts'
 
-const PROTOCOL_VERSION = 1
 /** native/terminal.c has the same value. */
 export const MAX_FRAME_BYTES = 4 * 1024 * 1024
 const MAX_CLIENT_ID_BYTES = 64
@@ -17,6 +17,7 @@ export type HostFrame =
   | { type: 'screen'; screen: Snapshot }
   | {
       type: 'hello'
+      version: number
       start: number
       end: number
       cols: number
@@ -113,11 +114,12 @@ function decode(type: number, body: Buffer): HostFrame {
     }
     case FROM_HOST.hello: {
       if (body.length !== 23) break
-      if (body[0] !== PROTOCOL_VERSION) throw new Error(`the host has version ${body[0]} of the protocol`)
+      const version = body.readUInt8()
+      if (!TERMINAL_HOST_VERSIONS.includes(version)) throw new Error(`the host has version ${version}`)
       const [start, end] = [readOffset(body, 1), readOffset(body, 9)]
       const flags = { isWriting: body[21] !== 0, hasExited: body[22] !== 0 }
       if (start > end || end - start > MAX_FRAME_BYTES) break
-      return { type: 'hello', start, end, ...readSize(body, 17), ...flags }
+      return { type: 'hello', version, start, end, ...readSize(body, 17), ...flags }
     }
     case FROM_HOST.output:
       if (body.length < 8) break

@@ -78,6 +78,7 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
     resume: () => connection.setPaused(false),
     exit,
     host: {
+      version: state.version,
       offset: start,
       screen: state.screen !== null && isWithin(state.screen.offset, start, end) ? state.screen : null,
       size: { cols, rows },

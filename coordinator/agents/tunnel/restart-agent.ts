@@ -1,5 +1,6 @@
 // Restarts a connected agent, which then opens a new tunnel.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
 import { ApiError, ERRORS } from '../../../shared/errors.ts'
 import type { Registry } from './registry.ts'
 import type { TunnelCall } from './types.ts'
@@ -32,6 +33,7 @@ export async function restartAgent(registry: Registry, boxId: string, buildId?: 
 const createRestartCall = (buildId: string | undefined): TunnelCall => ({
   method: 'POST',
   path: '/restart',
-  body: buildId === undefined ? undefined : JSON.stringify({ buildId }),
+  // The build that starts next is of the same project as this coordinator.
+  body: JSON.stringify({ buildId, terminalHostVersions: TERMINAL_HOST_VERSIONS }),
   timeoutMs: RESTART_TIMEOUT_MS,
 })

@@ -25,11 +25,11 @@ export type AgentUpgradesOptions = {
   ): Promise<{ workspaceId: string; failedBuild: string | null; rollout: RolloutRules } | undefined>
   /**
    * Restarts the connected agent. Later requests wait until it has reconnected. Resolves to false when the agent refuses,
-   * because terminal sessions or commands with stdin run.
+   * because a terminal session that it would end, or a command with stdin runs.
    * @param buildId an installed build, to which the machine switches
    */
   restartAgent(boxId: string, buildId?: string): Promise<boolean>
-  /** Whether no request to the box is in flight, apart from streams, which clients can resume. */
+  /** Whether no request to the box is in flight, apart from streams and terminals, which clients can resume. */
   isIdle(boxId: string): boolean
   log: Pick<Logger, 'info' | 'warn'>
   /** Default: 200 ms. */
@@ -63,8 +63,9 @@ const DETAILS: Record<Exclude<UpgradeDecision, 'current' | 'upgrade'>, string> =
   paused: 'The rollout is paused.',
   not_selected: 'The share of the rollout does not contain this box yet.',
 }
-const WAITING = 'Waits until no request is in flight, and no terminal is open.'
-const IN_USE = 'Waits until terminal sessions, and commands that receive stdin, have exited.'
+const WAITING = 'Waits until no request is in flight.'
+const IN_USE =
+  'Waits until terminal sessions that the restart would end, and commands that receive stdin, have exited.'
 const UNCHANGED =
   'The agent was restarted and still runs another build. The next start of the coordinator tries again.'
 
@@ -219,7 +220,10 @@ export class AgentUpgrades {
   async #restart(boxId: string, restart: Restart): Promise<void> {
     const { restartAgent, log } = this.#options
     if (await restartAgent(boxId, restart.isInstalled ? restart.buildId : undefined)) return
-    log.info({ boxId }, 'the agent refused the restart because terminal sessions or commands with stdin run')
+    log.info(
+      { boxId },
+      'the agent refused the restart, which would end terminal sessions or commands with stdin',
+    )
     this.#restarted.delete(boxId)
     const status = this.#outdated.get(boxId)
     if (this.#isClosed || status?.state !== 'upgrading') return

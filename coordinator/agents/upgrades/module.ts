@@ -18,8 +18,8 @@ export type UpgradesModuleContext = ModuleBase & {
   /** `agentVersion` is the version with which the machines of managed boxes start; undefined when it is unknown. */
   providers: { readonly agentVersion?: string | undefined }
   limiter: {
-    /** Whether a request to the box is in flight. */
-    hasRequests(boxId: string): boolean
+    /** Whether a restart of the agent would interrupt a request to the box. */
+    hasInterruptibleRequests(boxId: string): boolean
   }
 }
 
@@ -31,7 +31,7 @@ export function upgradesModule(context: UpgradesModuleContext): Module {
     findTarget: createTargetFinder({ bundles: agentBundles, managedVersion: providers.agentVersion }),
     loadBox: createAgentLoader(db, boxes),
     restartAgent: agentConnections.restartAgent,
-    isIdle: (boxId) => !limiter.hasRequests(boxId),
+    isIdle: (boxId) => !limiter.hasInterruptibleRequests(boxId),
     log,
   })
   const agents = createAgentService({ db, clock, boxes, tunnels, upgrades })

@@ -168,7 +168,7 @@ async function adjustMachine(
   const provider = providers.for(box)
   if (provider.resize === undefined || (await provider.inspect(box.id)) !== 'running') return {}
   if (!(await provider.resize(createMachineSpec(box, coordinatorUrl)))) return {}
-  // The agent reads the size when it starts. It refuses to restart while that would end a terminal session.
+  // The agent reads the size when it starts. It refuses to restart while that would end a terminal session without a host.
   await restartAgent(box.id).catch((err: unknown) =>
     log.warn(
       { err, boxId: box.id },

@@ -16,7 +16,12 @@ const AGENTS = {
   connects: 'connect(); setInterval(() => {}, 1000)',
   exits: 'process.exit(3)',
   'never connects': 'setInterval(() => {}, 1000)',
-  'ignores TERM': "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)",
+  'ignores HUP': "process.on('SIGHUP', () => {}); setInterval(() => {}, 1000)",
+  /** Writes its pid to `ready`, and the signal that stops it to `signal`. */
+  'records signals': `for (const name of ['SIGTERM', 'SIGHUP'])
+    process.on(name, () => { fs.writeFileSync(state + '/signal', name); process.exit() })
+  fs.writeFileSync(state + '/ready', String(process.pid))
+  setInterval(() => {}, 1000)`,
   'connects when the file online exists':
     "setInterval(() => { if (fs.existsSync(state + '/online')) connect() }, 20)",
   'connects and exits': 'connect(); process.exit(4)',

@@ -41,6 +41,13 @@ const waitForConnected = (prefix: Prefix, build: string) =>
     prefix.readState('connected-build')?.startsWith(`${build} `),
   )
 
+/** @param start index in prefix.listStarts() of an agent that records signals */
+const waitUntilReady = (prefix: Prefix, start: number) =>
+  waitUntil(`agent ${start} handles signals`, () => {
+    const pid = prefix.listStarts()[start]?.pid
+    return pid !== undefined && prefix.readState('ready') === String(pid)
+  })
+
 t.test('restarts a killed agent, and stops it on TERM', async (t) => {
   const prefix = createPrefix(t)
   prefix.addBuild('one', 'connects')
@@ -75,10 +82,10 @@ t.test('starts the build to which current points after a restart of the agent', 
 
 t.test('stops the agent that a killed supervisor has left', async (t) => {
   const prefix = createPrefix(t)
-  prefix.addBuild('one', 'connects')
+  prefix.addBuild('one', 'records signals')
   prefix.link('current', 'one')
   const killed = runScript(t, 'supervise.sh', [prefix.prefix])
-  await waitForConnected(prefix, 'one')
+  await waitUntilReady(prefix, 0)
   const exited = once(killed, 'exit')
   killed.kill('SIGKILL')
   await exited
@@ -87,6 +94,7 @@ t.test('stops the agent that a killed supervisor has left', async (t) => {
   runScript(t, 'supervise.sh', [prefix.prefix])
   await waitForStart(prefix, 'one', 2)
   t.notOk(isRunning(first?.pid ?? 0))
+  t.equal(prefix.readState('signal'), 'SIGHUP', 'its terminal sessions continue')
 })
 
 t.test('returns to the previous build when the new one exits twice', async (t) => {
@@ -100,7 +108,7 @@ t.test('returns to the previous build when the new one exits twice', async (t) =
   t.equal(prefix.readLink('previous'), null)
 })
 
-for (const behaviour of ['never connects', 'ignores TERM'] as const) {
+for (const behaviour of ['never connects', 'ignores HUP'] as const) {
   t.test(`returns to the previous build when the new one ${behaviour}`, async (t) => {
     const prefix = createUpgraded(t, behaviour)
     const supervisor = runScript(t, 'supervise.sh', [prefix.prefix], { trialSeconds: 0.5 })
@@ -115,6 +123,19 @@ for (const behaviour of ['never connects', 'ignores TERM'] as const) {
     t.match(prefix.readState('failed-build'), /^new@/)
   })
 }
+
+t.test('the agent of a failed trial gets HUP, which keeps terminal sessions', async (t) => {
+  const prefix = createUpgraded(t, 'records signals', 'records signals')
+  const supervisor = runScript(t, 'supervise.sh', [prefix.prefix])
+  await waitUntilReady(prefix, 0)
+  // The trial is over.
+  supervisor.kill('SIGALRM')
+  await waitUntilReady(prefix, 1)
+  t.equal(prefix.readState('signal'), 'SIGHUP')
+  await stop(supervisor)
+  t.equal(prefix.readState('signal'), 'SIGTERM', 'the supervisor is stopped')
+  t.same(prefix.listBuilds(), ['new', 'old'])
+})
 
 t.test('keeps a build that has connected, also when its agent exits later', async (t) => {
   const prefix = createUpgraded(t, 'connects and exits')

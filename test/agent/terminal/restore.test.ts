@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
 import { findNativeProgram } from '../../../agent/exec/native-program.ts'
+import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { createSeededRandom } from '../../support/random.ts'
 import { describeLines } from '../../support/terminal-screen.ts'
@@ -63,6 +64,20 @@ t.test('a client continues its output with the next agent', { skip }, async (t) 
   t.equal(client.output() + continued.output(), count(1, 200))
   const viewer = attachClient(again, { client: 'b' })
   await waitUntil('the viewer has the last line', () => describeLines(viewer.terminal).includes('line 200'))
+})
+
+t.test('a session is continued by an agent that can use its host', { skip }, async (t) => {
+  const { start, canContinue, close, createNext } = createSessions(t)
+  t.ok(canContinue([]), 'no session runs')
+  const starting = start()
+  t.notOk(canContinue(TERMINAL_HOST_VERSIONS), 'the session is being started')
+  await starting
+  t.ok(canContinue(TERMINAL_HOST_VERSIONS))
+  t.notOk(canContinue(TERMINAL_HOST_VERSIONS.map((version) => version + 1)))
+  await close()
+  const next = await createNext()
+  t.ok(next.canContinue(TERMINAL_HOST_VERSIONS))
+  t.notOk(next.canContinue([]))
 })
 
 t.test('input is written once when the agent exits while the program does not read', { skip }, async (t) => {

@@ -2,6 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { findNativeProgram } from '../../../agent/exec/native-program.ts'
+import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
+import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { describeLines, describeTerminal } from '../../support/terminal-screen.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { isAlive } from '../exec/support.ts'
@@ -195,6 +198,16 @@ t.test('kill terminates a program that ignores SIGHUP, and its descendants', asy
   t.match(await session.kill(100), { signal: 'TERM', survivors: [] })
   t.notOk(isAlive(child))
   t.match(await client.waitForMessage('exit'), { status: 'killed', signal: 'TERM' })
+})
+
+t.test('a session without a host ends with the agent', async (t) => {
+  const { start, canContinue, hosts } = createSessions(t)
+  const session = await start()
+  const hasHost = hosts !== null && findNativeProgram(NATIVE_PARTS.terminalHost) !== undefined
+  t.equal(canContinue(TERMINAL_HOST_VERSIONS), hasHost)
+  await session.kill()
+  await session.exit
+  t.ok(canContinue(TERMINAL_HOST_VERSIONS))
 })
 
 t.test('SIGHUP is enough for an interactive shell', async (t) => {

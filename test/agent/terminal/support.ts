@@ -30,6 +30,7 @@ export function createSessions(t: Test, options: { recorder?: SyncRecorder; exit
   t.teardown(() => sessions.terminate())
   return {
     ...sessions,
+    hosts,
     dir: dir ?? '',
     /** The sessions of the next agent. */
     async createNext() {

@@ -184,6 +184,30 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
   t.equal(limiter.acquiredCount(), 0)
 })
 
+t.test('a restart of the agent interrupts no connection that can be resumed', async (t) => {
+  const limiter = createEdgeLimiter({
+    requestsPerSecond: 1000,
+    concurrency: 8,
+    streams: 4,
+    attachments: 2,
+    forwards: 3,
+    terminals: 3,
+  })
+  const closeTerminal = await limiter.acquire('key', 'box', { isAttachment: true })
+  t.equal(limiter.hasInterruptibleRequests('box'), true)
+  const endResumable = limiter.setResumable('box')
+  t.equal(limiter.hasInterruptibleRequests('box'), false)
+  t.equal(limiter.hasRequests('box'), true)
+  const endRequest = await limiter.acquire('key', 'box')
+  t.equal(limiter.hasInterruptibleRequests('box'), true)
+  endResumable()
+  endResumable()
+  closeTerminal()
+  t.equal(limiter.hasInterruptibleRequests('box'), true)
+  endRequest()
+  t.equal(limiter.hasInterruptibleRequests('box'), false)
+})
+
 t.test('forwarded connections have a limit of their own, and are no requests in flight', async (t) => {
   const limiter = createEdgeLimiter({
     requestsPerSecond: 1000,

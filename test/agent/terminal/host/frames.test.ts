@@ -27,7 +27,7 @@ t.test('frames are read from chunks of any size', async (t) => {
   ])
   const expected = [
     { type: 'client', id: 'client-a', accepted: 7 },
-    { type: 'hello', start: 5, end: 9, cols: 80, rows: 24, isWriting: false, hasExited: false },
+    { type: 'hello', version: 1, start: 5, end: 9, cols: 80, rows: 24, isWriting: false, hasExited: false },
     { type: 'output', offset: 5, bytes: Buffer.from('text') },
     { type: 'written' },
     { type: 'exit', exitCode: 3, signal: 0, finishedAt: 1000 },
