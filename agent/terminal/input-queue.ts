@@ -1,9 +1,9 @@
 // Writes the input of a session's clients to its terminal, exactly once: a client that reconnects continues at the number of
-// bytes that were accepted from its id.
+// bytes that were written from its id.
 import { ATTACH_LIMITS } from '../../shared/attach-format.ts'
 
 export type ClientInput = {
-  /** Number of accepted bytes: they have been written, or are being written. */
+  /** Number of bytes that the terminal has accepted. A terminal host keeps them for the next agent. */
   accepted(): number
   /** Returns false for more bytes than a client may send. @param onWritten called when the terminal has accepted the bytes */
   push(bytes: Buffer, onWritten: () => void): boolean
@@ -29,10 +29,18 @@ const MAX_QUEUED_MESSAGES = 16_384
 /** Where bytes are in the input of their client. */
 export type InputPosition = { client: string | undefined; offset: number }
 
-type Position = { id: string | undefined; accepted: number; owner: Owner | null; onReplaced: () => void }
+type Position = {
+  id: string | undefined
+  /** Number of bytes that the terminal has accepted. */
+  accepted: number
+  /** Like `accepted`, with the bytes that are being written. */
+  submitted: number
+  owner: Owner | null
+  onReplaced: () => void
+}
 /** A connection, with the size of its entries in the queue. */
 type Owner = { queuedBytes: number; queuedMessages: number }
-type Entry = { position: Position; bytes: Buffer; onWritten: () => void; owner: Owner }
+type Entry = { position: Position; offset: number; bytes: Buffer; onWritten: () => void; owner: Owner }
 
 /**
  * @param write resolves when the bytes are written; called again only after that
@@ -44,7 +52,7 @@ export function createInputQueue(
 ): InputQueue {
   const positions = new Map<string, Position>()
   for (const [id, accepted] of known)
-    positions.set(id, { id, accepted, owner: null, onReplaced: () => undefined })
+    positions.set(id, createPosition(id, accepted))
   let queue: Entry[] = []
   let isWriting = false
 
@@ -52,10 +60,15 @@ export function createInputQueue(
     if (isWriting) return
     isWriting = true
     for (let entry = queue.shift(); entry !== undefined; entry = queue.shift()) {
-      const { position, bytes, onWritten, owner } = entry
-      const from = { client: position.id, offset: position.accepted }
-      position.accepted += bytes.length
-      await write(bytes, from)
+      const { position, offset, bytes, onWritten, owner } = entry
+      // A client that reconnected during a write has sent the bytes of this write again.
+      const unsent = bytes.subarray(Math.min(bytes.length, position.submitted - offset))
+      if (unsent.length > 0) {
+        const from = { client: position.id, offset: position.submitted }
+        position.submitted += unsent.length
+        await write(unsent, from)
+        position.accepted = position.submitted
+      }
       owner.queuedBytes -= bytes.length
       owner.queuedMessages--
       if (position.owner === owner) onWritten()
@@ -64,12 +77,7 @@ export function createInputQueue(
   }
 
   function positionOf(id: string | undefined): Position {
-    const position = (id !== undefined && positions.get(id)) || {
-      id,
-      accepted: 0,
-      owner: null,
-      onReplaced: () => undefined,
-    }
+    const position = (id !== undefined && positions.get(id)) || createPosition(id, 0)
     if (id === undefined) return position
     // A Map keeps the order of insertion: the newest position is the last one.
     positions.delete(id)
@@ -86,6 +94,7 @@ export function createInputQueue(
     open(id) {
       const position = positionOf(id)
       const owner: Owner = { queuedBytes: 0, queuedMessages: 0 }
+      let nextOffset = position.accepted
       const discard = (previous: Owner) => {
         queue = queue.filter((entry) => entry.owner !== previous)
       }
@@ -105,7 +114,8 @@ export function createInputQueue(
             owner.queuedMessages > MAX_QUEUED_MESSAGES
           )
             return false
-          queue.push({ position, bytes, onWritten, owner })
+          queue.push({ position, offset: nextOffset, bytes, onWritten, owner })
+          nextOffset += bytes.length
           void writeQueued()
           return true
         },
@@ -120,3 +130,11 @@ export function createInputQueue(
     },
   }
 }
+
+const createPosition = (id: string | undefined, accepted: number): Position => ({
+  id,
+  accepted,
+  submitted: accepted,
+  owner: null,
+  onReplaced: () => undefined,
+})

@@ -105,6 +105,43 @@ t.test('input is written once when the agent exits while the program does not re
   t.equal(continued.output(), text)
 })
 
+t.test('a client is not told that input is accepted before its host has it', { skip }, async (t) => {
+  const { start, close, createNext, home } = createSessions(t)
+  const session = await start({
+    command: 'stty raw -echo; echo ready; while [ ! -e go ]; do sleep 0.01; done; exec cat',
+  })
+  const client = attachClient(session, { client: 'a' })
+  await client.waitForOutput(/ready/)
+  const text = Array.from({ length: 20_000 }, (_, index) => `${index}\n`).join('')
+  // The program does not read: the host holds the first part, and the agent the second one.
+  for (let at = 0; at < 120_000; at += 60_000) client.type(text.slice(at, at + 60_000))
+  await setImmediate()
+  await close()
+  client.disconnect()
+  const next = await createNext()
+  const second = attachClient(next.get('test'), { client: 'a', offset: client.received() })
+  const accepted = second.find('attached')?.stdinOffset ?? 0
+  second.type(text.slice(accepted))
+  second.disconnect()
+  const third = attachClient(next.get('test'), { client: 'a', offset: client.received() })
+  const confirmed = third.find('attached')?.stdinOffset ?? 0
+  await next.close()
+  third.disconnect()
+  const offset = third.received()
+  const afterwards = (await createNext()).get('test')
+  const last = attachClient(afterwards, { client: 'a', offset })
+  t.equal(last.find('attached')?.stdinOffset, confirmed)
+  last.type(text.slice(confirmed))
+  last.disconnect()
+  // The agent is writing some of these bytes: it ignores them when they arrive again.
+  const again = attachClient(afterwards, { client: 'a', offset })
+  again.type(text.slice(again.find('attached')?.stdinOffset ?? 0))
+  writeFileSync(join(home, 'go'), '')
+  await waitUntil('all input is printed', () => again.received() - offset >= text.length)
+  t.equal(again.output(), text)
+  await waitUntil('all input is confirmed', () => again.find('stdin')?.offset === text.length)
+})
+
 t.test('a program that prints without an agent loses nothing', { skip }, async (t) => {
   const { start, close, createNext, home } = createSessions(t)
   const session = await start({
