@@ -68,6 +68,12 @@ export function readProcess(pid: number, procRoot = '/proc'): ProcessEntry | und
 /** A flag of the kernel (include/linux/sched.h). */
 const PF_KTHREAD = 0x200000
 
+/** Whether the process runs, and its pid has not been reused. @param identity startTime in ticks since boot */
+export function isAlive({ pid, startTime }: Pick<ProcessEntry, 'pid' | 'startTime'>): boolean {
+  const entry = readProcess(pid)
+  return entry !== undefined && entry.startTime === startTime && !isDead(entry)
+}
+
 /** Zombie or dead. */
 export const isDead = (entry: ProcessEntry): boolean => entry.state === 'Z' || entry.state === 'X'
 

@@ -51,8 +51,7 @@ export function createInputQueue(
   known: ReadonlyMap<string, number> = new Map(),
 ): InputQueue {
   const positions = new Map<string, Position>()
-  for (const [id, accepted] of known)
-    positions.set(id, createPosition(id, accepted))
+  for (const [id, accepted] of known) positions.set(id, createPosition(id, accepted))
   let queue: Entry[] = []
   let isWriting = false
 

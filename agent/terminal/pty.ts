@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ReadStream } from 'node:tty'
 import { ApiError } from '../../shared/errors.ts'
 import { type Exit, setCloseOnExec } from '../exec/native-spawn.ts'
+import { readProcess } from '../exec/process-table.ts'
 import { signalName } from '../exec/signal-name.ts'
 import type { InputPosition } from './input-queue.ts'
 import type { Snapshot } from './screen.ts'
@@ -13,6 +14,8 @@ import type { Snapshot } from './screen.ts'
 export type Pty = {
   /** Leader of its session and process group. */
   pid: number
+  /** In ticks since boot: another process may get the pid after the exit. */
+  startTime: number
   /** Delivers the output from now on. To be called at once. */
   start(onOutput: (bytes: Buffer) => void): void
   /** Resolves when the terminal has accepted the bytes, or the program has exited. Call again only after that. */
@@ -145,6 +148,7 @@ export function startPty({ file, args, cwd, env, cols, rows }: PtyOptions): Pty 
 
   return {
     pid,
+    startTime: readProcess(pid)?.startTime ?? 0,
     host: null,
     start(listener) {
       onOutput = listener

@@ -82,7 +82,7 @@ export function createSession(options: SessionOptions): Session {
   let hadAnyClient = (host?.clients.size ?? 0) > 0
   let exit: Exit | null = null
   let lastActiveAt = clock.now()
-  const tree: Tree = { pid: pty.pid, startTime: readProcess(pty.pid)?.startTime ?? 0, processId }
+  const tree: Tree = { pid: pty.pid, startTime: pty.startTime, processId }
   const input = createInputQueue(pty.write, host?.clients)
 
   pty.start((bytes) => {

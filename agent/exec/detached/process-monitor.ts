@@ -3,13 +3,12 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { StartTimer } from '../../running-clock.ts'
-import { isDead, readProcess } from '../process-table.ts'
+import { isAlive } from '../process-table.ts'
 import { sendSignal } from '../terminate-tree.ts'
 import { LOST_EXIT, resolveExit } from './exit-status.ts'
 import { MonitoredProcess } from './monitored-process.ts'
 import {
   type ExitRecord,
-  type ProcessIdentity,
   type ProcessMetadata,
   readExitRecord,
   type StartRecord,
@@ -175,9 +174,4 @@ export class ProcessMonitor {
       unsubscribe()
     })
   }
-}
-
-function isAlive({ pid, startTime }: ProcessIdentity): boolean {
-  const entry = readProcess(pid)
-  return entry !== undefined && entry.startTime === startTime && !isDead(entry)
 }

@@ -1,8 +1,8 @@
 // The pseudoterminal of a terminal host, as a session uses it.
 import type { FastifyBaseLogger } from 'fastify'
 import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
-import type { ProcessIdentity, StartRecord } from '../../exec/detached/record.ts'
-import { isDead, readProcess } from '../../exec/process-table.ts'
+import type { StartRecord } from '../../exec/detached/record.ts'
+import { isAlive } from '../../exec/process-table.ts'
 import { signalName } from '../../exec/signal-name.ts'
 import { sendSignal } from '../../exec/terminate-tree.ts'
 import type { Pty } from '../pty.ts'
@@ -41,7 +41,7 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
         { err: connection.error, pid: processes.command.pid },
         'the connection to a terminal host is lost',
       )
-      killProcess(processes.runner)
+      if (isAlive(processes.runner)) sendSignal(processes.runner.pid, 'SIGKILL')
       return { exitCode: null, signal: 'HUP' }
     }
     if (exit === null) return new Promise<never>(() => undefined)
@@ -52,7 +52,7 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
   void exit.then(() => replayed.resolve())
 
   return {
-    pid: processes.command.pid,
+    ...processes.command,
     start(onOutput) {
       connection.start({
         onOutput(bytes) {
@@ -105,8 +105,3 @@ export function createHostedPty({ connection, state, processes, log, onRelease }
 }
 
 const isWithin = (value: number, min: number, max: number): boolean => value >= min && value <= max
-
-function killProcess({ pid, startTime }: ProcessIdentity): void {
-  const entry = readProcess(pid)
-  if (entry !== undefined && !isDead(entry) && entry.startTime === startTime) sendSignal(pid, 'SIGKILL')
-}

@@ -9,6 +9,7 @@ import { isPendingRemoval, readStartRecord, removeDirectory } from '../../exec/d
 import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
 import { createLauncher, type Launch } from '../../exec/native-launcher.ts'
 import { findNativeProgram } from '../../exec/native-program.ts'
+import { isAlive } from '../../exec/process-table.ts'
 import type { SpawnerKind } from '../../exec/spawner.ts'
 import { toStartError } from '../../exec/start-error.ts'
 import { getSystemErrorCode } from '../../files/errors.ts'
@@ -39,7 +40,10 @@ export type TerminalHosts = {
    * @throws ApiError exec_failed, and system errors
    */
   start(processId: string, metadata: SessionMetadata, program: PtyOptions): Promise<HostedSession | null>
-  /** The sessions of the earlier agent, oldest first. Removes the directories of those whose host has exited. */
+  /**
+   * The sessions of the earlier agent, oldest first. Removes the directories of those whose host has exited. Keeps those whose host
+   * runs and cannot be used, because it has another version or does not respond: a later agent may be able to use it.
+   */
   restore(): Promise<HostedSession[]>
 }
 
@@ -93,6 +97,8 @@ export function createTerminalHosts({ dir, spawnerKind = null, log }: TerminalHo
     const metadata = readMetadata(path)
     const hosted = metadata && (await open(name, metadata))
     if (hosted !== undefined) return [hosted]
+    const host = readStartRecord(path)?.runner
+    if (host !== undefined && isAlive(host)) return []
     // A host whose directory is removed exits.
     await remove(path)
     return []

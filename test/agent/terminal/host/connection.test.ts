@@ -1,30 +1,12 @@
 // The connection to a terminal host that sends something unexpected, or that is none.
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { HostConnection } from '../../../../agent/terminal/host/connection.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { encodeFrame, encodeHello, offsets } from './support.ts'
+import { encodeFrame, encodeHello, offsets, startFakeHost } from './support.ts'
 
 const HELLO = { start: 0, end: 4, cols: 80, rows: 24 }
-
-/** @param onConnection sends what the host sends */
-async function startFakeHost(t: Test, onConnection: (socket: Socket) => void) {
-  const dir = createTempDir(t, 'host')
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined)
-    sockets.push(socket)
-    onConnection(socket)
-  })
-  await new Promise<void>((resolve) => server.listen(join(dir, 'socket'), resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return dir
-}
 
 async function collectOutput(dir: string) {
   const { connection, state } = await HostConnection.open(dir)

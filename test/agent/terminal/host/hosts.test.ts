@@ -1,14 +1,20 @@
 // Terminal hosts: what the agent finds in their directories, and how hosts exit.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import t, { type Test } from 'tap'
 import { findNativeProgram } from '../../../../agent/exec/native-program.ts'
+import { readProcess } from '../../../../agent/exec/process-table.ts'
 import { createTerminalHosts } from '../../../../agent/terminal/host/hosts.ts'
+import { createSession } from '../../../../agent/terminal/session.ts'
+import { systemClock } from '../../../../shared/clock.ts'
 import { NATIVE_PARTS } from '../../../../shared/native-file-names.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { isAlive } from '../../exec/support.ts'
+import { encodeHello, startFakeHost } from './support.ts'
 
 const skip =
   findNativeProgram(NATIVE_PARTS.terminalHost) === undefined && 'the terminal host was not compiled'
@@ -65,6 +71,57 @@ t.test('the host of a deleted directory hangs the program up without an agent', 
   pty.host?.disconnect()
   t.same(await hosts.restore(), [])
   await waitUntil('the program and its host have exited', () => !isAlive(pty.pid) && !isAlive(host), 30_000)
+})
+
+/** The directory of a session, whose host this process is. @param command the process of the program */
+async function createFakeSession(
+  t: Test,
+  dir: string,
+  command: { pid: number; startTime: number },
+  version = 1,
+) {
+  const path = join(dir, ID)
+  mkdirSync(path, { mode: 0o700 })
+  writeFileSync(join(path, 'meta.json'), JSON.stringify(METADATA))
+  const host = `${process.pid} ${readProcess(process.pid)?.startTime}`
+  writeFileSync(join(path, 'started'), `${command.pid} ${command.startTime} ${host}\n`)
+  const hello = encodeHello({ start: 0, end: 0, cols: 80, rows: 24, version })
+  return startFakeHost(t, (socket) => socket.write(hello), path)
+}
+
+t.test('a session whose host has another version stays for a later agent', async (t) => {
+  const { hosts, dir } = createHosts(t)
+  const path = await createFakeSession(t, dir, { pid: process.pid, startTime: 1 }, 2)
+  t.same(await hosts.restore(), [])
+  t.ok(existsSync(join(path, 'meta.json')))
+  rmSync(path, { recursive: true })
+  await createFakeSession(t, dir, { pid: process.pid, startTime: 1 })
+  const [hosted] = await hosts.restore()
+  t.equal(hosted?.pty.host?.version, 1)
+  hosted?.pty.host?.disconnect()
+})
+
+t.test('a process that has the pid of an exited program is not terminated', async (t) => {
+  const { hosts, dir } = createHosts(t)
+  const other = spawn('sleep', ['1000'], { detached: true })
+  t.teardown(() => other.kill('SIGKILL'))
+  await once(other, 'spawn')
+  await createFakeSession(t, dir, { pid: other.pid ?? 0, startTime: 1 })
+  const [hosted] = await hosts.restore()
+  if (hosted === undefined) throw new Error('the session was not restored')
+  const session = createSession({
+    pty: hosted.pty,
+    processId: hosted.processId,
+    name: 'test',
+    command: null,
+    size: { cols: 80, rows: 24 },
+    startedAt: 1,
+    clock: systemClock,
+    onActivity: () => undefined,
+  })
+  t.same(await session.kill(0), { signal: null, survivors: [] })
+  t.ok(isAlive(other.pid ?? 0))
+  session.disconnect()
 })
 
 t.test('what is no session of a host is removed or ignored', async (t) => {

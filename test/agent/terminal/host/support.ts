@@ -1,4 +1,29 @@
-// Frames as a terminal host sends them.
+// A terminal host that sends what a test wants, and its frames.
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { createTempDir } from '../../../support/temp-dir.ts'
+
+/** @param onConnection sends what the host sends @param dir of the session @returns `dir` */
+export async function startFakeHost(
+  t: Test,
+  onConnection: (socket: Socket) => void,
+  dir = createTempDir(t, 'host'),
+): Promise<string> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    sockets.push(socket)
+    onConnection(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(join(dir, 'socket'), resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return dir
+}
+
 export function encodeFrame(type: number, ...parts: readonly Buffer[]): Buffer {
   const body = Buffer.concat([Buffer.from([type]), ...parts])
   const length = Buffer.alloc(4)
