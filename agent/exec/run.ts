@@ -44,7 +44,7 @@ export async function runCommand(
   const stderr = createOutputTail(LIMITS.syncOutputBytes)
   const startedAt = clock.now()
   const recordExit = (recording: SyncRecording | null | undefined, exit: Omit<SyncExit, 'finishedAt'>) =>
-    recording?.finish({ ...exit, finishedAt: clock.now() }, { stdout, stderr })
+    void recording?.finish({ ...exit, finishedAt: clock.now() }, { stdout, stderr })
   const command = await startCommand(request, deps, {
     env: deps.createEnv(request.boxEnv, request.env, { [PROCESS_ID_VARIABLE]: processId }),
     onStdout: stdout.push,

@@ -78,7 +78,7 @@ export async function startRecordedSession(
     pty = hosted?.pty ?? startPty(options)
   } catch (error) {
     const failed = { status: 'failed', exitCode: null, signal: null, finishedAt: clock.now() } as const
-    recorder?.start(getRecorded(metadata), null, startedAt)?.finish(failed, NO_OUTPUT)
+    void recorder?.start(getRecorded(metadata), null, startedAt)?.finish(failed, NO_OUTPUT)
     throw error
   }
   const opened = { pty, processId, metadata, size: options, markRecorded: () => hosted?.markRecorded() }
@@ -130,8 +130,10 @@ function recordSession(
     activity.touch()
     const status = signal === null ? 'exited' : 'killed'
     const finishedAt = session.finishedAt() ?? clock.now()
-    recording?.finish({ status, exitCode, signal, finishedAt }, NO_OUTPUT)
-    markRecorded()
+    void recording?.finish({ status, exitCode, signal, finishedAt }, NO_OUTPUT).then((isStored) => {
+      // On a full disk the next agent records the exit.
+      if (isStored) markRecorded()
+    })
   })
   return { session, commandId: recording?.commandId }
 }

@@ -12,8 +12,11 @@ export type SyncExit = Pick<FinishedReport, 'status' | 'exitCode' | 'signal'> & 
 
 export type SyncRecording = {
   readonly commandId: string
-  /** Call once. @param tails the output; read before the call returns */
-  finish(exit: SyncExit, tails: Readonly<Record<'stdout' | 'stderr', OutputTail>>): void
+  /**
+   * Call once. Resolves to true when the spool has the exit, and to false after close().
+   * @param tails the output; read before the call returns
+   */
+  finish(exit: SyncExit, tails: Readonly<Record<'stdout' | 'stderr', OutputTail>>): Promise<boolean>
 }
 
 export type SyncRecorder = {
@@ -65,7 +68,7 @@ export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
       void reported.then(() => active.delete(reported))
       return {
         commandId,
-        finish(exit, { stdout, stderr }) {
+        async finish(exit, { stdout, stderr }) {
           const [out, err] = keepOutput
             ? [inlineOutput(commandId, 'stdout', stdout), inlineOutput(commandId, 'stderr', stderr)]
             : []
@@ -82,7 +85,9 @@ export function createSyncRecorder(spool: Spool, log: Logger): SyncRecorder {
             ...(err !== undefined && { stderr: err }),
           }
           // On a full disk only the exit is retried, without the output.
-          setReported(reporter.tryReport(report) || reporter.report(finished, closeController.signal))
+          const stored = reporter.tryReport(report) || reporter.report(finished, closeController.signal)
+          setReported(stored)
+          return stored
         },
       }
     },

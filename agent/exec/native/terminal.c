@@ -145,7 +145,7 @@ static void send_output(uint64_t from) {
 static void send_exit(void) {
   char body[16];
   put(put(put(body, exit_code, 4), exit_signal, 4), finished_at, 8);
-  send_frame(FRAME_EXIT, body, sizeof body, NULL, 0);
+  send_frame(FRAME_EXIT, body, sizeof body, "", 0);
 }
 
 static uint64_t output_start(void) { return output_end > RING_BYTES ? output_end - RING_BYTES : 0; }
@@ -156,11 +156,11 @@ static void send_state(void) {
     put(accepted, clients[i].accepted, 8);
     send_frame(FRAME_CLIENT, accepted, sizeof accepted, clients[i].id, clients[i].id_length);
   }
-  if (screen_length > 0) send_frame(FRAME_SCREEN, NULL, 0, screen, screen_length);
+  if (screen_length > 0) send_frame(FRAME_SCREEN, "", 0, screen, screen_length);
   char hello[23], *at = put(hello, PROTOCOL_VERSION, 1);
   at = put(put(at, output_start(), 8), output_end, 8);
   put(put(put(put(at, size.ws_col, 2), size.ws_row, 2), input_length > 0, 1), has_exited, 1);
-  send_frame(FRAME_HELLO, hello, sizeof hello, NULL, 0);
+  send_frame(FRAME_HELLO, hello, sizeof hello, "", 0);
   send_output(output_start());
   if (has_exited) send_exit();
 }
@@ -183,7 +183,7 @@ static Client *find_client(const char *id, size_t id_length) {
 
 static void finish_input(void) {
   input_length = input_position = 0;
-  send_frame(FRAME_WRITTEN, NULL, 0, NULL, 0);
+  send_frame(FRAME_WRITTEN, "", 0, "", 0);
 }
 
 static void write_input(void) {

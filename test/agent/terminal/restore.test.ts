@@ -163,11 +163,18 @@ t.test(
   { skip },
   async (t) => {
     const recorded: unknown[] = []
+    let isStored = false
     const recorder: SyncRecorder = {
       start({ record }, pid) {
         recorded.push({ started: record?.commandId, pid })
         const commandId = record?.commandId ?? ''
-        return { commandId, finish: ({ status, exitCode }) => recorded.push({ status, exitCode }) }
+        return {
+          commandId,
+          async finish({ status, exitCode }) {
+            recorded.push({ status, exitCode })
+            return isStored
+          },
+        }
       },
       waitUntilIdle: () => Promise.resolve(),
       close: () => undefined,
@@ -188,16 +195,18 @@ t.test(
     const continued = attachClient(exited, { client: 'a', offset: 0 })
     t.match(await continued.waitForMessage('exit'), { exitCode: 7, stdoutOffset: 9_999 * 6 })
     t.equal(continued.received(), 9_999 * 6)
-    t.same(recorded, [
-      { started: record.commandId, pid: session.pid },
-      { started: record.commandId, pid: session.pid },
-      { status: 'exited', exitCode: 7 },
-    ])
+    const started = { started: record.commandId, pid: session.pid }
+    const exit = { status: 'exited', exitCode: 7 }
+    t.same(recorded, [started, started, exit])
     await next.close()
+    isStored = true
     const third = await createNext()
-    t.ok(third.getExited('test'), 'the exit can be read after another restart')
-    t.equal(recorded.length, 3, 'the exit is recorded once')
-    await third.terminate()
+    t.same(recorded, [started, started, exit, started, exit], 'an exit that was not stored is recorded again')
+    await third.close()
+    const fourth = await createNext()
+    t.ok(fourth.getExited('test'), 'the exit can be read after another restart')
+    t.equal(recorded.length, 5, 'the exit is recorded once')
+    await fourth.terminate()
     t.same(readdirSync(dir), [], 'the directory is removed')
   },
 )

@@ -99,8 +99,10 @@ t.test('sessions are recorded without output', async (t) => {
       recorded.push({ commandId: record?.commandId, command, cwd, pid })
       return {
         commandId: record?.commandId ?? '',
-        finish: ({ status, exitCode, signal }, { stdout }) =>
-          recorded.push({ status, exitCode, signal, bytes: stdout.total() }),
+        async finish({ status, exitCode, signal }, { stdout }) {
+          recorded.push({ status, exitCode, signal, bytes: stdout.total() })
+          return true
+        },
       }
     },
     waitUntilIdle: () => Promise.resolve(),

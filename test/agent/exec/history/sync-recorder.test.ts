@@ -96,6 +96,20 @@ t.test('returns null when no record is requested or the start report cannot be s
   t.equal(recorder.start({ command: 'true', record: createRecord(formatProcessId(1)) }, 7, 1), null)
 })
 
+t.test('finish() returns whether the spool has the exit', async (t) => {
+  const spool = await openTestSpool(t, createDir(t))
+  const recorder = createSyncRecorder(spool, silentLog)
+  const start = (n: number) =>
+    recorder.start({ command: 'true', record: createRecord(formatProcessId(n)) }, 7, 1)
+  const [first, second] = [start(1), start(2)]
+  const tails = { stdout: createTail(), stderr: createTail() }
+  t.equal(await first?.finish(exited, tails), true)
+  await spool.close()
+  const stored = second?.finish(exited, tails)
+  recorder.close()
+  t.equal(await stored, false)
+})
+
 t.test('while reports are not acknowledged, keeps every exit and discards output', async (t) => {
   const spool = await openTestSpool(t, createDir(t), 4 * MiB)
   const recorder = createSyncRecorder(spool, silentLog)
