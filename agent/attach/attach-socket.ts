@@ -11,8 +11,8 @@ import { ATTACH_LIMITS, encodeChunk, type OutputChannel } from '../../shared/att
 import { freeBuffer } from '../../shared/free-buffer.ts'
 
 export type AttachSocket = {
-  /** Sends a control message. */
-  send(message: ServerMessage): void
+  /** Sends a control message. Resolves when it is written to the socket, or the connection is closed. */
+  send(message: ServerMessage): Promise<void>
   /** Resolves when the bytes are written to the socket, or the connection is closed. */
   sendOutput(channel: OutputChannel, bytes: Buffer): Promise<void>
   /** Calls back for each valid message of the client, in order. To be called once, immediately. */
@@ -57,7 +57,7 @@ export function createAttachSocket(ws: WebSocket): AttachSocket {
   }
 
   return {
-    send: (message) => ws.send(JSON.stringify(message), () => undefined),
+    send: (message) => new Promise((resolve) => ws.send(JSON.stringify(message), () => resolve())),
     async sendOutput(channel, bytes) {
       for (let start = 0; start < bytes.length && !closed.signal.aborted; start += ATTACH_LIMITS.chunkBytes) {
         const chunk = encodeChunk(channel, bytes.subarray(start, start + ATTACH_LIMITS.chunkBytes))

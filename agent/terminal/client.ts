@@ -104,7 +104,14 @@ export function createClient(
     cursor = offset
     acknowledged = Math.max(acknowledged, offset)
     sentSize = { cols, rows }
-    socket.send({ type: 'screen', bytes: bytes.length, stdoutOffset: offset, stderrOffset: 0, cols, rows })
+    void socket.send({
+      type: 'screen',
+      bytes: bytes.length,
+      stdoutOffset: offset,
+      stderrOffset: 0,
+      cols,
+      rows,
+    })
     await socket.sendOutput('stdout', bytes)
   }
 
@@ -117,7 +124,7 @@ export function createClient(
     }
     if (size.cols !== sentSize.cols || size.rows !== sentSize.rows) {
       sentSize = { ...size }
-      socket.send({ type: 'resized', ...size })
+      await socket.send({ type: 'resized', ...size })
       return true
     }
     const bytes = session.read(cursor, ATTACH_LIMITS.chunkBytes)
@@ -128,7 +135,7 @@ export function createClient(
   }
 
   async function serve(): Promise<void> {
-    socket.send({
+    void socket.send({
       type: 'attached',
       session: session.name,
       isNew,
@@ -141,15 +148,22 @@ export function createClient(
       const changed = Promise.withResolvers<void>()
       wake = changed.resolve
       const exit = session.exit()
-      // The offset is not sent for each message: a client may send many short ones, and read nothing.
+      // Waits for the socket: a client may send many short messages, and read nothing.
       if (confirmedInput !== writtenInput) {
         confirmedInput = writtenInput
-        socket.send({ type: 'stdin', offset: confirmedInput })
+        await socket.send({ type: 'stdin', offset: confirmedInput })
       }
       if (cursor - acknowledged < OUTPUT_WINDOW_BYTES && (await sendNext())) continue
       if (exit !== null && cursor === session.end()) {
         const status = exit.signal === null ? 'exited' : 'killed'
-        socket.send({ type: 'exit', status, ...exit, timedOut: false, stdoutOffset: cursor, stderrOffset: 0 })
+        void socket.send({
+          type: 'exit',
+          status,
+          ...exit,
+          timedOut: false,
+          stdoutOffset: cursor,
+          stderrOffset: 0,
+        })
         setTimeout(close, EXIT_TIMEOUT_MS).unref()
         return
       }

@@ -1,4 +1,7 @@
 // A program that writes without end neither fills the memory nor blocks clients that read.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { readProcess } from '../../../agent/exec/process-table.ts'
 import { describeLines } from '../../support/terminal-screen.ts'
@@ -90,4 +93,25 @@ t.test('an offset beyond the output gets the screen', async (t) => {
   const client = attachClient(await start({ command: 'echo ready; sleep 1000' }), { offset: 1_000_000 })
   t.ok(client.find('screen'))
   await waitUntil('ready', () => describeLines(client.terminal)[0] === 'ready')
+})
+
+t.test('a client that reads nothing gets no message for each of its own', async (t) => {
+  const { start, home } = createSessions(t)
+  const session = await start({
+    command: 'stty raw -echo; printf ready; head -c 300 >/dev/null; touch read; cat',
+  })
+  const client = attachClient(session, { client: 'a' })
+  await client.waitForOutput(/ready/)
+  const resume = client.stall()
+  for (let i = 1; i <= 300; i++) {
+    client.type('x')
+    client.send({ type: 'resize', cols: 80 + i, rows: 24 })
+    await setImmediate()
+  }
+  await waitUntil('all input is read', () => existsSync(join(home, 'read')))
+  const count = (type: string) => client.messages.filter((message) => message.type === type).length
+  t.ok(count('stdin') + count('resized') < 5, `${count('stdin')} and ${count('resized')} messages`)
+  resume()
+  await waitUntil('the input is confirmed', () => client.find('stdin')?.offset === 300)
+  await waitUntil('the size is sent', () => client.find('resized')?.cols === 380)
 })

@@ -75,16 +75,18 @@ export function attachClient(
     onMessage(handler) {
       onMessage = handler
     },
-    send(message) {
+    async send(message) {
       if (controller.signal.aborted) return
       messages.push(message)
       if (message.type === 'attached') received = message.stdoutOffset
       if (message.type === 'resized') terminal.resize(message.cols, message.rows)
-      if (message.type !== 'screen') return
-      terminal.reset()
-      terminal.resize(message.cols, message.rows)
-      received = message.stdoutOffset
-      screenBytes = message.bytes
+      if (message.type === 'screen') {
+        terminal.reset()
+        terminal.resize(message.cols, message.rows)
+        received = message.stdoutOffset
+        screenBytes = message.bytes
+      }
+      await stalled?.promise
     },
     async sendOutput(_channel, bytes) {
       if (controller.signal.aborted) return

@@ -19,7 +19,9 @@ function createMessages({ stdin = null }: { stdin?: StdinWriter | null } = {}) {
       finish: () => void calls.push('finish'),
     },
     socket: {
-      send: ({ type }) => void calls.push(`send ${type}`),
+      async send({ type }) {
+        calls.push(`send ${type}`)
+      },
       close: (message) => void closed.push(message),
     },
     window,

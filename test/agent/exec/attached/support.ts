@@ -45,7 +45,9 @@ export function createClient() {
   const closed = new AbortController()
   let handler: (message: ClientMessage | StdinBytes) => void = () => undefined
   const socket: AttachSocket = {
-    send: (message) => void (closed.signal.aborted || sent.push(message)),
+    async send(message) {
+      if (!closed.signal.aborted) sent.push(message)
+    },
     async sendOutput(channel, bytes) {
       if (!closed.signal.aborted) output[channel] += bytes.toString('latin1')
     },
