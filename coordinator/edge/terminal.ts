@@ -106,7 +106,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
           agent.terminate()
           throw error
         })
-        acquired.setResumable()
+        if (query.client !== undefined) acquired.setResumable()
         await relay(input, agent, acquired)
         return reply
       },
