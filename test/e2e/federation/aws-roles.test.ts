@@ -118,11 +118,12 @@ t.test('roles are connected, verified and disconnected', async (t) => {
 })
 
 t.test('verifications are limited', async (t) => {
-  const { api, addRole, advance } = await startFederation(t)
+  const { api, addRole, advance, freeze } = await startFederation(t)
+  freeze()
   const { role } = (await api('POST', '/aws-roles', { roleArn: addRole('deploy') })).json
   const statuses = []
   for (let n = 0; n < 20; n += 1) statuses.push((await api('POST', `/aws-roles/${role.id}/verify`)).status)
-  t.equal(statuses.at(-1), 429)
+  t.same(statuses, [...Array(19).fill(200), 429])
   advance(60_000)
   t.equal((await api('POST', `/aws-roles/${role.id}/verify`)).status, 200)
 })

@@ -16,7 +16,8 @@ export const toRoleArn = (name: string) => `arn:aws:iam::${ACCOUNT}:role/${name}
 
 export async function startFederation(t: Test, options: CoordinatorOptions = {}) {
   let offset = 0
-  const now = () => Date.now() + offset
+  let frozenAt: number | null = null
+  const now = () => frozenAt ?? Date.now() + offset
   let url = ''
   const sts = await startFakeSts(t, {
     issuer: ISSUER,
@@ -46,7 +47,12 @@ export async function startFederation(t: Test, options: CoordinatorOptions = {})
     ...coordinator,
     ...{ sts, now, workspaceId, db: context.db, box: firstBox, credentials: context.cloudCredentials },
     advance(ms: number) {
-      offset += ms
+      if (frozenAt === null) offset += ms
+      else frozenAt += ms
+    },
+    /** From now on, only `advance` changes the time. Retries of the coordinator that wait do not become due. */
+    freeze(at = now()) {
+      frozenAt = at
     },
     /** Creates a role in AWS. @param workspace whose boxes it trusts */
     addRole(name: string, workspace = workspaceId): string {
