@@ -5,7 +5,6 @@ import { isEnrollmentToken } from '../../../shared/enrollment-token.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Admit } from '../../admission/admit.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
-import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow, EnrollmentRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
@@ -13,6 +12,7 @@ import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { findRole } from '../../identity/lookups.ts'
 import { insertMachine } from '../insert-machine.ts'
+import { findBox } from '../store/boxes.ts'
 import { chooseTier } from './choose-tier.ts'
 import { assertMayEnroll } from './rules.ts'
 import { lockEnrollmentByHash, updateEnrollment } from './store.ts'
@@ -85,13 +85,16 @@ export function createExchange(options: {
   }
 }
 
-/** The token may have been used by this agent, which has not received the response. */
+/**
+ * The token may have been used by this agent, which has not received the response. Does not lock the box: a box is locked
+ * before its workspace, which this transaction has locked. The agent of a box that is deleted meanwhile cannot connect.
+ */
 async function repeatResponse(
   trx: Trx,
   { used_at: usedAt, agent_token_hash: usedBy, box_id: boxId }: EnrollmentRow,
   { agentTokenHash }: EnrollRequest,
 ): Promise<EnrollResponse> {
-  const box = boxId === null ? undefined : await lockBox(trx, boxId)
+  const box = boxId === null ? undefined : await findBox(trx, boxId)
   const isDeleted = box === undefined || box.desired_state === 'terminated'
   const used = `The token was used at ${toTimestamp(usedAt ?? 0)}`
   if (isDeleted) throw refuseToken(`${used}, for a box that has been deleted.`)

@@ -3,6 +3,9 @@ import t from 'tap'
 import { chooseTier } from '../../../../coordinator/boxes/enrollment/choose-tier.ts'
 import { createMachines } from '../../../../coordinator/boxes/enrollment/machines.ts'
 import { toBoxName } from '../../../../coordinator/boxes/enrollment/to-box-name.ts'
+import { dialectTraits } from '../../../../coordinator/db/dialects.ts'
+import { lockBox } from '../../../../coordinator/db/lock-box.ts'
+import { transaction } from '../../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { isEnrollmentToken, newEnrollmentToken } from '../../../../shared/enrollment-token.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
@@ -66,6 +69,20 @@ onEachDatabase(t, async (t, newDb) => {
       t.match(refused?.reason, { code: 'policy_denied', fields: { rule: 'memberBoxLimit' } })
       await db.deleteFrom('policies').execute()
       await db.updateTable('users').set({ role: 'owner' }).where('id', '=', userId).execute()
+    },
+  )
+
+  await t.test(
+    'a repeated exchange does not wait for the lock on the box',
+    { skip: !dialectTraits(db).locksRows && 'this database has no locks on rows' },
+    async (t) => {
+      const { token } = await create()
+      const first = await exchange(request(token))
+      // A request that has locked the box may be waiting for the lock on the workspace, which the exchange has.
+      await transaction(db, async (trx) => {
+        await lockBox(trx, first.boxId)
+        t.same(await exchange(request(token)), first)
+      })
     },
   )
 
