@@ -46,6 +46,7 @@ export type SigningKeysOptions = { db: Db; clock: Clock; keyring: Pick<Keyring, 
 
 export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): SigningKeys {
   let active: SigningKey | undefined
+  let rotations = 0
   /** One change at a time. */
   let last: Promise<unknown> = Promise.resolve()
 
@@ -93,6 +94,7 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
       options.record?.(trx, rotation, now)
       return rotation
     })
+    if (rotation.rotated) rotations += 1
     if (active?.id !== rotation.activeKeyId) active = undefined
     return rotation
   }
@@ -113,10 +115,13 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
   return {
     async getActive() {
       if (active !== undefined) return active
+      const before = rotations
       const { id, private_key: sealed } = requireKey(await load(), 'active')
       const pem = keyring.open(sealed, getContext(id)).reveal()
-      active = { id, key: await importPKCS8(pem, ALGORITHM) }
-      return active
+      const loaded = { id, key: await importPKCS8(pem, ALGORITHM) }
+      // A key that was retired meanwhile may sign this token, but no later ones.
+      if (rotations === before) active = loaded
+      return loaded
     },
     listPublic: async () => (await load()).map(({ public_jwk }) => JSON.parse(public_jwk) as JWK),
     async rotateIfDue() {
