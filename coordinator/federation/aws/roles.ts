@@ -73,25 +73,24 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
     if (waitMs > 0) rejectLimited(waitMs, 'Too many roles were verified.')
   }
 
-  /** Verifies a stored role, and stores the result. */
+  /** Verifies a stored role, and stores the result, which changes nothing for boxes. */
   async function verifyStored(
     actor: Actor,
     role: Pick<AwsRoleRow, 'id' | 'role_arn'>,
     record?: (trx: Trx, row: AwsRoleRow, now: number) => void,
   ): Promise<AwsRole> {
     const result = await verifyRole(actor.workspaceId, role.role_arn)
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const now = clock.now()
       const row = await updateRole(trx, role.id, toVerification(result, now))
       if (row === undefined) throw createNoSuchRoleError()
       record?.(trx, row, now)
-      onCommit(() => onChange(actor.workspaceId))
       return presentRole(row)
     })
   }
 
   const insert = (actor: Actor, { roleArn, profile }: ConnectRoleRequest) =>
-    transaction(db, async (trx) => {
+    transaction(db, async (trx, onCommit) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const roles = await listRoles(trx, actor.workspaceId)
@@ -101,6 +100,8 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       const row = createRoleRow(actor, { roleArn, profile: decision.profile }, now)
       await insertRole(trx, row)
       recordConnection(trx, actor, row, now)
+      // AWS may need some seconds to respond.
+      onCommit(() => onChange(actor.workspaceId))
       return { row, isNew: true }
     })
 
@@ -125,7 +126,9 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       assertEnabled()
       countVerification(actor)
       const { row, isNew } = await insert(actor, request)
-      return { role: isNew ? await verifyStored(actor, row) : presentRole(row), isNew }
+      // The coordinator may have stopped before the role was verified.
+      const isVerified = row.verified_at !== null || row.verify_error !== null
+      return { role: isVerified ? presentRole(row) : await verifyStored(actor, row), isNew }
     },
 
     async verify(actor, id) {

@@ -4,11 +4,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { ACCOUNT, AUDIENCE, ISSUER, startFederation, toRoleArn } from './support.ts'
 
 t.test('roles are connected, verified and disconnected', async (t) => {
   const federation = await startFederation(t)
-  const { api, addRole, sts, workspaceId, memberKey, contractorKey, readEvents, advance } = federation
+  const { api, addRole, sts, workspaceId, memberKey, contractorKey, readEvents, advance, db } = federation
 
   const empty = (await api('GET', '/aws-roles', undefined, { key: memberKey })).json
   t.same(empty, {
@@ -49,6 +50,12 @@ t.test('roles are connected, verified and disconnected', async (t) => {
     t.same(again.json, created.json)
   }
   t.equal(sts.calls.length, 1, 'an existing role is not verified again')
+  await db.updateTable('aws_roles').set({ verified_at: null, verified_arn: null }).execute()
+  t.match(await api('POST', '/aws-roles', { roleArn: deploy }), {
+    status: 200,
+    json: { role: { verifiedAt: /^\d{4}-/, verifyError: null } },
+  })
+  t.equal(sts.calls.length, 2, 'unless the coordinator has stopped before the first verification')
   const code = async (body: object, key?: string) =>
     (await api('POST', '/aws-roles', body, key === undefined ? {} : { key })).json.error
   t.equal(await code({ roleArn: deploy, profile: 'other' }), 'already_connected')
@@ -130,12 +137,22 @@ t.test('verifications are limited', async (t) => {
 
 t.test('responses that are not of STS are errors of the verification', async (t) => {
   let body = ''
-  const server = createServer((_request, response) => response.writeHead(503).end(body))
+  const connected = Promise.withResolvers<void>()
+  const server = createServer(async (_request, response) => {
+    await connected.promise
+    response.writeHead(503).end(body)
+  })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const { api } = await startFederation(t, { env: { AWS_ENDPOINT_URL_STS: endpoint } })
-  const { role } = (await api('POST', '/aws-roles', { roleArn: toRoleArn('deploy') })).json
+  const { api, box, readCredentials } = await startFederation(t, { env: { AWS_ENDPOINT_URL_STS: endpoint } })
+  const connecting = api('POST', '/aws-roles', { roleArn: toRoleArn('deploy') })
+  await waitUntil(
+    'boxes have the role, before AWS responds',
+    async () => (await readCredentials(box.id))?.profiles.length === 1,
+  )
+  connected.resolve()
+  const { role } = (await connecting).json
   t.equal(role.verifyError, 'STS responded with status 503.')
   const verify = async () => (await api('POST', `/aws-roles/${role.id}/verify`)).json.role.verifyError
   body = `<Error><Code>A&amp;B\u001b</Code><Message>${'x'.repeat(1000)}</Message></Error>`
