@@ -8,6 +8,9 @@ import { openForReading, readEntireFile } from '../files/read.ts'
 import { type WriteDeps, writeFile } from '../files/write.ts'
 import { updateBlock } from './config-block.ts'
 
+/** In the home directory. */
+export const CONFIG_PATH = '.aws/config'
+
 const MAX_CONFIG_BYTES = 1024 * 1024
 const MAX_BLOCK_BYTES = 64 * 1024
 /** The encoding in which each byte is one character. */
@@ -24,7 +27,7 @@ export async function updateConfigFile(
   tokenPath: string,
   deps: WriteDeps,
 ): Promise<string[]> {
-  const path = join(deps.home, '.aws/config')
+  const path = join(deps.home, CONFIG_PATH)
   const old = await readConfig(path, deps.stateDir)
   const { text, userDefined } = updateBlock(old ?? '', profiles, tokenPath)
   if (text === (old ?? '')) return userDefined

@@ -1,5 +1,5 @@
 // Applies the cloud credentials of the box: writes its token and its profiles, or removes them.
-
+import { join } from 'node:path'
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import {
@@ -13,7 +13,7 @@ import { toFileError } from '../files/errors.ts'
 import { createTempFileSweeper } from '../files/temp-file.ts'
 import type { WriteDeps } from '../files/write.ts'
 import { validateRequest } from '../validate-request.ts'
-import { updateConfigFile } from './config-file.ts'
+import { CONFIG_PATH, updateConfigFile } from './config-file.ts'
 import { getTokenPath, removeToken, writeToken } from './token-file.ts'
 
 export type CloudDeps = {
@@ -52,7 +52,7 @@ function parseCredentials(body: unknown, home: string): CloudCredentials {
 /**
  * The failure of one file does not prevent the other: a profile whose role is disconnected must go, also when the disk is too full
  * for a new token.
- * @throws ApiError when something could not be removed
+ * @throws ApiError when the token could not be removed
  */
 async function applyCredentials(
   { token, profiles }: CloudCredentials,
@@ -64,13 +64,15 @@ async function applyCredentials(
     token === null ? removeToken(home) : writeToken(home, token.content),
   )
   let userDefined: string[] = []
-  const configError = await catchFileError(`${home}/.aws/config`, async () => {
+  const configError = await catchFileError(join(home, CONFIG_PATH), async () => {
     userDefined = await updateConfigFile(profiles, tokenPath, deps)
   })
+  if (tokenError !== null && profiles.length === 0) throw tokenError
   const error = tokenError ?? configError
   if (error !== null) {
-    if (profiles.length === 0) throw error
-    return { written: [], failed: profiles.map(({ name }) => ({ name, message: error.message })) }
+    // Without a token, profiles that could not be removed are of no use.
+    const names = profiles.length === 0 ? [`~/${CONFIG_PATH}`] : profiles.map(({ name }) => name)
+    return { written: [], failed: names.map((name) => ({ name, message: error.message })) }
   }
   const isUserDefined = (name: string) => userDefined.includes(name)
   return {

@@ -18,14 +18,18 @@ export async function writeToken(home: string, content: string): Promise<void> {
   await replaceFile(getTokenPath(home), content, { flush: true })
 }
 
-/** A missing file is no error. */
+/** A missing file is no error. @throws system errors when the token may still be there */
 export async function removeToken(home: string): Promise<void> {
   for (const dir of listDirectories(home)) {
+    const stats = await nullIfMissing(lstat(dir))
     // The agent has written no token below anything else.
-    if (!(await nullIfMissing(lstat(dir)))?.isDirectory()) return
+    if (!stats?.isDirectory()) return
+    // The user may have made it read-only, and a copy of a box has the same modes.
+    if (stats.uid === process.geteuid?.()) await chmod(dir, (stats.mode & 0o7777) | 0o700)
   }
   const path = getTokenPath(home)
-  await nullIfMissing(unlink(path))
+  // A directory is no token.
+  if (!(await nullIfMissing(lstat(path)))?.isDirectory()) await nullIfMissing(unlink(path))
   // A killed agent may have left the file that it would have renamed.
   await rm(`${path}.new`, { recursive: true, force: true })
 }

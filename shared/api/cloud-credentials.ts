@@ -35,7 +35,10 @@ export type CloudCredentials = z.infer<typeof cloudCredentialsSchema>
 export const cloudCredentialsResponseSchema = z.object({
   /** The names of the profiles that programs of the box can use. */
   written: z.array(z.string().max(256)).max(MAX_CLOUD_PROFILES),
-  /** The profiles that were not written, such as one that the user has defined in the same file. */
+  /**
+   * The profiles that were not written, such as one that the user has defined in the same file, or `~/.aws/config` when its
+   * profiles could not be removed.
+   */
   failed: z
     .array(z.object({ name: z.string().max(256), message: z.string().max(4096) }))
     .max(MAX_CLOUD_PROFILES),

@@ -175,7 +175,10 @@ export class CredentialSender {
     box.sent = content
   }
 
-  /** @returns false: the agent is of an earlier version */
+  /**
+   * @returns false: the agent is of an earlier version
+   * @throws ApiError when the agent cannot be reached, or could not remove the token
+   */
   #put(boxId: string, request: CloudCredentials): Promise<boolean> {
     const { tunnels, log } = this.#options
     return this.#limit(async () => {
@@ -189,8 +192,13 @@ export class CredentialSender {
         timeoutMs: TIMEOUT_MS,
       })
       if (status === NOT_FOUND) return false
-      if (status !== OK) log.warn({ boxId, status }, 'the agent has refused the cloud credentials of its box')
-      else logFailures(log, boxId, body)
+      // The box may still have the token that the request removes.
+      if (status !== OK)
+        throw new ApiError(
+          'box_unreachable',
+          `The agent has refused the cloud credentials of its box with status ${status}.`,
+        )
+      logFailures(log, boxId, body)
       return true
     })
   }

@@ -1,7 +1,7 @@
 // The block of profiles in ~/.aws/config, next to anything that a user may have in the file.
 import { lstat, mkdir, readFile, readlink, stat, symlink, utimes } from 'node:fs/promises'
 import t from 'tap'
-import { CONFIG, setUpHome, toProfile, toToken } from './support.ts'
+import { CONFIG, setUpHome, TOKEN, toProfile, toToken } from './support.ts'
 
 const OWN_FILES: Record<string, string | Buffer> = {
   'an empty file': '',
@@ -128,12 +128,14 @@ t.test('a new token does not change the file', async (t) => {
 })
 
 t.test('reports a file that cannot be read or written', async (t) => {
-  const { at, connect, disconnect } = setUpHome(t)
+  const { at, connect, disconnect, read } = setUpHome(t)
   const message = async () => (await connect('prod')).failed[0]?.message
   await mkdir(at('.aws'))
   await mkdir(at(CONFIG))
-  t.equal(await message(), `${at(CONFIG)} is not a file. Remove or rename it.`)
-  await t.rejects(disconnect(), { code: 'invalid_path' })
+  const failure = `${at(CONFIG)} is not a file. Remove or rename it.`
+  t.equal(await message(), failure)
+  t.same(await disconnect(), { written: [], failed: [{ name: `~/${CONFIG}`, message: failure }] })
+  t.equal(await read(TOKEN), null, 'the token is removed nevertheless')
 
   const large = setUpHome(t)
   await large.write(CONFIG, `#${' '.repeat(1_200_000)}`)

@@ -87,7 +87,18 @@ t.test('replaces whatever the user has put in the place of the file', async (t) 
   t.equal(await read('of-the-user'), 'content')
 })
 
-t.test('reports a token that cannot be written or removed', async (t) => {
+t.test('removes a token in a directory that the user has made read-only', async (t) => {
+  const { connect, disconnect, read, at, modeOf } = setUpHome(t)
+  await connect('prod')
+  await chmod(at('.boxwood/aws'), 0o500)
+  await chmod(at('.boxwood'), 0)
+  await disconnect()
+  t.equal(await read(TOKEN), null)
+  // Root can write into any directory.
+  t.equal(await modeOf('.boxwood/aws'), '700')
+})
+
+t.test('reports a token that cannot be written', async (t) => {
   const { at, apply, connect, disconnect, read } = setUpHome(t)
   await connect('prod', 'test')
   await rm(at(TOKEN))
@@ -95,7 +106,7 @@ t.test('reports a token that cannot be written or removed', async (t) => {
   const message = `${at(TOKEN)}: illegal operation on a directory.`
   t.same(await connect('test'), { written: [], failed: [{ name: 'test', message }] })
   t.notMatch(await read(CONFIG), 'profile prod', 'the profiles are updated nevertheless')
-  await t.rejects(disconnect(), { code: 'invalid_path' })
+  t.same(await disconnect(), { written: [], failed: [] }, 'a directory is no token')
   t.equal(await read(CONFIG), '')
   await t.rejects(apply({ token: toToken('a'), profiles: [] }), { code: 'invalid_path', message })
 })

@@ -284,6 +284,11 @@ t.test('a restricted box does not start before a copied token is removed', async
     'the step is repeated',
     async () => (await api('GET', `/boxes/${restricted}`)).json.job?.attempt > 0,
   )
+  infra.respondToCredentials = async () => ({ status: 403, body: Buffer.from('{}') })
+  await waitUntil('an agent that could not remove the token is asked again', async () => {
+    const { box, job } = (await api('GET', `/boxes/${restricted}`)).json
+    return box.observedState !== 'running' && /status 403/.test(job?.lastError)
+  })
   infra.respondToCredentials = undefined
   await waitForState(restricted, 'running')
   t.same(infra.cloudCredentials.get(restricted)?.at(-1), NONE)
