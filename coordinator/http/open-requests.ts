@@ -44,6 +44,8 @@ export type OpenRequests = {
    * session ended, or a user was removed or got another role.
    */
   accessChanged(change: AccessChange): void
+  /** Calls the listener after each change. Returns a function that removes the listener. */
+  subscribe(listener: (change: AccessChange) => void): () => void
   /** Number of calls of accessChanged(). Read it before a request is authenticated. */
   readonly changeCount: number
   /** Registers a request until its response is closed. */
@@ -74,6 +76,7 @@ export type OpenRequestsOptions = { clock: Clock; graceMs?: number }
 
 export function createOpenRequests({ clock, graceMs = END_GRACE_MS }: OpenRequestsOptions): OpenRequests {
   const byWorkspace = new Map<string, Set<Entry>>()
+  const listeners = new Set<(change: AccessChange) => void>()
   let changeCount = 0
 
   async function check(entry: Entry): Promise<void> {
@@ -129,6 +132,11 @@ export function createOpenRequests({ clock, graceMs = END_GRACE_MS }: OpenReques
       changeCount += 1
       for (const entry of byWorkspace.get(change.workspaceId) ?? [])
         if (isAffected(entry.actor, change)) void check(entry)
+      for (const listener of listeners) listener(change)
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
     },
     get changeCount() {
       return changeCount

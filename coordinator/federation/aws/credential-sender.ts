@@ -75,11 +75,14 @@ export class CredentialSender {
     if (this.#connected.has(boxId)) this.#enqueue(boxId, { onlyIfChanged: true })
   }
 
-  /** The roles of a workspace have changed. */
+  /** The AWS roles of a workspace have changed. */
   onRolesChange(workspaceId: string): void {
-    // The workspace of a new connection is not known yet: its request may have read the roles before.
-    for (const [boxId, box] of this.#connected)
-      if (box.workspaceId === null || box.workspaceId === workspaceId) this.#enqueue(boxId)
+    this.#enqueueWorkspace(workspaceId)
+  }
+
+  /** A member of the workspace was removed, or has another role: boxes without an environment need an owner who is one. */
+  onMemberChange(workspaceId: string): void {
+    this.#enqueueWorkspace(workspaceId, { onlyIfChanged: true })
   }
 
   /**
@@ -142,6 +145,12 @@ export class CredentialSender {
         if (this.#last.get(boxId) === request) this.#last.delete(boxId)
       })
     this.#last.set(boxId, request)
+  }
+
+  #enqueueWorkspace(workspaceId: string, options: { onlyIfChanged?: boolean } = {}): void {
+    // The workspace of a new connection is not known yet: its request may have read the rows before.
+    for (const [boxId, box] of this.#connected)
+      if (box.workspaceId === null || box.workspaceId === workspaceId) this.#enqueue(boxId, options)
   }
 
   #onFailure(boxId: string, err: unknown): void {

@@ -5,6 +5,7 @@ import type { BoxEnvironmentChanges } from '../../boxes/environment-module.ts'
 import type { EnvironmentVersions } from '../../boxes/environments/types.ts'
 import { afterCommit, type Trx } from '../../db/transaction.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { Issuer } from '../issuer/issuer.ts'
@@ -23,13 +24,20 @@ export type AwsModuleContext = ModuleBase & {
   boxEnvironments: EnvironmentVersions
   boxEnvironment: Pick<BoxEnvironmentChanges, 'subscribe'>
   confirmActor: ConfirmActor
+  openRequests: Pick<OpenRequests, 'subscribe'>
 }
 
 export function awsModule(context: AwsModuleContext) {
-  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxEnvironment, confirmActor } = context
+  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxEnvironment } = context
+  const { confirmActor, openRequests } = context
   const loader = createCredentialLoader({ db, issuer, environments: boxEnvironments })
   const sender = new CredentialSender({ loader, tunnels, clock, log, isEnabled: issuer.url !== null })
-  const unsubscribe = boxEnvironment.subscribe((boxId) => sender.onEnvironmentChange(boxId))
+  const unsubscribe = [
+    boxEnvironment.subscribe((boxId) => sender.onEnvironmentChange(boxId)),
+    openRequests.subscribe(({ workspaceId, userId }) => {
+      if (userId !== undefined) sender.onMemberChange(workspaceId)
+    }),
+  ]
   const assumeRole = createAssumeRole({ endpoint: getStsEndpoint(config) })
   const common = {
     ...{ db, clock, issuer, confirmActor },
@@ -59,7 +67,7 @@ export function awsModule(context: AwsModuleContext) {
     close: {
       name: 'stop sending cloud credentials',
       async run() {
-        unsubscribe()
+        for (const stop of unsubscribe) stop()
         await sender.close()
       },
     },

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { AUDIENCE, DAY_MS, type Federation, HOUR_MS, ISSUER, startFederation, toRoleArn } from './support.ts'
 
@@ -220,6 +221,24 @@ t.test('which boxes get credentials', async (t) => {
     const by = { actor: 'system', now: federation.now() } as const
     await transaction(db, (trx) => restrictBoxesOf(trx, workspaceId, userId, by))
     t.same(await readCredentials(boxId), NONE)
+  })
+
+  t.test('a change of the role of an owner applies at once', async (t) => {
+    const userId = newId('user')
+    const user = { id: userId, workspace_id: workspaceId, email: null, name: 'o', created_at: 0 }
+    await db
+      .insertInto('users')
+      .values({ ...user, role: 'owner' })
+      .execute()
+    const boxId = await create({ environment: null })
+    await db.updateTable('boxes').set({ owner_user_id: userId }).where('id', '=', boxId).execute()
+    const session = await createTestSession(federation)
+    const update = (role: string) => api('PATCH', `/members/${userId}`, { role }, session)
+    t.equal(await has(boxId), true)
+    t.equal((await update('member')).status, 200)
+    t.same(await readCredentials(boxId), NONE)
+    t.equal((await update('owner')).status, 200)
+    t.equal(await has(boxId), true)
   })
 
   t.test('a deleted box gets no token', async (t) => {
