@@ -182,9 +182,14 @@ function loadFunction(responses: (() => [status: number, body: object])[]) {
     return Response.json(json, { status })
   }
   const exports: { handler?: Handler } = {}
-  const setTimeout = (run: () => void) => run()
+  let now = 0
+  const clock = { now: () => now }
+  const setTimeout = (run: () => void, ms: number) => {
+    now += ms
+    run()
+  }
   const code = (getProperties('ReportFunction').Code as { ZipFile: string }).ZipFile
-  runInContext(code, createContext({ exports, fetch, setTimeout, AbortSignal }))
+  runInContext(code, createContext({ exports, fetch, setTimeout, AbortSignal, Date: clock }))
   const run = async (type: string) => {
     await exports.handler?.({
       ...{ RequestType: type, ResponseURL: 'https://s3/response', StackId: 's', RequestId: 'r' },
@@ -196,7 +201,7 @@ function loadFunction(responses: (() => [status: number, body: object])[]) {
     })
     return sent
   }
-  return { run }
+  return { run, now: clock.now, advance: (ms: number) => setTimeout(() => undefined, ms) }
 }
 
 t.test('the function reports the role until the workspace can assume it', async (t) => {
@@ -219,6 +224,17 @@ t.test('the function reports the role until the workspace can assume it', async 
     ...{ Status: 'SUCCESS', Reason: 'connected', PhysicalResourceId: 'awc_1', StackId: 's', RequestId: 'r' },
     LogicalResourceId: 'Connection',
   })
+})
+
+t.test('the stack fails before the timeout of the function when Boxwood does not respond', async (t) => {
+  const { run, now, advance } = loadFunction(
+    Array(20).fill(() => {
+      advance(30_000)
+      throw new Error('The operation was aborted due to timeout')
+    }),
+  )
+  t.match((await run('Create')).at(-1)?.body, { Status: 'FAILED', Reason: /timeout/ })
+  t.ok(now() < 1000 * Number(getProperties('ReportFunction').Timeout) - 10_000, String(now()))
 })
 
 t.test('the stack fails with the reason, and its deletion reports nothing', async (t) => {

@@ -3,13 +3,13 @@ import type { Db } from '../../db/open.ts'
 import type { AwsConnectRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
-export const findConnect = (db: Db | Trx, id: string, now: number): Promise<AwsConnectRow | undefined> =>
-  db
-    .selectFrom('aws_connects')
-    .selectAll()
-    .where('id', '=', id)
-    .where('expires_at', '>', now)
-    .executeTakeFirst()
+/** Also a link that is spent or has expired, for a while. */
+export const findConnect = (db: Db | Trx, id: string): Promise<AwsConnectRow | undefined> =>
+  db.selectFrom('aws_connects').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** The link expires at once. */
+export const spendConnect = (trx: Trx, id: string, now: number) =>
+  trx.updateTable('aws_connects').set({ expires_at: now }).where('id', '=', id).execute()
 
 /** Replaces the previous link of the workspace, which is not valid any more. */
 export async function replaceConnect(trx: Trx, row: AwsConnectRow): Promise<void> {

@@ -21,11 +21,17 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
-import { findRole as findRoleOfUser } from '../../identity/lookups.ts'
+import { findKey, findRole as findRoleOfUser } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
 import type { Availability } from './availability.ts'
-import { deleteConnect, deleteConnectsExpiredBefore, findConnect, replaceConnect } from './connect-store.ts'
+import {
+  deleteConnect,
+  deleteConnectsExpiredBefore,
+  findConnect,
+  replaceConnect,
+  spendConnect,
+} from './connect-store.ts'
 import { toVerification } from './present.ts'
 import { createQuickCreateUrl } from './quick-create.ts'
 import { insertRole, listRoles, updateRole } from './role-store.ts'
@@ -35,6 +41,10 @@ import { AUDIENCE, assertProfileIsFree, assertRoomForRole, decideConnection } fr
 /** Callbacks of a link at once, and per second. Each sends a request to AWS. */
 const CALLBACKS = { capacity: 40, perSecond: 0.2 }
 const PRUNE_BATCH_SIZE = 500
+/** A spent link expires when it is used. */
+const LIFETIME_MS = LIMITS.awsConnectSeconds * 1000
+/** A stack that has not received the response repeats its request within minutes. */
+const KEPT_AFTER_EXPIRY_MS = 3_600_000
 
 export type AwsConnects = {
   /** Throws aws_federation_disabled, aws_quick_connect_unavailable, profile_taken, aws_roles_limit, workspace_closing. */
@@ -43,7 +53,8 @@ export type AwsConnects = {
   cancel(actor: Actor, id: string): Promise<void>
   /**
    * Connects the role when AWS confirms that the workspace can assume it. Until then the link stays valid: a new role takes
-   * some seconds to work everywhere.
+   * some seconds to work everywhere. Idempotent: a repeated request gets the same response, because the stack deletes the role
+   * when it gets an error.
    * @throws ApiError not_found, rate_limited
    */
   complete(callback: AwsConnectCallback): Promise<AwsConnectResult>
@@ -112,28 +123,46 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
       record(trx, 'aws_connect.cancel', actor, { id, created_at: now })
     })
 
-  /** @throws ApiError not_found: also when the creator is not an owner any more */
+  /**
+   * Finds also a link that is spent or has expired.
+   * @throws ApiError not_found: also when the creator is not an owner any more, or the key of the creator was revoked
+   */
   async function requireLink(
     db: Db | Trx,
     { id, token }: Pick<AwsConnectCallback, 'id' | 'token'>,
   ): Promise<{ link: AwsConnectRow; actor: Actor }> {
-    const link = isId('awsConnect', id) ? await findConnect(db, id, clock.now()) : undefined
+    const link = isId('awsConnect', id) ? await findConnect(db, id) : undefined
     if (link === undefined || !isSameHash(link.token_hash, hashSecret(token))) throw createInvalidLinkError()
     const role = await findRoleOfUser(db, link.user_id)
-    if (role !== 'owner') throw createInvalidLinkError()
-    return { link, actor: toActor(link) }
+    const credential = await findCredential(db, link)
+    if (role !== 'owner' || credential === undefined) throw createInvalidLinkError()
+    const { workspace_id: workspaceId, user_id: userId } = link
+    return { link, actor: { credential, workspaceId, userId, role, boxIds: null, access: null } }
+  }
+
+  const isExpired = (link: AwsConnectRow): boolean => link.expires_at <= clock.now()
+
+  /** The stack may not have received the response. Throws not_found unless the link has connected the role. */
+  async function repeatResult(db: Db | Trx, link: AwsConnectRow, roleArn: string): Promise<AwsConnectResult> {
+    const isSpent = link.expires_at < link.created_at + LIFETIME_MS
+    const roles = isSpent ? await listRoles(db, link.workspace_id) : []
+    if (!roles.some((role) => role.role_arn === roleArn && role.verified_at !== null))
+      throw createInvalidLinkError()
+    return { connected: true, message: null }
   }
 
   async function complete({ id, token, roleArn }: AwsConnectCallback): Promise<AwsConnectResult> {
     const { link } = await requireLink(db, { id, token })
     const waitMs = callbacks.take(id)
     if (waitMs > 0) rejectLimited(waitMs, 'The link was used too often.')
+    if (isExpired(link)) return repeatResult(db, link, roleArn)
     const result = await verifyRole(link.workspace_id, roleArn)
     if ('error' in result) return { connected: false, message: result.error }
     return transaction(db, async (trx, onCommit) => {
       await lockWorkspace(trx, link.workspace_id)
       // The link may have been cancelled or used during the verification.
-      const { actor } = await requireLink(trx, { id, token })
+      const { link: current, actor } = await requireLink(trx, { id, token })
+      if (isExpired(current)) return repeatResult(trx, current, roleArn)
       await assertOpen(trx, link.workspace_id)
       const now = clock.now()
       const decision = decideConnection(await listRoles(trx, link.workspace_id), {
@@ -146,7 +175,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
         await insertRole(trx, row)
         recordConnection(trx, actor, row, now)
       }
-      await deleteConnect(trx, link, now)
+      await spendConnect(trx, link.id, now)
       onCommit(() => onChange(link.workspace_id))
       return { connected: true, message: null }
     }).catch(describeRefusal)
@@ -156,8 +185,10 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
     create,
     cancel,
     complete,
-    prune: (signal) =>
-      deleteInBatches(db, (trx) => deleteConnectsExpiredBefore(trx, clock.now(), PRUNE_BATCH_SIZE), signal),
+    prune(signal) {
+      const before = clock.now() - KEPT_AFTER_EXPIRY_MS
+      return deleteInBatches(db, (trx) => deleteConnectsExpiredBefore(trx, before, PRUNE_BATCH_SIZE), signal)
+    },
   }
 }
 
@@ -184,24 +215,22 @@ function createConnectRow(
     credential_type: credential.type,
     credential_id: credential.id,
     created_at: now,
-    expires_at: now + LIMITS.awsConnectSeconds * 1000,
+    expires_at: now + LIFETIME_MS,
   }
 }
 
-/** The creator of the link, as events record it. */
-function toActor(link: AwsConnectRow): Actor {
-  const { credential_id: id, expires_at: expiresAt } = link
-  return {
-    credential:
-      link.credential_type === 'session'
-        ? { type: 'session', id, expiresAt }
-        : { type: 'key', kind: 'api', id, expiresAt, isUnverified: false },
-    boxIds: null,
-    access: null,
-    workspaceId: link.workspace_id,
-    userId: link.user_id,
-    role: 'owner',
-  }
+/**
+ * The credential with which the link was created. A session may have ended meanwhile: the user has signed out, which revokes
+ * nothing else. undefined: the key was revoked.
+ */
+async function findCredential(
+  db: Db | Trx,
+  { credential_type: type, credential_id: id, expires_at: expiresAt }: AwsConnectRow,
+): Promise<Actor['credential'] | undefined> {
+  if (type === 'session') return { type: 'session', id, expiresAt }
+  const key = await findKey(db, id)
+  if (key === undefined || key.revoked_at !== null) return undefined
+  return { type: 'key', kind: key.kind, id, expiresAt, isUnverified: false }
 }
 
 function record(

@@ -114,7 +114,7 @@ export const awsConnectRoutes = (connects: AwsConnects): Route[] => [
     path: '/aws-connect/callback',
     summary: 'Connect the role that the stack of a link has created',
     description:
-      'The stack sends this request, with the secret of the link. While connected is false, AWS does not let the workspace assume the role, and the link stays valid.',
+      'The stack sends this request, with the secret of the link. While connected is false, AWS does not let the workspace assume the role, and the link stays valid. A repeated request with the role that the link has connected gets the same response.',
     request: { body: awsConnectCallbackSchema },
     fieldErrorCodes: { roleArn: 'invalid_role_arn' },
     responses: { 200: awsConnectResultSchema },

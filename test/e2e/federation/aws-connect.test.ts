@@ -1,5 +1,7 @@
 // Links that create and connect a role: they work once, for an hour, and only for a role that the workspace can assume.
 import t from 'tap'
+import { hashSecret } from '../../../coordinator/http/hash-secret.ts'
+import { createUserKey } from '../../support/limited-key.ts'
 import { AUDIENCE, HOUR_MS, ISSUER, startFederation, toRoleArn } from './support.ts'
 
 /** The parameters of the stack that a link opens. */
@@ -10,7 +12,8 @@ function readParameters(url: string) {
 
 t.test('a link connects a role', async (t) => {
   const federation = await startFederation(t)
-  const { api, addRole, workspaceId, memberKey, contractorKey, readEvents, advance, db, now } = federation
+  const { api, addRole, workspaceId, memberKey, contractorKey, readEvents, advance, db, now, sts } =
+    federation
   const create = async (body: object = {}) => {
     const { status, json } = await api('POST', '/aws-connect', body)
     t.equal(status, 201)
@@ -52,7 +55,11 @@ t.test('a link connects a role', async (t) => {
   t.same((await api('GET', '/aws-roles')).json.roles, [], 'not before AWS has confirmed it')
   addRole('created')
   t.same((await callBack({ id, token, roleArn })).json, { connected: true, message: null })
-  t.equal((await callBack({ id, token, roleArn })).status, 404, 'it works once')
+  const calls = sts.calls.length
+  t.same((await callBack({ id, token, roleArn })).json, { connected: true, message: null }, 'repeated')
+  t.equal((await callBack({ id, token: 'x', roleArn })).status, 404)
+  t.equal((await callBack({ id, token, roleArn: addRole('second') })).status, 404, 'it works once')
+  t.equal(sts.calls.length, calls)
   t.equal((await cancel(id)).status, 404, 'spent')
   const [role] = (await api('GET', '/aws-roles')).json.roles
   t.match(role, { roleArn, profile: 'deploy', verifyError: null, createdBy: /^user:/ })
@@ -84,6 +91,14 @@ t.test('a link connects a role', async (t) => {
     await db.updateTable('users').set({ role: 'member' }).where('id', '=', role.createdBy.slice(5)).execute()
     t.equal((await callBack({ id: link.id, token: link.token, roleArn })).status, 404)
     await db.updateTable('users').set({ role: 'owner' }).where('id', '=', role.createdBy.slice(5)).execute()
+  })
+
+  t.test('a link ends with the key of its creator', async (t) => {
+    const ofKey = await createUserKey(federation, 'owner')
+    const { json } = await api('POST', '/aws-connect', {}, { key: ofKey })
+    const { param_ConnectToken: token } = readParameters(json.url)
+    await db.updateTable('api_keys').set({ revoked_at: 1 }).where('hash', '=', hashSecret(ofKey)).execute()
+    t.equal((await callBack({ id: json.id, token, roleArn })).status, 404)
   })
 
   t.test('only owners create and cancel links', async (t) => {
