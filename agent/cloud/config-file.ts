@@ -1,4 +1,5 @@
-// Updates the block of profiles in ~/.aws/config. The AWS_CONFIG_FILE of the user is not considered.
+// Updates the block of profiles in ~/.aws/config. The AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE of the user are not
+// considered.
 import { join } from 'node:path'
 import type { CloudProfile } from '../../shared/api/cloud-credentials.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -6,10 +7,11 @@ import { createParents } from '../files/create-parents.ts'
 import { nullIfMissing } from '../files/paths.ts'
 import { openForReading, readEntireFile } from '../files/read.ts'
 import { type WriteDeps, writeFile } from '../files/write.ts'
-import { updateBlock } from './config-block.ts'
+import { type UserDefined, updateBlock } from './config-block.ts'
 
 /** In the home directory. */
 export const CONFIG_PATH = '.aws/config'
+const CREDENTIALS_PATH = '.aws/credentials'
 
 const MAX_CONFIG_BYTES = 1024 * 1024
 const MAX_BLOCK_BYTES = 64 * 1024
@@ -19,17 +21,18 @@ const BYTES = 'latin1'
 /**
  * Follows a symbolic link at the path, and writes only what changes: an editor of the user may have the file open.
  * @param tokenPath absolute
- * @returns the names of the profiles that are not in the block, because the user has defined them
+ * @returns the profiles that are not in the block, because the user has defined them
  * @throws ApiError and system errors; the file is then unchanged
  */
 export async function updateConfigFile(
   profiles: readonly CloudProfile[],
   tokenPath: string,
   deps: WriteDeps,
-): Promise<string[]> {
+): Promise<UserDefined[]> {
   const path = join(deps.home, CONFIG_PATH)
   const old = await readConfig(path, deps.stateDir)
-  const { text, userDefined } = updateBlock(old ?? '', profiles, tokenPath)
+  const credentials = profiles.length === 0 ? '' : await readCredentials(deps)
+  const { text, userDefined } = updateBlock(old ?? '', profiles, tokenPath, credentials)
   if (text === (old ?? '')) return userDefined
   await createParents(path, deps.stateDir)
   const bytes = Buffer.from(text, BYTES)
@@ -40,6 +43,17 @@ export async function updateConfigFile(
   const limit = MAX_CONFIG_BYTES + MAX_BLOCK_BYTES
   await writeFile({ path, body, length: bytes.length, limit, mode }, deps)
   return userDefined
+}
+
+/** Empty for a file that the agent cannot read: programs of the box user cannot read it either. */
+async function readCredentials({ home, stateDir, log }: WriteDeps): Promise<string> {
+  const path = join(home, CREDENTIALS_PATH)
+  try {
+    return (await readConfig(path, stateDir)) ?? ''
+  } catch (err) {
+    log.warn({ err, path }, 'cannot read the AWS credentials of the user; their profiles are not considered')
+    return ''
+  }
 }
 
 /** null: there is no file. */

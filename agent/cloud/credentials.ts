@@ -13,6 +13,7 @@ import { toFileError } from '../files/errors.ts'
 import { createTempFileSweeper } from '../files/temp-file.ts'
 import type { WriteDeps } from '../files/write.ts'
 import { validateRequest } from '../validate-request.ts'
+import type { UserDefined } from './config-block.ts'
 import { CONFIG_PATH, updateConfigFile } from './config-file.ts'
 import { getTokenPath, removeToken, writeToken } from './token-file.ts'
 
@@ -63,7 +64,7 @@ async function applyCredentials(
   const tokenError = await catchFileError(tokenPath, () =>
     token === null ? removeToken(home) : writeToken(home, token.content),
   )
-  let userDefined: string[] = []
+  let userDefined: UserDefined[] = []
   const configError = await catchFileError(join(home, CONFIG_PATH), async () => {
     userDefined = await updateConfigFile(profiles, tokenPath, deps)
   })
@@ -74,12 +75,12 @@ async function applyCredentials(
     const names = profiles.length === 0 ? [`~/${CONFIG_PATH}`] : profiles.map(({ name }) => name)
     return { written: [], failed: names.map((name) => ({ name, message: error.message })) }
   }
-  const isUserDefined = (name: string) => userDefined.includes(name)
+  const isUserDefined = (name: string) => userDefined.some((profile) => profile.name === name)
   return {
     written: profiles.map(({ name }) => name).filter((name) => !isUserDefined(name)),
-    failed: userDefined.map((name) => ({
+    failed: userDefined.map(({ name, file }) => ({
       name,
-      message: `~/.aws/config defines the profile ${name} already. Rename it there, or connect the role with another profile.`,
+      message: `${file} defines the profile ${name} already. Rename it there, or connect the role with another profile.`,
     })),
   }
 }

@@ -1,5 +1,5 @@
 // The block of profiles in ~/.aws/config, next to anything that a user may have in the file.
-import { lstat, mkdir, readFile, readlink, stat, symlink, utimes } from 'node:fs/promises'
+import { lstat, mkdir, readFile, readlink, rm, stat, symlink, utimes } from 'node:fs/promises'
 import t from 'tap'
 import { CONFIG, setUpHome, TOKEN, toProfile, toToken } from './support.ts'
 
@@ -55,7 +55,8 @@ t.test('changed, copied and converted blocks are replaced by one', async (t) => 
   const block = String(await read(CONFIG))
   await write(CONFIG, `# a\n${block.replace('role_session', 'region = x\nrole_session')}# b\n${block}# c\n`)
   await connect('prod')
-  t.equal(await read(CONFIG), `# a\n${block}# b\n# c\n`)
+  const withRegion = block.replace('# boxwood: end', 'region = x\n# boxwood: end')
+  t.equal(await read(CONFIG), `# a\n${withRegion}# b\n# c\n`)
   await write(CONFIG, `# a\r\n${block.replaceAll('\n', '\r\n')}`)
   await disconnect()
   t.equal(await read(CONFIG), '# a\r\n')
@@ -65,6 +66,43 @@ t.test('changed, copied and converted blocks are replaced by one', async (t) => 
   await write(CONFIG, block.trimEnd())
   await disconnect()
   t.equal(await read(CONFIG), '')
+})
+
+t.test('settings that the user adds to a profile of the block stay', async (t) => {
+  const { write, connect, disconnect, at } = setUpHome(t)
+  const readText = () => readFile(at(CONFIG), 'utf8')
+  await connect('default', 'prod')
+  // The AWS CLI writes the settings of `aws configure set` into the section.
+  const settings = 'region = eu-west-1\ns3 =\n  max_concurrent_requests = 20\n# à'
+  await write(CONFIG, (await readText()).replace('[profile prod]', `${settings}\n\n[profile prod]\r`))
+  t.same(await connect('other', 'default'), { written: ['other', 'default'], failed: [] })
+  const updated = await readText()
+  t.match(updated, `role_session_name = boxwood-fig\n${settings}\n# boxwood: end\n`)
+  t.notMatch(updated, 'prod')
+  await connect('other', 'default')
+  t.equal(await readText(), updated)
+  // Without its section, a setting would belong to another one.
+  await connect('other')
+  t.notMatch(await readText(), 'region')
+  await disconnect()
+  t.equal(await readText(), '')
+})
+
+t.test('profiles with credentials of the user stay', async (t) => {
+  const { read, write, connect, at } = setUpHome(t)
+  const credentials = '[default]\naws_access_key_id = A\n[ own ]\r\naws_access_key_id = B\r\n'
+  await write('.aws/credentials', credentials)
+  const message = (name: string) =>
+    `~/.aws/credentials defines the profile ${name} already. Rename it there, or connect the role with another profile.`
+  t.same(await connect('default', 'prod', 'own'), {
+    written: ['prod'],
+    failed: ['default', 'own'].map((name) => ({ name, message: message(name) })),
+  })
+  t.equal((await read(CONFIG))?.match(/^\[/gm)?.length, 1)
+  t.equal(await read('.aws/credentials'), credentials)
+  await rm(at('.aws/credentials'))
+  await mkdir(at('.aws/credentials'))
+  t.same(await connect('default'), { written: ['default'], failed: [] }, 'a file that cannot be read')
 })
 
 for (const header of [
