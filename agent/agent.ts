@@ -8,6 +8,7 @@ import { systemClock } from '../shared/clock.ts'
 import { LINEAGE_HEADER } from '../shared/protocol.ts'
 import { type AgentApp, buildAgentApp } from './app.ts'
 import { Broker } from './broker/broker.ts'
+import { createCloudCredentials } from './cloud/credentials.ts'
 import { openCodingAgents } from './coding-agents.ts'
 import type { AgentConfig } from './config.ts'
 import { createCoordinatorAccess, createCoordinatorConnections } from './coordinator-connections.ts'
@@ -99,7 +100,8 @@ export async function startAgent(
   const { attachDialer, portDialer, streamDialer, transferDialer } = connections
   const upgrades = use(createUpgrades({ ...access, stateDir, prefix, log }))
   const { builds, buildState } = upgrades
-  const machine = prefix === null ? null : use(await openMachine(prefix, { stateDir, clock, log }))
+  const cloud = createCloudCredentials({ home, stateDir: realDir, clock, log })
+  const machine = prefix === null ? null : use(await openMachine(prefix, { ...common, stateDir, cloud }))
   const sessions = use(await openTerminalSessions({ ...common, recorder, dir: join(realDir, 'terminals') }))
   // Chromium neither trusts the authority of the broker, nor sends the credential of its proxy.
   const createBrowserEnv = createEnvironmentFactory(baseEnv)
@@ -121,16 +123,15 @@ export async function startAgent(
     onOpen: upgrades.confirmBuild,
   }
   const nextReports = use(new NextReports((signal) => streamReports(reports, signal), openStreams))
-  const { startTimer } = runningClock
   const app = use(
     await openApp(config, log, {
-      exec: { ...common, startTimer, processes, streamDialer, recorder, stopping },
+      exec: { ...common, startTimer: runningClock.startTimer, processes, streamDialer, recorder, stopping },
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
       desktop: { desktop, viewers, stopping },
       files: { home, stateDir: realDir, log, clock, transferDialer, activity },
       environment: { home, stateDir: realDir, clock, log, repos, stopping },
-      cloud: { home, stateDir: realDir, clock, log },
+      cloud,
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
       upgrade: { builds, buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,

@@ -1,7 +1,8 @@
 // All routes of the agent.
 import type { AgentAppOptions } from './app.ts'
 import { type BrokerDeps, brokerRoutes } from './broker/routes.ts'
-import { type CloudDeps, cloudRoutes } from './cloud/routes.ts'
+import type { CloudCredentialFiles } from './cloud/credentials.ts'
+import { cloudRoutes } from './cloud/routes.ts'
 import { type DesktopDeps, desktopRoutes } from './desktop/routes.ts'
 import { type EnvironmentDeps, environmentRoutes } from './environment/routes.ts'
 import { type AttachedRouteDeps, attachedRoutes } from './exec/attached/routes.ts'
@@ -25,7 +26,7 @@ export type AgentRoutesDeps = {
   desktop: DesktopDeps
   files: FileDeps
   environment: EnvironmentDeps
-  cloud: CloudDeps
+  cloud: CloudCredentialFiles
   ports: PortDeps
   upgrade: UpgradeDeps
   /** null: this agent does not belong to an enrolled machine. */

@@ -25,13 +25,19 @@ export type CloudDeps = {
   log: Logger
 }
 
-/** Requests are applied in the order of their arrival, because each has the complete state. */
-export function createCloudCredentials(deps: CloudDeps): {
+export type CloudCredentialFiles = {
+  /** @throws ApiError for a body that is not valid, and when the token could not be removed */
   apply(body: unknown): Promise<CloudCredentialsResponse>
-} {
+  /** Removes the token and the profiles. */
+  remove(): Promise<unknown>
+}
+
+/** Requests are applied in the order of their arrival, because each has the complete state. */
+export function createCloudCredentials(deps: CloudDeps): CloudCredentialFiles {
   const limit = pLimit(1)
   const writeDeps = { ...deps, sweepTempFiles: createTempFileSweeper(deps.clock) }
-  return { apply: (body) => limit(() => applyCredentials(parseCredentials(body, deps.home), writeDeps)) }
+  const apply = (body: unknown) => limit(() => applyCredentials(parseCredentials(body, deps.home), writeDeps))
+  return { apply, remove: () => apply({ token: null, profiles: [] }) }
 }
 
 /** The schema excludes all characters that end a line or a section. @throws ApiError invalid_request */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { BOX_DELETED } from '../../shared/protocol.ts'
+import type { CloudCredentialFiles } from '../cloud/credentials.ts'
 import type { DisconnectReason } from '../tunnel/disconnect-reason.ts'
 import { createConnectionFile } from './connection-file.ts'
 import { type Lineage, openLineage } from './lineage.ts'
@@ -20,14 +21,21 @@ export type EnrolledMachine = {
   close(): Promise<void>
 }
 
+export type MachineOptions = {
+  stateDir: string
+  clock: Clock
+  log: Logger
+  cloud: Pick<CloudCredentialFiles, 'remove'>
+}
+
 /** @param prefix the directory of the installation */
 export async function openMachine(
   prefix: string,
-  { stateDir, clock, log }: { stateDir: string; clock: Clock; log: Logger },
+  { stateDir, clock, log, cloud }: MachineOptions,
 ): Promise<EnrolledMachine> {
   const lineage = await openLineage(stateDir, log)
   const connectionFile = createConnectionFile({ stateDir, clock, log })
-  const uninstall = createUninstall(prefix, log)
+  const uninstall = createUninstall(prefix, log, cloud.remove)
   let accepted = Promise.resolve()
   return {
     lineage,

@@ -9,13 +9,18 @@ import { addJsonRoute } from '../requests/json-routes.ts'
 /** Starts the uninstallation, which stops this agent. No effect while one runs. */
 export type Uninstall = () => void
 
-/** @param prefix the directory of the installation */
-export function createUninstall(prefix: string, log: Pick<Logger, 'info' | 'error'>): Uninstall {
+/**
+ * @param prefix the directory of the installation
+ * @param removeCredentials removes the cloud credentials, which the installer does not know, from the home directory
+ */
+export function createUninstall(
+  prefix: string,
+  log: Pick<Logger, 'info' | 'error'>,
+  removeCredentials: () => Promise<unknown>,
+): Uninstall {
   let isRunning = false
-  return () => {
-    if (isRunning) return
-    isRunning = true
-    log.info({ prefix }, 'the box of this machine has been deleted; uninstalling the agent')
+
+  function start(): void {
     const current = join(prefix, 'current')
     const args = [join(current, 'setup.mjs'), 'uninstall']
     const child = spawn(join(current, 'node'), args, { cwd: '/', detached: true, stdio: 'ignore' })
@@ -28,6 +33,15 @@ export function createUninstall(prefix: string, log: Pick<Logger, 'info' | 'erro
       if (code !== 0) onFailure(new Error(`the uninstallation exited with ${code ?? signal}`))
     })
     child.unref()
+  }
+
+  return () => {
+    if (isRunning) return
+    isRunning = true
+    log.info({ prefix }, 'the box of this machine has been deleted; uninstalling the agent')
+    void removeCredentials()
+      .catch((err: unknown) => log.error({ err }, 'failed to remove the cloud credentials of the box'))
+      .then(start)
   }
 }
 

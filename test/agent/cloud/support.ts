@@ -23,11 +23,12 @@ export function setUpHome(t: Test) {
   const home = createTempDir(t, 'cloud')
   const stateDir = join(home, '.state')
   const at = (path: string) => join(home, path)
-  const { apply } = createCloudCredentials({ home, stateDir, clock: systemClock, log: silentLog })
+  const { apply, remove } = createCloudCredentials({ home, stateDir, clock: systemClock, log: silentLog })
   return {
     home,
     at,
     apply,
+    remove,
     /** Applies a token and profiles with these names. */
     connect: (...names: string[]) => apply({ token: toToken('a'), profiles: names.map(toProfile) }),
     disconnect: () => apply({ token: null, profiles: [] }),

@@ -28,7 +28,10 @@ async function startMachine(t: Test, box: { boxId: string; token: string }, url:
   mkdirSync(join(prefix, 'current'))
   writeFileSync(join(prefix, 'current/node'), `#!/bin/sh\ntouch ${started}\n`, { mode: 0o755 })
   writeFileSync(join(prefix, 'coordinator.pub'), publicKey.export({ type: 'spki', format: 'pem' }))
-  const machine = await openMachine(prefix, { stateDir, clock: systemClock, log: silentLog })
+  const machine = await openMachine(prefix, {
+    ...{ stateDir, clock: systemClock, log: silentLog },
+    cloud: { remove: async () => undefined },
+  })
   const { readCoordinatorKey, onConnected, onDisconnected } = machine
   const requests: string[] = []
   const options = { readCoordinatorKey, onConnected, onDisconnected }

@@ -10,6 +10,7 @@ import { LINEAGE_HEADER } from '../../../shared/protocol.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
+import { CONFIG, setUpHome, TOKEN } from '../cloud/support.ts'
 
 /** An installation whose `setup.mjs` is a shell script that appends its arguments to `started`. */
 function createInstallation(t: Test, exitCode = 0) {
@@ -36,8 +37,15 @@ function createInstallation(t: Test, exitCode = 0) {
 
 type Installation = ReturnType<typeof createInstallation>
 
-async function startMachine(t: Test, { prefix, stateDir }: Installation, box: object, url: string) {
-  const machine = await openMachine(prefix, { stateDir, clock: systemClock, log: silentLog })
+async function startMachine(
+  t: Test,
+  { prefix, stateDir }: Installation,
+  box: object,
+  url: string,
+  remove: () => Promise<unknown> = async () => undefined,
+) {
+  const options = { stateDir, clock: systemClock, log: silentLog, cloud: { remove } }
+  const machine = await openMachine(prefix, options)
   const agent = await startTestAgent(
     box as { boxId: string; token: string },
     url,
@@ -88,7 +96,10 @@ t.test('the request of the coordinator starts one uninstallation', async (t) => 
   const coordinator = await startTunnelServer()
   t.teardown(() => coordinator.close())
   const box = coordinator.addBox()
-  await startMachine(t, installation, box, coordinator.url)
+  const { write, read, connect, remove } = setUpHome(t)
+  await write(CONFIG, '[profile own]\n')
+  await connect('default')
+  await startMachine(t, installation, box, coordinator.url, remove)
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   for (let requests = 0; requests < 2; requests++) {
     const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
@@ -97,6 +108,8 @@ t.test('the request of the coordinator starts one uninstallation', async (t) => 
   }
   await waitUntil('the uninstallation has started', async () => installation.readStarts().length > 0)
   t.same(installation.readStarts(), [`${join(installation.prefix, 'current/setup.mjs')} uninstall`])
+  t.equal(await read(CONFIG), '[profile own]\n', 'the AWS profiles of the box are removed before')
+  t.equal(await read(TOKEN), null)
 })
 
 t.test(
@@ -105,7 +118,8 @@ t.test(
     const installation = createInstallation(t, 1)
     const error = { code: 'box_deleted', message: 'The box of this machine has been deleted.' }
     const url = await startRefusingServer(t, 410, JSON.stringify({ ok: false, error }))
-    await startMachine(t, installation, BOX, url)
+    const remove = () => Promise.reject(new Error('the disk failed'))
+    await startMachine(t, installation, BOX, url, remove)
     await waitUntil('the uninstallation has started twice', async () => installation.readStarts().length >= 2)
     t.match(installation.readConnection(), { connected: false, status: 410, ...error })
   },
