@@ -169,6 +169,15 @@ t.test('a link fills in every parameter without a default', async (t) => {
   }
 })
 
+t.test('a link opens the console of its partition', async (t) => {
+  const open = (region: string | null) =>
+    new URL(createQuickCreateUrl({ templateUrl: 'https://s3', region, stackName: 'a', parameters: {} })).host
+  t.equal(open(null), 'us-east-1.console.aws.amazon.com')
+  t.equal(open('eu-central-1'), 'eu-central-1.console.aws.amazon.com')
+  t.equal(open('cn-north-1'), 'cn-north-1.console.amazonaws.cn')
+  t.equal(open('us-gov-west-1'), 'us-gov-west-1.console.amazonaws-us-gov.com')
+})
+
 type Sent = { url: string; body: Record<string, unknown> }
 type Handler = (event: object) => Promise<void>
 

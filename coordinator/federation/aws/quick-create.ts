@@ -16,5 +16,11 @@ export function createQuickCreateUrl({ templateUrl, region, stackName, parameter
   const name = region ?? DEFAULT_REGION
   const query = new URLSearchParams({ templateURL: templateUrl, stackName })
   for (const [key, value] of Object.entries(parameters)) query.set(`param_${key}`, value)
-  return `https://${name}.console.aws.amazon.com/cloudformation/home?region=${name}#/stacks/quickcreate?${query}`
+  return `https://${name}.${getConsoleDomain(name)}/cloudformation/home?region=${name}#/stacks/quickcreate?${query}`
+}
+
+/** China and GovCloud have consoles and accounts of their own. */
+function getConsoleDomain(region: string): string {
+  if (region.startsWith('cn-')) return 'console.amazonaws.cn'
+  return region.startsWith('us-gov-') ? 'console.amazonaws-us-gov.com' : 'console.aws.amazon.com'
 }
