@@ -41,7 +41,7 @@ export type NewOpenRequest = {
 export type OpenRequests = {
   /**
    * Checks the affected open requests again. Call it in onCommit after a credential was revoked, rotated or limited, a
-   * session ended, or a user was removed or got another role.
+   * session ended, a user was removed or got another role, or a workspace was closed or reopened.
    */
   accessChanged(change: AccessChange): void
   /** Calls the listener after each change. Returns a function that removes the listener. */

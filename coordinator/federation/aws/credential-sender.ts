@@ -80,8 +80,11 @@ export class CredentialSender {
     this.#enqueueWorkspace(workspaceId)
   }
 
-  /** A member of the workspace was removed, or has another role: boxes without an environment need an owner who is one. */
-  onMemberChange(workspaceId: string): void {
+  /**
+   * The workspace was closed or reopened, or a member was removed or has another role: a box without an environment gets
+   * credentials while its owner is an owner of the workspace.
+   */
+  onAccessChange(workspaceId: string): void {
     this.#enqueueWorkspace(workspaceId, { onlyIfChanged: true })
   }
 

@@ -34,8 +34,8 @@ export function awsModule(context: AwsModuleContext) {
   const sender = new CredentialSender({ loader, tunnels, clock, log, isEnabled: issuer.url !== null })
   const unsubscribe = [
     boxEnvironment.subscribe((boxId) => sender.onEnvironmentChange(boxId)),
-    openRequests.subscribe(({ workspaceId, userId }) => {
-      if (userId !== undefined) sender.onMemberChange(workspaceId)
+    openRequests.subscribe(({ workspaceId, credentialId }) => {
+      if (credentialId === undefined) sender.onAccessChange(workspaceId)
     }),
   ]
   const assumeRole = createAssumeRole({ endpoint: getStsEndpoint(config) })

@@ -8,6 +8,7 @@ import type { Db } from '../../db/open.ts'
 import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import type { OpenRequests } from '../../http/open-requests.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
 import { findWorkspace, isFirstWorkspace, updateWorkspace } from '../store/workspaces.ts'
@@ -29,6 +30,7 @@ export type WorkspaceServiceOptions = {
   purgeDays: number
   /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
   onSchedule(time: number): void
+  openRequests: Pick<OpenRequests, 'accessChanged'>
 }
 
 export type WorkspaceService = {
@@ -46,7 +48,7 @@ export type WorkspaceService = {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createWorkspaceService(options: WorkspaceServiceOptions): WorkspaceService {
-  const { db, clock, isSignupOpen, purgeDays, onSchedule } = options
+  const { db, clock, isSignupOpen, purgeDays, onSchedule, openRequests } = options
 
   const record = (trx: Trx, actor: Actor, kind: AuditEvent['kind'], detail: AuditDetail) =>
     recordAuditEvent(trx, { kind, actor, boxId: null, detail, at: clock.now() })
@@ -122,14 +124,17 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
       const purgeAfter = now + purgeDays * DAY_MS
       const written = await updateWorkspace(trx, row.id, { closing_at: now, purge_after: purgeAfter })
       await schedulePurge(trx, row.id, purgeAfter)
-      onCommit(() => onSchedule(purgeAfter))
+      onCommit(() => {
+        onSchedule(purgeAfter)
+        openRequests.accessChanged({ workspaceId: row.id })
+      })
       record(trx, actor, 'workspace.close', { purgeAfter: toTimestamp(purgeAfter) })
       return present(trx, written)
     })
   }
 
   function reopen(actor: Actor): Promise<Workspace> {
-    return transaction(db, async (trx) => {
+    return transaction(db, async (trx, onCommit) => {
       const row = await confirmActor(trx, actor, clock.now())
       if (row.closing_at === null) return present(trx, row)
       if (row.purge_after === null || row.purge_after <= clock.now())
@@ -139,6 +144,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         )
       const written = await updateWorkspace(trx, row.id, { closing_at: null, purge_after: null })
       await schedulePurge(trx, row.id, null)
+      onCommit(() => openRequests.accessChanged({ workspaceId: row.id }))
       record(trx, actor, 'workspace.reopen', {})
       return present(trx, written)
     })

@@ -252,7 +252,16 @@ t.test('which boxes get credentials', async (t) => {
   t.test('a closing workspace gets no tokens', async (t) => {
     const boxId = await create({ environment: null })
     t.equal(await has(boxId), true)
-    await db.updateTable('workspaces').set({ closing_at: 1 }).where('id', '=', workspaceId).execute()
+    // The first workspace cannot be closed with the API.
+    const setClosing = async (at: number | null) => {
+      await db.updateTable('workspaces').set({ closing_at: at }).where('id', '=', workspaceId).execute()
+      federation.instance.context.openRequests.accessChanged({ workspaceId })
+    }
+    await setClosing(1)
+    t.same(await readCredentials(boxId), NONE)
+    await setClosing(null)
+    t.equal(await has(boxId), true, 'until it is reopened')
+    await setClosing(1)
     await reconnect(federation, boxId)
     t.same(await readCredentials(boxId), NONE)
   })

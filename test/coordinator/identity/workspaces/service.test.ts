@@ -14,9 +14,11 @@ async function start(db: Db, { isSignupOpen = false, purgeDays = 30 } = {}) {
   const owner = await createOwner(db, clock)
   await db.updateTable('users').set({ email: 'root@example.com' }).execute()
   const scheduled: number[] = []
+  const accessChanges: string[] = []
   const workspaces = createWorkspaceService({
     ...{ db, clock, isSignupOpen, purgeDays },
     onSchedule: (time) => void scheduled.push(time),
+    openRequests: { accessChanged: ({ workspaceId }) => void accessChanges.push(workspaceId) },
   })
   /** Creates a workspace, and returns its owner. */
   async function create(name: string): Promise<Actor> {
@@ -29,7 +31,7 @@ async function start(db: Db, { isSignupOpen = false, purgeDays = 30 } = {}) {
       .executeTakeFirstOrThrow()
     return addKeyOf(db, { workspaceId: id, userId: user.id })
   }
-  return { clock, owner, workspaces, create, scheduled }
+  return { clock, owner, workspaces, create, scheduled, accessChanges }
 }
 
 onEachDatabase(t, async (t, newDb) => {
@@ -56,18 +58,20 @@ onEachDatabase(t, async (t, newDb) => {
 
   t.test('a closing workspace can be reopened until its purge may start', async (t) => {
     const db = await newDb(t)
-    const { clock, workspaces, create, scheduled, owner } = await start(db)
+    const { clock, workspaces, create, scheduled, accessChanges, owner } = await start(db)
     const actor = await create('Two')
     const listSchedules = () => db.selectFrom('schedules').selectAll().execute()
     await workspaces.close(actor, 'Two')
     const purgeAt = clock.now() + 30 * DAY_MS
     t.same(scheduled, [purgeAt])
+    t.same(accessChanges, [actor.workspaceId])
     t.same(await listSchedules(), [
       { kind: 'purge_workspace', target_id: actor.workspaceId, due_at: purgeAt },
     ])
     clock.advance(30 * DAY_MS - 1)
     t.match(await workspaces.reopen(actor), { closingAt: null, purgeAfter: null })
     t.same(await listSchedules(), [])
+    t.same(accessChanges, [actor.workspaceId, actor.workspaceId])
 
     await workspaces.close(actor, 'Two')
     clock.advance(30 * DAY_MS)
