@@ -44,7 +44,7 @@ export class CredentialSender {
   readonly #connected = new Map<string, ConnectedBox>()
   /** The last request of each box: one at a time. */
   readonly #last = new Map<string, Promise<void>>()
-  readonly #limit = pLimit(MAX_CONCURRENT)
+  readonly #limit = pLimit({ concurrency: MAX_CONCURRENT, rejectOnClear: true })
   readonly #timer: ReturnType<typeof createDueTimer>
   readonly #closing = new AbortController()
 
