@@ -1,11 +1,12 @@
 // Finds the secrets that a box may use with a host, for each of its requests.
 import { EventEmitter } from 'node:events'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
-import type { Keyring } from '../../base/sealing/keyring.ts'
+import { type Keyring, SealedValueError } from '../../base/sealing/keyring.ts'
+import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { Db } from '../../db/open.ts'
 import { type BrokeredRow, prepareBrokeredQuery } from './mount-store.ts'
 import { parseHosts } from './present.ts'
-import type { BrokerCut, SecretBroker } from './types.ts'
+import type { BrokerCut, BrokeredSecret, SecretBroker } from './types.ts'
 
 export function createSecretBroker({
   db,
@@ -19,10 +20,21 @@ export function createSecretBroker({
   const listBrokered = prepareBrokeredQuery(db)
   const events: SecretBroker['events'] = new EventEmitter<{ cut: [BrokerCut] }>()
 
-  const open = ({ id, placeholder, value, workspace_id: workspaceId }: BrokeredRow) => ({
-    secretId: id,
-    placeholder,
-    value: keyring.open(value, { workspaceId, rowId: id }),
+  /** The other secrets of the host stay usable when one value is damaged. */
+  function open({ id, value, workspace_id: workspaceId }: BrokeredRow): SecretValue | null {
+    try {
+      return keyring.open(value, { workspaceId, rowId: id })
+    } catch (error) {
+      if (error instanceof SealedValueError) return null
+      throw error
+    }
+  }
+
+  const toBrokered = (row: BrokeredRow): BrokeredSecret => ({
+    secretId: row.id,
+    name: row.name,
+    placeholder: row.placeholder,
+    value: open(row),
   })
 
   return {
@@ -38,7 +50,7 @@ export function createSecretBroker({
       if (covering.length === 0) return null
       // A secret may be mounted under several variables.
       const byId = new Map(covering.map((row) => [row.id, row]))
-      return { workspaceId, hostname, secrets: [...byId.values()].map(open) }
+      return { workspaceId, hostname, secrets: [...byId.values()].map(toBrokered) }
     },
   }
 }

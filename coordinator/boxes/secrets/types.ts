@@ -3,7 +3,13 @@ import type { EventEmitter } from 'node:events'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 
 /** A mounted secret that covers a host. */
-export type BrokeredSecret = { secretId: string; placeholder: string; value: SecretValue }
+export type BrokeredSecret = {
+  secretId: string
+  name: string
+  placeholder: string
+  /** null: the stored value cannot be decrypted. */
+  value: SecretValue | null
+}
 
 /** A box whose secrets cover a host. */
 export type BrokeredHost = {

@@ -10,6 +10,7 @@ const STATUSES = {
   request_timeout: 408,
   wrong_host: 421,
   headers_too_large: 431,
+  secret_damaged: 500,
   upstream_certificate: 502,
   upstream_encoding: 502,
   upstream_invalid: 502,

@@ -180,7 +180,8 @@ export class BrokerServer implements SecretConnectionServer {
       : new BrokerError('broker_unavailable', 'The coordinator failed to forward the request. Try again.')
     this.#metrics.count(reported.status < 500 ? 'refused' : 'failed')
     const line = this.#limitLines(`${reported.code} ${log.boxId}`)
-    const fields = { ...log, status: reported.status, code: reported.code, ...line }
+    const { status, code, message: reason } = reported
+    const fields = { ...log, status, code, reason, ...line }
     if (!isKnown) this.#options.log.error({ ...fields, err: error }, 'failed to forward a request of a box')
     else if (line !== null) this.#options.log.info(fields, 'refused or failed to forward a request of a box')
     sendBrokerError(response, reported)

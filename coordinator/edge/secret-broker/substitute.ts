@@ -2,6 +2,7 @@
 // a program could store the value with them on an allowed host, and read it there.
 import type { BrokeredSecret } from '../../boxes/secrets/types.ts'
 import type { HeaderPair } from '../shared-ports/headers/raw-headers.ts'
+import { BrokerError } from './broker-error.ts'
 
 export type Substitution = {
   headers: readonly HeaderPair[]
@@ -32,7 +33,10 @@ const escapePattern = (text: string): string => text.replace(/\W/g, '\\$&')
 
 const BASIC = /^(\s*basic\s+)([a-z0-9+/_-]+={0,2})(\s*)$/i
 
-/** @param headers their values have one character for each byte, as in Node */
+/**
+ * @param headers their values have one character for each byte, as in Node
+ * @throws BrokerError for the placeholder of a secret whose value cannot be decrypted
+ */
 export function substitute(headers: readonly HeaderPair[], secrets: readonly BrokeredSecret[]): Substitution {
   const secretIds = new Set<string>()
   const basic: string[] = []
@@ -46,6 +50,11 @@ export function substitute(headers: readonly HeaderPair[], secrets: readonly Bro
     text.replace(pattern, (placeholder) => {
       const secret = byPlaceholder.get(placeholder)
       if (secret === undefined) return placeholder
+      if (secret.value === null)
+        throw new BrokerError(
+          'secret_damaged',
+          `The stored value of the secret ${secret.name} cannot be decrypted. Set its value again with \`box secrets rotate ${secret.name}\`.`,
+        )
       secretIds.add(secret.secretId)
       return Buffer.from(secret.value.reveal()).toString('latin1')
     })

@@ -4,7 +4,13 @@ import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
 import type { BrokerCut, SecretBroker } from '../../../coordinator/boxes/secrets/types.ts'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
 
-export type FakeMount = { secretId: string; placeholder: string; value: string; hosts: string[] }
+export type FakeMount = {
+  secretId: string
+  placeholder: string
+  /** null: it cannot be decrypted. */
+  value: string | null
+  hosts: string[]
+}
 
 export class FakeSecrets implements SecretBroker {
   readonly events = new EventEmitter<{ cut: [BrokerCut] }>()
@@ -30,8 +36,9 @@ export class FakeSecrets implements SecretBroker {
     if (found.length === 0) return null
     const secrets = covering.map(({ secretId, placeholder, value }) => ({
       secretId,
+      name: secretId.toUpperCase(),
       placeholder,
-      value: new SecretValue(value),
+      value: value === null ? null : new SecretValue(value),
     }))
     return { workspaceId: 'ws_1', hostname: 'fig', secrets }
   }

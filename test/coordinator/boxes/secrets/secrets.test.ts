@@ -69,7 +69,7 @@ async function start(t: Test, db: Db) {
     transaction(db, async (trx) => fn(trx, (await lockBox(trx, boxId)) as BoxRow))
   const findNames = async (boxId: string, host: string) =>
     (await secretBroker.find(boxId, host))?.secrets
-      .map(({ value }) => value.reveal().slice('value of '.length))
+      .map(({ name, value }) => value?.reveal().slice('value of '.length) ?? `${name} (damaged)`)
       .sort()
   return {
     ...{
@@ -242,7 +242,7 @@ onEachDatabase(t, async (t, newDb) => {
   })
 
   t.test('what the broker finds', async (t) => {
-    const { db, owner, boxes, createBox, createSecret, mounts, findNames, secretBroker, takeCuts } =
+    const { db, owner, boxes, createBox, createSecret, mounts, secrets, findNames, secretBroker, takeCuts } =
       await start(t, await newDb(t))
     const [box, other] = [await createBox(), await createBox()]
     const exact = await createSecret('EXACT', { hosts: ['api.example.com'] })
@@ -262,6 +262,20 @@ onEachDatabase(t, async (t, newDb) => {
       secrets: [],
     })
     t.equal(await secretBroker.find('unknown', 'api.example.com'), null)
+
+    const { value } = await db
+      .selectFrom('secrets')
+      .select('value')
+      .where('id', '=', exact.id)
+      .executeTakeFirstOrThrow()
+    const store = (value: string) =>
+      db.updateTable('secrets').set({ value }).where('id', '=', exact.id).execute()
+    for (const damaged of ['', value.slice(0, -4), value.replace(/^v1\.[^.]+/, 'v1.missing')]) {
+      await store(damaged)
+      t.same(await findNames(box.id, 'api.example.com'), ['EXACT (damaged)', 'WILDCARD'])
+    }
+    await secrets.patch(owner, exact.id, { value: new SecretValue('value of EXACT') })
+    t.same(await findNames(box.id, 'api.example.com'), ['EXACT', 'WILDCARD'], 'a new value mends it')
 
     // The query checks grants and the box by itself.
     await db.updateTable('secret_grants').set({ box_id: other.id }).execute()

@@ -37,6 +37,24 @@ t.test('without a placeholder, nothing is recorded, and values are still masked'
   t.same(broker.secrets.uses, [])
 })
 
+t.test('a value that cannot be decrypted refuses only the requests that use its secret', async (t) => {
+  const broker = await startBroker(t, {
+    listener: (request, response) => response.end(String(request.headers['x-key'])),
+  })
+  const placeholder = 'dcpsec_damaged'
+  broker.secrets.mount(broker.box.boxId, { secretId: 'damaged', placeholder, value: null, hosts: [HOST] })
+  const basic = `Basic ${Buffer.from(`user:${placeholder}`).toString('base64')}`
+  for (const headers of [{ 'x-key': placeholder }, { authorization: basic }]) {
+    const response = await send(broker, { headers })
+    t.match(response, { statusCode: 500, headers: { 'boxwood-broker-error': 'secret_damaged' } })
+    t.match(response.text, /secret DAMAGED cannot be decrypted.*`box secrets rotate DAMAGED`/)
+  }
+  t.equal(broker.upstream.serverNames.length, 0)
+  t.equal((await send(broker, { headers: { 'x-key': PLACEHOLDER } })).text, STARS)
+  t.equal((await send(broker)).text, 'undefined')
+  t.same(broker.secrets.uses.length, 1)
+})
+
 t.test('Basic credentials are sent with the value, and masked', async (t) => {
   const broker = await startBroker(t, {
     listener: (request, response) =>

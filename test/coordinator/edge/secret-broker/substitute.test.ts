@@ -8,9 +8,9 @@ const A = placeholder('a')
 const B = placeholder('b')
 const PREFIXED = `xoxb-${placeholder('c')}`
 const secrets = [
-  { secretId: 'sec_a', placeholder: A, value: new SecretValue(`$&$1-${B}`) },
-  { secretId: 'sec_b', placeholder: B, value: new SecretValue('geheim-é') },
-  { secretId: 'sec_c', placeholder: PREFIXED, value: new SecretValue('xoxb-real') },
+  { secretId: 'sec_a', name: 'A', placeholder: A, value: new SecretValue(`$&$1-${B}`) },
+  { secretId: 'sec_b', name: 'B', placeholder: B, value: new SecretValue('geheim-é') },
+  { secretId: 'sec_c', name: 'C', placeholder: PREFIXED, value: new SecretValue('xoxb-real') },
 ]
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const replace = (name: string, value: string) => {
