@@ -6,6 +6,7 @@ import type { Tier } from '../../shared/tiers.ts'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
+import { confirmRole } from '../identity/confirm-actor.ts'
 import { findWorkspace } from '../identity/lookups.ts'
 import { loadPolicy } from '../identity/policies/service.ts'
 import { type LoadBilling, needsFunds } from './billing-facts.ts'
@@ -58,11 +59,13 @@ export function createAdmit(options: AdmitOptions): Admit {
     const { workspaceId, userId } = actor
     const policy = await loadPolicy(trx, workspaceId)
     const countsBoxes = userId !== null && isCountLimited(policy, actor, action)
-    // Two requests at once must not pass a limit together. With billing, loadBilling() locks the account of a request that needs
-    // funds, and the request may lock the workspace later: both are always locked in this order.
-    const isLocked = countsBoxes || (loadBilling !== undefined && needsFunds(action))
+    // Two requests at once must not pass a limit together, and a new box is subject to the rules of the role at its commit. With
+    // billing, loadBilling() locks the account of a request that needs funds, and the request may lock the workspace later: both
+    // are always locked in this order.
+    const isLocked = createsBox(action) || (loadBilling !== undefined && needsFunds(action))
     const workspace = await (isLocked ? lockWorkspace : findWorkspace)(trx, workspaceId)
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
+    if (createsBox(action)) await confirmRole(trx, actor)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
 
     return async (question) => {

@@ -5,5 +5,5 @@ export {
   listBoxesToMeter,
   listHostnames,
 } from './store/box-lists.ts'
-export { findBox } from './store/boxes.ts'
+export { findBox, hasUnrestrictedBoxes } from './store/boxes.ts'
 export { findSnapshot, listSnapshotsToMeter } from './store/snapshots.ts'

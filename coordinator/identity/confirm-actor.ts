@@ -9,6 +9,7 @@ import type { Actor } from '../http/actor.ts'
 import type { CredentialLookup } from '../http/auth.ts'
 import { findKeyActor } from './keys/keys.ts'
 import { findSessionActor } from './sessions/find-session.ts'
+import { findRole } from './store/users.ts'
 
 export type ConfirmActor = (trx: Trx, actor: Actor, now: number) => Promise<WorkspaceRow>
 
@@ -27,13 +28,23 @@ export const confirmActor: ConfirmActor = async (trx, actor, now) => {
       'unauthorized',
       'The credential of this request was revoked or has expired during the request. Use another credential.',
     )
-  if (!isDeepStrictEqual(getRights(found.actor), getRights(actor)))
-    throw new ApiError(
-      'not_allowed',
-      'The rights of this credential have changed during the request. Send the request again.',
-    )
+  if (!isDeepStrictEqual(getRights(found.actor), getRights(actor))) throw createChangedError()
   return workspace
 }
+
+/**
+ * Asserts that the user of the actor still has the role of the authentication. The caller has locked the workspace.
+ * @throws ApiError not_allowed
+ */
+export async function confirmRole(trx: Trx, { userId, role }: Actor): Promise<void> {
+  if (userId !== null && (await findRole(trx, userId)) !== role) throw createChangedError()
+}
+
+const createChangedError = (): ApiError =>
+  new ApiError(
+    'not_allowed',
+    'The rights of this credential have changed during the request. Send the request again.',
+  )
 
 const getRights = ({ userId, role, access, boxIds }: Actor) => ({ userId, role, access, boxIds })
 

@@ -37,7 +37,7 @@ import type { MemoryPressure } from '../boxes/lifecycle/memory-pressure.ts'
 import { lifecycleModule } from '../boxes/lifecycle/module.ts'
 import { reportsModule } from '../boxes/lifecycle/reports-module.ts'
 import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
-import { countLiveBoxes } from '../boxes/lookups.ts'
+import { countLiveBoxes, hasUnrestrictedBoxes } from '../boxes/lookups.ts'
 import { boxesModule } from '../boxes/module.ts'
 import { portsModule } from '../boxes/port-shares/module.ts'
 import { shareViewersModule } from '../boxes/port-shares/viewers/module.ts'
@@ -170,6 +170,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     ),
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),
     restrictBoxesOf: createRestrictBoxesOf(modules),
+    hasUnrestrictedBoxes,
     upgradedBoxes,
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),

@@ -123,23 +123,30 @@ export async function dismissFailures(trx: Trx, workspaceId: string): Promise<vo
     .execute()
 }
 
+const selectUnrestricted = (trx: Trx, workspaceId: string, ownerUserId: string) =>
+  trx
+    .selectFrom('boxes')
+    .where('workspace_id', '=', workspaceId)
+    .where('owner_user_id', '=', ownerUserId)
+    .where('terminated_at', 'is', null)
+    .where('restricted', '=', 0)
+
 /** The boxes of a user that are not restricted, locked in the order of their ids. */
 export const lockUnrestrictedBoxes = (
   trx: Trx,
   workspaceId: string,
   ownerUserId: string,
 ): Promise<BoxRow[]> =>
-  forUpdate(
-    trx,
-    trx
-      .selectFrom('boxes')
-      .selectAll()
-      .where('workspace_id', '=', workspaceId)
-      .where('owner_user_id', '=', ownerUserId)
-      .where('terminated_at', 'is', null)
-      .where('restricted', '=', 0)
-      .orderBy('id'),
-  ).execute()
+  forUpdate(trx, selectUnrestricted(trx, workspaceId, ownerUserId).selectAll().orderBy('id')).execute()
+
+export const hasUnrestrictedBoxes = async (
+  trx: Trx,
+  workspaceId: string,
+  ownerUserId: string,
+): Promise<boolean> => {
+  const query = selectUnrestricted(trx, workspaceId, ownerUserId).select('id').limit(1)
+  return (await query.executeTakeFirst()) !== undefined
+}
 
 /** The boxes that do not have the files of the snapshot yet. */
 export async function listBoxIdsBySource(db: Db | Trx, snapshotId: string): Promise<string[]> {

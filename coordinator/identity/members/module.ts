@@ -6,22 +6,24 @@ import type { Mailer } from '../mail/mailer.ts'
 import { memberRoutes } from './routes.ts'
 import { createMemberService, type MemberService, type MemberServiceOptions } from './service.ts'
 
-export type MembersModuleContext = ModuleBase & {
-  mailer: Mailer
-  openRequests: Pick<OpenRequests, 'accessChanged'>
-  restrictBoxesOf: MemberServiceOptions['restrictBoxesOf']
-  modules: Pick<ModuleRegistry, 'removeMember'>
-  /** `public`: the origin at which clients reach the coordinator. */
-  urls: { public: string }
-}
+export type MembersModuleContext = ModuleBase &
+  Pick<MemberServiceOptions, 'restrictBoxesOf' | 'hasUnrestrictedBoxes'> & {
+    mailer: Mailer
+    openRequests: Pick<OpenRequests, 'accessChanged'>
+    modules: Pick<ModuleRegistry, 'removeMember'>
+    /** `public`: the origin at which clients reach the coordinator. */
+    urls: { public: string }
+  }
 
 export function membersModule(context: MembersModuleContext) {
-  const { config, db, clock, mailer, openRequests, restrictBoxesOf, modules, urls } = context
+  const { config, db, clock, mailer, openRequests, modules, urls } = context
+  const { restrictBoxesOf, hasUnrestrictedBoxes } = context
   const members: MemberService = createMemberService({
     db,
     clock,
     openRequests,
     restrictBoxesOf,
+    hasUnrestrictedBoxes,
     onRemove: modules.removeMember,
     sendMail: config.smtpUrl === null ? null : mailer.send,
     publicUrl: urls.public,

@@ -46,6 +46,8 @@ export type MemberServiceOptions = {
     userId: string,
     by: { actor: Actor; now: number },
   ): Promise<void>
+  /** Whether the user has boxes that restrictBoxesOf() would restrict. Locks nothing. */
+  hasUnrestrictedBoxes(trx: Trx, workspaceId: string, userId: string): Promise<boolean>
   /** Removes what only the membership allows. Locks boxes, like restrictBoxesOf(). */
   onRemove?(trx: Trx, member: RemovedMember): Promise<void>
 }
@@ -62,10 +64,16 @@ export type MemberService = {
   remove(actor: Actor, id: string): Promise<void>
 }
 
+/** The user has created a box after restrictBoxesOf() and before the lock on the workspace. */
+class BoxCreatedError extends Error {
+  override name = 'BoxCreatedError'
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createMemberService(options: MemberServiceOptions): MemberService {
-  const { db, clock, sendMail, publicUrl, openRequests, restrictBoxesOf, onRemove } = options
+  const { db, clock, sendMail, publicUrl, openRequests, onRemove } = options
+  const { restrictBoxesOf, hasUnrestrictedBoxes } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
     const { workspaceId } = actor
@@ -103,16 +111,28 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
     return { member, emailed: sendMail !== null }
   }
 
-  function update(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member> {
-    const { workspaceId } = actor
+  async function update(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member> {
     if (Object.keys(input).length === 0)
       throw new ApiError('bad_request', 'body must have at least one field to change')
+    for (;;)
+      try {
+        return await tryUpdate(actor, id, input)
+      } catch (error) {
+        if (!(error instanceof BoxCreatedError)) throw error
+      }
+  }
+
+  /** Throws BoxCreatedError. */
+  function tryUpdate(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member> {
+    const { workspaceId } = actor
     return transaction(db, async (trx, onCommit) => {
       assertMemberId(id)
       const now = clock.now()
       // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
       if (input.role === 'contractor') await restrictBoxesOf(trx, workspaceId, id, { actor, now })
       await confirmActor(trx, actor, now)
+      if (input.role === 'contractor' && (await hasUnrestrictedBoxes(trx, workspaceId, id)))
+        throw new BoxCreatedError()
       const row = await requireMember(trx, workspaceId, id)
       const changes = listChanges(row, input)
       if (Object.keys(changes).length === 0) return presentMember(row)

@@ -67,7 +67,7 @@ const AUDIT = ['select audit_heads', 'insert audit_log', 'update audit_heads']
 /** The queries of these requests before policies limited members. */
 const WITHOUT_LIMITS = {
   create: [
-    ...['select policies', 'select workspaces', 'select environments', 'select environments'],
+    ...['select policies', 'select workspaces', 'select users', 'select environments', 'select environments'],
     ...['insert boxes', 'insert box_events', 'select box_events', 'delete box_events'],
     ...['insert jobs', 'select schedules'],
     // The first event of the workspace.
@@ -94,8 +94,8 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('the boxes are counted by an index, only for a request that creates one', async (t) => {
     const database = await newDb(t)
     const { create, wake, resize } = await captureRequests(database, { memberBoxLimit: 3 })
-    const [policies = '', workspaces = '', ...others] = WITHOUT_LIMITS.create
-    t.same(create, [policies, workspaces, 'select boxes', ...others])
+    const [policies = '', workspaces = '', users = '', ...others] = WITHOUT_LIMITS.create
+    t.same(create, [policies, workspaces, users, 'select boxes', ...others])
     t.same([wake, resize], [WITHOUT_LIMITS.wake, WITHOUT_LIMITS.resize])
 
     const { db, readPlans } = capturePlans(database)

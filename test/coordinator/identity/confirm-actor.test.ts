@@ -26,6 +26,7 @@ async function setUp(db: Db) {
   const members = createMemberService({
     ...{ db, clock: systemClock, openRequests, sendMail: null, publicUrl: 'https://boxes.example.com' },
     restrictBoxesOf: async () => undefined,
+    hasUnrestrictedBoxes: async () => false,
   })
   const confirm = (actor: Actor, now = systemClock.now()) =>
     transaction(db, (trx) => confirmActor(trx, actor, now))

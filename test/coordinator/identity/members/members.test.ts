@@ -1,6 +1,8 @@
 // Members of a workspace: last owners, credentials of removed members, and concurrent changes.
 import t from 'tap'
+import { hasUnrestrictedBoxes } from '../../../../coordinator/boxes/lookups.ts'
 import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
+import { dialectTraits } from '../../../../coordinator/db/dialects.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import type { AccessChange } from '../../../../coordinator/http/open-requests.ts'
@@ -11,20 +13,26 @@ import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../../support/workspace.ts'
 
-async function start(db: Db) {
+/** @param onRestricted runs in the transaction of a demotion, before the lock on the workspace */
+async function start(db: Db, onRestricted = async (): Promise<unknown> => undefined) {
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   const changes: AccessChange[] = []
   const mails: string[] = []
   const restricted: string[] = []
+  const restrictBoxesOf = createRestrictBoxesOf({
+    restrictBox: async (_trx, boxId) => void restricted.push(boxId),
+  })
   const members = createMemberService({
     db,
     clock,
     sendMail: async (mail) => void mails.push(`${mail.to}: ${mail.subject}\n${mail.text}`),
     publicUrl: 'https://boxes.example.com',
-    restrictBoxesOf: createRestrictBoxesOf({
-      restrictBox: async (_trx, boxId) => void restricted.push(boxId),
-    }),
+    async restrictBoxesOf(...args) {
+      await restrictBoxesOf(...args)
+      await onRestricted()
+    },
+    hasUnrestrictedBoxes,
     openRequests: { accessChanged: (change) => void changes.push(change) },
   })
   /** A member that has signed in. */
@@ -153,6 +161,32 @@ onEachDatabase(t, async (t, newDb) => {
     const events = await db.selectFrom('audit_log').selectAll().where('kind', '=', 'box.restrict').execute()
     t.match(events, [{ box_id: box.id, actor_user_id: owner.userId }])
     t.same(JSON.parse(events[0]?.detail ?? ''), { name: 'fig', reason: 'contractor' })
+  })
+
+  t.test('a box that is created during the demotion is restricted or refused', async (t) => {
+    const db = await newDb(t)
+    const boxes = createTestBoxService(db)
+    const names = ['fig', 'plum']
+    let member: Actor | undefined
+    const { owner, members, addMember, restricted } = await start(db, async () => {
+      // SQLite runs one transaction at a time.
+      const name = dialectTraits(db).locksRows ? names.pop() : undefined
+      if (member !== undefined && name !== undefined) await boxes.create(member, { name })
+    })
+    const added = await addMember('member')
+    const { userId } = added
+    member = added
+    const source = await boxes.create(added, { name: 'kiwi' })
+    await members.update(owner, userId, { role: 'contractor' })
+    const own = (await boxes.list(owner)).filter(({ ownerUserId }) => ownerUserId === userId)
+    t.equal(own.length, dialectTraits(db).locksRows ? 3 : 1)
+    for (const box of own) t.equal(box.restricted, true, box.hostname)
+    t.ok(restricted.includes(source.id))
+
+    const changed = { code: 'not_allowed', message: /rights of this credential have changed/ }
+    await t.rejects(boxes.create(added, { name: 'late' }), changed)
+    await members.remove(owner, userId)
+    await t.rejects(boxes.create({ ...added, role: 'contractor' }, { name: 'late' }), changed)
   })
 
   t.test('invitations: one per address, again after a removal, and limited per day', async (t) => {

@@ -1,6 +1,7 @@
 // Sign-in and sessions on both databases: what is stored and deleted, and that queries use indexes.
 import t from 'tap'
 import { type BackgroundTasks, createBackgroundTasks } from '../../../../coordinator/base/background-tasks.ts'
+import { hasUnrestrictedBoxes } from '../../../../coordinator/boxes/lookups.ts'
 import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import type { UserRow } from '../../../../coordinator/db/schema.ts'
@@ -55,6 +56,7 @@ async function setUp(db: Db) {
     clock,
     openRequests,
     restrictBoxesOf: createRestrictBoxesOf({ restrictBox: async () => undefined }),
+    hasUnrestrictedBoxes,
     sendMail: null,
     publicUrl: 'https://boxes.example.com',
   })
