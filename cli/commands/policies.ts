@@ -68,8 +68,9 @@ machine. When they start, all running boxes are suspended once, apart from enrol
 async function showPolicies({ client }: Session, { json }: JsonOption): Promise<undefined> {
   const response = await client.request<PolicyResponse>('GET', '/workspace/policies')
   if (json) return void printJson(response)
-  const { policy, updatedBy, updatedAt } = response
+  const { policy, updatedBy, updatedAt, quietHoursProblem } = response
   print(formatTable(POLICY_NAMES.map((name) => [name, formatPolicyValue(name, policy[name])])))
+  if (quietHoursProblem) printStderr(sanitize(quietHoursProblem))
   if (updatedAt === null) return
   const getUserName = updatedBy === null ? String : await loadMemberNames(client)
   printStderr(sanitize(`Changed at ${updatedAt} by ${getUserName(updatedBy ?? 'an unknown user')}.`))

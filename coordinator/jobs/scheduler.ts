@@ -26,7 +26,7 @@ export type Scheduler = {
   close(): Promise<void>
 }
 
-export type SchedulerOptions = { db: Db; clock: Clock; log: Pick<Logger, 'error'> }
+export type SchedulerOptions = { db: Db; clock: Clock; log: Pick<Logger, 'error' | 'info'> }
 
 const PRUNE_INTERVAL_MS = 60 * 60_000
 /** The scheduler finds schedules that were written without scheduleAt() after at most this time. */
@@ -41,11 +41,15 @@ function toKey(id: string): ScheduleKey {
   return { kind, target_id }
 }
 
+const toFields = ({ kind, target_id: targetId }: ScheduleKey) => ({ kind, targetId })
+
 export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler {
   const closing = new AbortController()
   const handlers = new Map<string, ScheduleHandler>([['prune', prune]])
   const pruners = new Map<string, Pruner>()
   const beforeList: ((now: number) => Promise<void>)[] = []
+  /** The error of each schedule whose last run has failed: a repeated one is not logged again. */
+  const failures = new Map<string, string>()
 
   const runner = createJobRunner({
     clock,
@@ -57,10 +61,15 @@ export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler
       try {
         const handler = handlers.get(key.kind)
         if (handler === undefined) return await move(key, RETRY_UNKNOWN_KIND_MS)
-        return await handler(key.target_id, closing.signal)
+        const nextAt = await handler(key.target_id, closing.signal)
+        if (failures.delete(id)) log.info(toFields(key), 'a schedule that had failed runs again')
+        return nextAt
       } catch (err) {
         if (closing.signal.aborted) return undefined
-        log.error({ err, kind: key.kind, targetId: key.target_id }, 'failed to run a schedule; will retry')
+        const failure = String(err)
+        if (failures.get(id) !== failure)
+          log.error({ err, ...toFields(key) }, 'failed to run a schedule; will retry')
+        failures.set(id, failure)
         return await move(key, RETRY_AFTER_FAILURE_MS)
       }
     },

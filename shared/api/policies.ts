@@ -24,7 +24,8 @@ const sortWeekdays = (days: readonly Weekday[]): Weekday[] => WEEKDAYS.filter((d
 const weekdaysSchema = boundedArray(z.enum(WEEKDAYS), WEEKDAYS.length).overwrite(sortWeekdays)
 
 const TIMEZONE_RULE = 'must be an IANA time zone, such as Europe/Berlin'
-function isTimezone(name: string): boolean {
+/** Whether this program knows the time zone: its database of time zones may differ from that of another version. */
+export function isTimezone(name: string): boolean {
   // Intl also knows offsets such as +01:00, which have no daylight saving time.
   if (!/^[A-Za-z][\w+/-]*$/.test(name)) return false
   try {
@@ -168,5 +169,9 @@ export const policyResponseSchema = z.object({
     .nullable()
     .meta({ description: 'the id of the user who made the last change; null: there was none' }),
   updatedAt: timestampSchema.nullable(),
+  quietHoursProblem: z
+    .string()
+    .nullable()
+    .meta({ description: 'why no quiet hours start; null: nothing prevents them' }),
 })
 export type PolicyResponse = z.infer<typeof policyResponseSchema>

@@ -75,6 +75,11 @@ t.test('box policies shows and changes', async (t) => {
     stdout: /^quietHours +mon-fri 22:00-07:00 Europe\/Berlin$.*^auditRetentionDays +90 days$/ms,
     stderr: /^Changed at \S+ by \S+\.$/m,
   })
+  const { db } = instance.context
+  const { policy } = await db.selectFrom('policies').select('policy').executeTakeFirstOrThrow()
+  const stored = policy.replace('Europe/Berlin', 'Europe/Old')
+  await db.updateTable('policies').set({ policy: stored }).execute()
+  t.match(await box('policies'), { stderr: /^The coordinator does not know the time zone Europe\/Old, / })
 })
 
 t.test('box audit lists, filters, follows and writes CSV', async (t) => {

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_POLICY,
+  isTimezone,
   type PatchPolicyRequest,
   POLICY_NAMES,
   type Policy,
@@ -45,11 +46,21 @@ export const parsePolicy = (row: Pick<PolicyRow, 'policy'> | undefined): Policy 
   ...(row && (JSON.parse(row.policy) as Partial<Policy>)),
 })
 
-const present = (row: PolicyRow | undefined): PolicyResponse => ({
-  policy: parsePolicy(row),
-  updatedBy: row?.updated_by ?? null,
-  updatedAt: toTimestampOrNull(row?.updated_at ?? null),
-})
+function present(row: PolicyRow | undefined): PolicyResponse {
+  const policy = parsePolicy(row)
+  return {
+    policy,
+    updatedBy: row?.updated_by ?? null,
+    updatedAt: toTimestampOrNull(row?.updated_at ?? null),
+    quietHoursProblem: describeProblem(policy.quietHours),
+  }
+}
+
+/** A later version of Node may not know the time zone that was set. */
+const describeProblem = (quietHours: Policy['quietHours']): string | null =>
+  quietHours === null || isTimezone(quietHours.timezone)
+    ? null
+    : `The coordinator does not know the time zone ${quietHours.timezone}, so no quiet hours start. Set quietHours with another time zone.`
 
 export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): PolicyService {
   const events: PolicyService['events'] = new EventEmitter()

@@ -40,7 +40,12 @@ export function PoliciesPage() {
             {POLICY_NAMES.map((name) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td data-label="Value">{showHidden(formatPolicyValue(value.policy[name]))}</td>
+                <td data-label="Value">
+                  {showHidden(formatPolicyValue(value.policy[name]))}
+                  {name === 'quietHours' && value.quietHoursProblem && (
+                    <p class="problem">{showHidden(value.quietHoursProblem)}</p>
+                  )}
+                </td>
                 <td data-label="Meaning">{POLICIES[name].description}</td>
                 {isOwner && (
                   <td>

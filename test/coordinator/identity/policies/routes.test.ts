@@ -35,7 +35,10 @@ t.test('policies', async (t) => {
   await t.test('are off until an owner sets them', async (t) => {
     const { status, json } = await api('GET', PATH)
     t.equal(status, 200)
-    t.same(json, { policy: DEFAULT_POLICY, updatedBy: null, updatedAt: null })
+    t.same(json, {
+      ...{ policy: DEFAULT_POLICY, updatedBy: null, updatedAt: null },
+      quietHoursProblem: null,
+    })
     t.match(DEFAULT_POLICY, { auditRetentionDays: 90, anyoneLinksOwnerOnly: false, shareLinks: true })
     t.same(await loadPolicy(db, workspaceId), DEFAULT_POLICY)
   })

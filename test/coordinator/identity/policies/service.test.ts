@@ -19,6 +19,7 @@ onEachDatabase(t, async (t, newDb) => {
       policy,
       updatedBy: owner.userId,
       updatedAt: '2030-01-01T00:00:00.000Z',
+      quietHoursProblem: null,
     })
     t.same(await loadPolicy(db, owner.workspaceId), policy)
     const events = await db.selectFrom('audit_log').select(['no', 'kind']).orderBy('no').execute()
@@ -26,6 +27,18 @@ onEachDatabase(t, async (t, newDb) => {
       events.map(({ no, kind }) => ({ no, kind })),
       [1, 2, 3].map((no) => ({ no, kind: 'policy.update' })),
     )
+  })
+
+  await t.test('a time zone that is not known any more', async (t) => {
+    const quietHours = { start: '22:00', end: '07:00', days: ['mon'], allDayDays: [], timezone: 'Europe/Old' }
+    const stored = JSON.stringify({ quietHours })
+    await db.updateTable('policies').set({ policy: stored }).execute()
+    t.match(await policies.get(owner), {
+      policy: { quietHours },
+      quietHoursProblem: /does not know the time zone Europe\/Old, so no quiet hours start/,
+    })
+    const update = { quietHours: { ...quietHours, days: ['mon' as const], timezone: 'Europe/Berlin' } }
+    t.match(await policies.update(owner, update), { quietHoursProblem: null })
   })
 
   await t.test('a policy that is not stored has its default', async (t) => {
