@@ -144,12 +144,14 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
 const formatImage = ({ image, imageDigest }: BoxDetail['box']): string =>
   `${image}${imageDigest === null ? '' : `, ${imageDigest}`}`
 
-const formatEnvironmentPin = ({
-  name,
-  versionNo,
-  latestVersionNo,
-}: NonNullable<BoxDetail['environment']>): string =>
-  `${name}, version ${versionNo}${versionNo === latestVersionNo ? '' : ` of ${latestVersionNo} (${boxCommand()} environments upgrade ${name})`}`
+function formatEnvironmentPin(environment: NonNullable<BoxDetail['environment']>): string {
+  const { name, versionNo, latestVersionNo, deletedAt } = environment
+  const pin = `${name}, version ${versionNo}`
+  // A coordinator of an older version sends no deletedAt.
+  if (deletedAt) return `${pin}; deleted at ${deletedAt}, the box keeps its version`
+  if (versionNo === latestVersionNo) return pin
+  return `${pin} of ${latestVersionNo} (${boxCommand()} environments upgrade ${name})`
+}
 
 /** A failed test is the reason of every request that is refused. */
 function formatMounts({ mounts, broker }: MountList, hostname: string): string {

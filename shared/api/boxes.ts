@@ -226,7 +226,12 @@ export const boxDetailSchema = z
       description: 'how many times the processes of the box have continued with their memory after a suspend',
     }),
     environment: z
-      .object({ id: z.string(), name: z.string(), versionNo: z.int(), latestVersionNo: z.int() })
+      .object({
+        ...{ id: z.string(), name: z.string(), versionNo: z.int(), latestVersionNo: z.int() },
+        deletedAt: timestampSchema.nullable().meta({
+          description: 'when the environment was deleted: the box keeps its version; null: it was not',
+        }),
+      })
       .nullable(),
     envVars: z.array(envVarSchema),
     restricted: z.boolean(),

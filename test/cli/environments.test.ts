@@ -172,11 +172,18 @@ t.test('box show: the pinned version, and what restricted means', async (t) => {
   const response = await fetch(`${fake.url}/api/v1/boxes/${id}`, { headers })
   const detail = (await response.json()) as BoxDetail
   const environment = { id: 'env_1', name: 'web', versionNo: 2, latestVersionNo: 5 }
-  fake.handleNext(`GET /api/v1/boxes/${id}`, (response) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ ...detail, environment })),
+  const respondNext = (deletedAt: string | null) =>
+    fake.handleNext(`GET /api/v1/boxes/${id}`, (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ ...detail, environment: { ...environment, deletedAt } })),
+    )
+  respondNext('2030-01-01T00:00:00.000Z')
+  t.match(
+    await run('show', hostname),
+    /^environment +web, version 2; deleted at 2030-01-01T00:00:00\.000Z, the box keeps its version$/m,
   )
+  respondNext(null)
   const shown = await run('show', hostname)
   t.match(shown, /^environment +web, version 2 of 5 \(.*environments upgrade web\)$/m)
   t.match(

@@ -227,7 +227,7 @@ t.test('new boxes, forks and boxes from snapshots get a version', async (t) => {
   const boxId = await createRunningBox(coordinator, { name: 'fig', env: { B: '2' } })
   t.match(await readBox(boxId), {
     box: { environmentId: web.id, environmentVersionNo: 1, envVars: [{ name: 'B', value: '2' }] },
-    environment: { id: web.id, name: 'web', versionNo: 1, latestVersionNo: 1 },
+    environment: { id: web.id, name: 'web', versionNo: 1, latestVersionNo: 1, deletedAt: null },
     restricted: false,
   })
   t.equal((await create({ environment: null })).environmentId, null)
@@ -274,7 +274,7 @@ t.test('new boxes, forks and boxes from snapshots get a version', async (t) => {
   ])
   t.equal((await api('DELETE', `/environments/${web.id}`)).status, 204)
   t.equal((await create({})).environmentId, null, 'there is no default any more')
-  t.match((await readBox(boxId)).environment, { name: 'web', versionNo: 1 })
+  t.match((await readBox(boxId)).environment, { name: 'web', versionNo: 1, deletedAt: /Z$/ })
   t.match(await create({ fromSnapshotId: snapshotId }), { environmentId: web.id, environmentVersionNo: 1 })
   t.match(await create({ environment: 'web' }), undefined)
 })

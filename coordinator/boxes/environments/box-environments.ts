@@ -1,5 +1,5 @@
 // The environments of boxes: which version a new box uses, and what a version has.
-import type { Clock } from '../../../shared/clock.ts'
+import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isId } from '../../../shared/ids.ts'
 
@@ -75,7 +75,9 @@ export function createEnvironments(options: {
     async describe(db, { environment_id: id, environment_version_no: versionNo }) {
       if (id === null || versionNo === null) return null
       const row = await findEnvironment(db, id)
-      return row ? { id, name: row.name, versionNo, latestVersionNo: row.latest_version_no } : null
+      if (!row) return null
+      const { name, latest_version_no: latestVersionNo, deleted_at: deletedAt } = row
+      return { id, name, versionNo, latestVersionNo, deletedAt: toTimestampOrNull(deletedAt) }
     },
 
     async openFiles({ config }) {
