@@ -7,11 +7,12 @@ import type { EnvironmentRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { listUsedVersions } from '../store/pins.ts'
 import { parseConfig } from './config.ts'
-import { deleteEnvironment, listPrunableIds, lockEnvironment } from './store/environments.ts'
-import { deleteOtherFiles, deleteVersions, listVersions } from './store/versions.ts'
+import { deleteEnvironment, listEnvironmentsAfter, lockEnvironment } from './store/environments.ts'
+import { deleteOtherFiles, deleteVersions, hasMoreVersions, listVersions } from './store/versions.ts'
 
 /** A repeated deletion of the environment has no effect for this time. */
 const DELETED_RETENTION_MS = 30 * 24 * 60 * 60_000
+const ENVIRONMENTS_PER_QUERY = 100
 
 /**
  * Keeps the latest versions of a live environment, and those that boxes and snapshots use. The caller has locked the environment:
@@ -46,15 +47,34 @@ export async function pruneEnvironments(
   { db, clock }: { db: Db; clock: Clock },
   signal: AbortSignal,
 ): Promise<void> {
-  for (const id of await listPrunableIds(db, LIMITS.environmentVersions)) {
-    if (signal.aborted) return
-    await transaction(db, async (trx) => {
-      const row = await lockEnvironment(trx, id)
-      if (!row) return
-      const left = await pruneVersions(trx, row)
-      const isForgotten = row.deleted_at !== null && row.deleted_at < clock.now() - DELETED_RETENTION_MS
-      if (left === 0 && isForgotten) await deleteEnvironment(trx, id)
-    })
+  for (let after = ''; ; ) {
+    const environments = await listEnvironmentsAfter(db, after, ENVIRONMENTS_PER_QUERY)
+    for (const environment of environments) {
+      if (signal.aborted) return
+      if (await isPrunable(db, environment)) await pruneEnvironment({ db, clock }, environment.id)
+    }
+    if (environments.length < ENVIRONMENTS_PER_QUERY) return
+    after = environments.at(-1)?.id ?? ''
     await setImmediate()
   }
+}
+
+/** The number of the latest version is at least the number of versions. */
+async function isPrunable(
+  db: Db,
+  { id, latest_version_no, deleted_at }: Pick<EnvironmentRow, 'id' | 'latest_version_no' | 'deleted_at'>,
+): Promise<boolean> {
+  const { environmentVersions: kept } = LIMITS
+  return deleted_at !== null || (latest_version_no > kept && (await hasMoreVersions(db, id, kept)))
+}
+
+async function pruneEnvironment({ db, clock }: { db: Db; clock: Clock }, id: string): Promise<void> {
+  await transaction(db, async (trx) => {
+    const row = await lockEnvironment(trx, id)
+    if (!row) return
+    const left = await pruneVersions(trx, row)
+    const isForgotten = row.deleted_at !== null && row.deleted_at < clock.now() - DELETED_RETENTION_MS
+    if (left === 0 && isForgotten) await deleteEnvironment(trx, id)
+  })
+  await setImmediate()
 }

@@ -82,18 +82,12 @@ export const updateEnvironment = (
 export const deleteEnvironment = (trx: Trx, id: string) =>
   trx.deleteFrom('environments').where('id', '=', id).execute()
 
-/** The deleted environments, and those with more versions than are kept of a live one. */
-export async function listPrunableIds(db: Db, keptVersions: number): Promise<string[]> {
-  const deleted = await db
+/** The environments of all workspaces, also deleted ones, in the order of their ids. @param after the last id of the page before */
+export const listEnvironmentsAfter = (db: Db, after: string, limit: number) =>
+  db
     .selectFrom('environments')
-    .select('id')
-    .where('deleted_at', 'is not', null)
+    .select(['id', 'latest_version_no', 'deleted_at'])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
     .execute()
-  const long = await db
-    .selectFrom('environment_versions')
-    .select('environment_id as id')
-    .groupBy('environment_id')
-    .having(({ fn }) => fn.countAll(), '>', keptVersions)
-    .execute()
-  return [...new Set([...deleted, ...long].map(({ id }) => id))]
-}

@@ -28,6 +28,18 @@ export const listVersions = (
     .where('environment_id', '=', environmentId)
     .execute()
 
+export async function hasMoreVersions(db: Db, environmentId: string, count: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('environment_versions')
+    .select('version_no')
+    .where('environment_id', '=', environmentId)
+    .orderBy('version_no')
+    .limit(1)
+    .offset(count)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export async function deleteVersions(
   trx: Trx,
   environmentId: string,

@@ -285,6 +285,32 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(await choose(), null)
   })
 
+  t.test('the prune reads the environments page by page, by their ids', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    const { owner, service, prune, addVersions, listVersions } = await start(db)
+    const { id } = await service.create(owner, { name: 'web' })
+    await addVersions(id, LIMITS.environmentVersions + 2, 1)
+    const row = await db.selectFrom('environments').selectAll().executeTakeFirstOrThrow()
+    // Deleted long ago, so the prune deletes them.
+    const rows = Array.from({ length: 101 }, (_, n) => ({
+      ...row,
+      id: `env_${n}`,
+      name: `e${n}`,
+      deleted_at: 0,
+    }))
+    await db.insertInto('environments').values(rows).execute()
+    await readPlans()
+    await prune()
+    const plans = await readPlans()
+    t.same(await db.selectFrom('environments').select('id').execute(), [{ id }])
+    t.equal((await listVersions()).length, LIMITS.environmentVersions)
+    t.match(plans.join('\n'), /environment_versions_pk|sqlite_autoindex_environment_versions/)
+    t.same(
+      plans.filter((plan) => /^SCAN (?!CONSTANT)|Seq Scan|GroupAggregate/.test(plan)),
+      [],
+    )
+  })
+
   t.test('lists read few rows', async (t) => {
     const { db, readPlans } = capturePlans(await newDb(t))
     const { owner, service, boxes } = await start(db)
