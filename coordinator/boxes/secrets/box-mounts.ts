@@ -123,13 +123,15 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
   const unmount: BoxMountService['unmount'] = async (actor, boxId, mountId) => {
     await transaction(db, async (trx) => {
       await boxes.lockLive(trx, actor, boxId)
+      const now = clock.now()
+      await confirmActor(trx, actor, now)
       const found = await findMount(trx, boxId, mountId)
       if (!found)
         throw new ApiError(
           'not_found',
           `The box has no such mount. GET /api/v1/boxes/${boxId}/secrets lists its mounts.`,
         )
-      await changes.remove(trx, boxId, [toRemovedMount(found)], { actor, now: clock.now() })
+      await changes.remove(trx, boxId, [toRemovedMount(found)], { actor, now })
     })
   }
 

@@ -295,6 +295,35 @@ onEachDatabase(t, async (t, newDb) => {
     t.same([cut?.boxId, others], [box.id, []])
   })
 
+  t.test('no change is made with rights that have changed during the request', async (t) => {
+    const { db, owner, createBox, createSecret, listMounts, mounts, secrets, grants } = await start(
+      t,
+      await newDb(t),
+    )
+    const member = await addUser(db, owner, { role: 'member' })
+    const box = await createBox(member)
+    const { id } = await createSecret('TOKEN')
+    const mount = await mounts.mount(member, box.id, { secretId: id, envName: 'TOKEN' })
+    const listChanges = () => [
+      mounts.mount(member, box.id, { secretId: id, envName: 'OTHER' }),
+      mounts.unmount(member, box.id, mount.id),
+      grants.add(member, id, { boxId: box.id }),
+      secrets.patch(member, id, { description: 'other' }),
+      secrets.remove(member, id),
+    ]
+    const setUser = (changes: { role?: 'contractor'; removed_at?: number }) =>
+      db
+        .updateTable('users')
+        .set(changes)
+        .where('id', '=', member.userId ?? '')
+        .execute()
+    await setUser({ role: 'contractor' })
+    t.same(codesOf(await Promise.allSettled(listChanges())), Array(5).fill('not_allowed'))
+    await setUser({ removed_at: 1 })
+    t.same(codesOf(await Promise.allSettled(listChanges())), Array(5).fill('unauthorized'))
+    t.same(await listMounts(box.id), ['TOKEN=TOKEN'])
+  })
+
   t.test('the newest uses are kept, and go with the secret and the box', async (t) => {
     const {
       db,
