@@ -185,7 +185,7 @@ export const HTTP_LIMITS = {
   linger: { bytes: GiB, idleMs: 5_000, totalMs: 30_000 },
 } as const
 
-/** Not in the spec: limits of the server of shared ports. Requests above them get 503. */
+/** Not in the spec: limits of the server of shared ports. Requests above the numbers get 503. */
 export const SHARE_LIMITS = {
   /** Connections to a port that are used for HTTP at the same time. Further requests wait. */
   portConnections: 128,
@@ -195,6 +195,8 @@ export const SHARE_LIMITS = {
   portRequests: 512,
   /** Shorter than the time after which common servers close unused connections, such as 2 s (gunicorn) and 5 s (Node). */
   idleMs: 1_500,
+  /** A request body that stops for this time, or at the latest for twice this time, gets 408. Common proxies wait for 60 s. */
+  bodyIdleMs: 30_000,
 } as const
 
 /** Not in the spec: limits of the tunnel, and of the memory that one box can occupy in the coordinator. */

@@ -14,6 +14,7 @@ import { createResponseHeaders } from './headers/response-headers.ts'
 import type { OpenShares } from './open-shares.ts'
 import { sendPage } from './pages/page.ts'
 import {
+  BODY_TIMEOUT,
   createBrokenResponsePage,
   createNothingListensPage,
   createStatePage,
@@ -22,12 +23,15 @@ import {
 } from './pages/pages.ts'
 import { type BoxConnections, TooManyConnectionsError } from './proxy/box-connections.ts'
 import { forward } from './proxy/forward.ts'
+import { BodyTimeoutError } from './proxy/limit-body-idle-time.ts'
 
 export type BoxServerOptions = {
   shares: Pick<PortShares, 'find'>
   base: ShareBase
   open: OpenShares
   boxConnections: BoxConnections
+  /** See limitBodyIdleTime(). */
+  bodyIdleMs: number
   limiter: Pick<EdgeLimiter, 'hold'>
   pauseGate: Pick<PauseGate, 'version' | 'wait'>
   /** See readClientAddress(). */
@@ -47,7 +51,7 @@ export type ServeBox = (
 ) => Promise<void>
 
 export function createBoxServer(options: BoxServerOptions): ServeBox {
-  const { shares, base, open, boxConnections, limiter, pauseGate, isProxy, log } = options
+  const { shares, base, open, boxConnections, bodyIdleMs, limiter, pauseGate, isProxy, log } = options
 
   /** A pause that was being decided before the request may have suspended the box since it was read. */
   async function waitForPause(found: Found, pausesBefore: number): Promise<Found> {
@@ -77,6 +81,7 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
         upgrade,
         agent,
         url: decision.url,
+        bodyIdleMs,
         headers: createRequestHeaders({
           headers: toPairs(request.rawHeaders),
           method: request.method ?? 'GET',
@@ -132,6 +137,7 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
 /** The page for an error of the connection to the box, or of its response. */
 function toPage(error: unknown, box: BoxRow, port: number) {
   if (error instanceof TooManyConnectionsError) return TOO_MANY_REQUESTS
+  if (error instanceof BodyTimeoutError) return BODY_TIMEOUT
   if (!(error instanceof ApiError)) return createBrokenResponsePage(box, port)
   return error.code === 'not_found' ? createNothingListensPage(box, port) : createUnreachablePage(box)
 }

@@ -52,6 +52,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
       open,
       openRequests: context.openRequests,
       boxConnections,
+      bodyIdleMs: SHARE_LIMITS.bodyIdleMs,
       connections: context.connections,
       limiter: context.limiter,
       pauseGate: context.pauseGate,

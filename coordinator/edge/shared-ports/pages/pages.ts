@@ -54,6 +54,13 @@ export const TOO_MANY_REQUESTS: Page = {
   reloads: true,
 }
 
+export const BODY_TIMEOUT: Page = {
+  status: 408,
+  code: 'request_timeout',
+  title: 'The request was too slow',
+  message: 'The request body arrived too slowly. Try again.',
+}
+
 const REFUSALS: Record<Refusal['reason'], Page> = {
   'not-found': NO_SUCH_LINK,
   'sign-in': {

@@ -16,6 +16,7 @@ import { type HeaderPair, toPairs } from '../headers/raw-headers.ts'
 import { connectUpgraded } from './connect-upgraded.ts'
 import { readEarlyData } from './early-data.ts'
 import { forwardInformation } from './forward-information.ts'
+import { limitBodyIdleTime } from './limit-body-idle-time.ts'
 
 export type Forwarding = {
   request: IncomingMessage
@@ -34,6 +35,8 @@ export type Forwarding = {
   /** Called with each request to the server: a second one when the first has used a stale connection. */
   onRequest?(outgoing: ClientRequest): void
   transform?: ResponseTransform
+  /** See limitBodyIdleTime(). Default: no limit. */
+  bodyIdleMs?: number
 }
 
 /** Changes what the viewer gets, except the headers. */
@@ -151,14 +154,15 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
     resolve('upgrade')
   })
   if (response.destroyed) destroy()
-  sendBody(request, outgoing)
+  sendBody(request, outgoing, forwarding.bodyIdleMs)
   return promise
 }
 
-function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
+function sendBody(request: IncomingMessage, outgoing: ClientRequest, idleMs: number | undefined): void {
   if (!hasBody(request)) return void outgoing.end()
   releaseSentChunks(outgoing)
   request.pipe(outgoing, { end: false })
+  if (idleMs !== undefined) limitBodyIdleTime(request, outgoing, idleMs)
   // The pipe pauses the request when the connection closes, and the viewer may have to send the rest before it reads.
   outgoing.once('close', () => request.resume())
   request.once('end', () => {

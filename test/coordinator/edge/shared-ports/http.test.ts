@@ -1,16 +1,22 @@
 // HTTP through a shared port: messages reach the box and the viewer as they were sent.
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import {
   Agent,
+  type ClientRequest,
   request as createRequest,
   createServer,
   type IncomingMessage,
   type RequestOptions,
 } from 'node:http'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { mock } from 'node:test'
 import t from 'tap'
+import {
+  BodyTimeoutError,
+  limitBodyIdleTime,
+} from '../../../../coordinator/edge/shared-ports/proxy/limit-body-idle-time.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { HOST, openRaw, type Share, startShare } from './share-fixture.ts'
 
@@ -209,6 +215,65 @@ t.test('a response before the end of the request body arrives', async (t) => {
   t.equal(await text(response), 'too large')
   request.destroy()
   await waitUntil('the box connection is closed', () => share.boxConnections.size.connections === 0)
+})
+
+t.test('a body that stops arriving is refused, and releases its connection', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const bodyIdleMs = 1000
+  let received = ''
+  const share = await startShare(t, {
+    bodyIdleMs,
+    app: (request, response) => {
+      if (request.url === '/early') response.writeHead(200).write('x')
+      request.on('data', (chunk) => {
+        received += chunk
+      })
+    },
+  })
+  const request = start(share, { method: 'PUT', headers: { accept: 'text/html' } })
+  for (const part of ['a', 'ab', 'abc']) {
+    request.write(part.at(-1))
+    await waitUntil('the app has the byte', () => received === part)
+    mock.timers.tick(bodyIdleMs)
+  }
+  const early = start(share, { method: 'PUT', path: '/early' })
+  early.write('d')
+  const [stream] = (await once(early, 'response')) as [IncomingMessage]
+  await waitUntil('the app has the byte', () => received === 'abcd')
+  mock.timers.tick(2 * bodyIdleMs)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 408)
+  t.match(await text(response), /The request body arrived too slowly/)
+  await waitUntil('its connection is closed', () => share.boxConnections.size.connections === 1)
+  t.notOk(stream.closed, 'an app that has responded decides how long it waits')
+  early.destroy()
+})
+
+t.test('the time in which the app does not read the body does not count', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const body = new PassThrough()
+  let timeouts = 0
+  const outgoing = Object.assign(new EventEmitter(), {
+    destroy(error: unknown) {
+      if (error instanceof BodyTimeoutError) timeouts += 1
+    },
+  })
+  body.resume()
+  limitBodyIdleTime(body as unknown as IncomingMessage, outgoing as unknown as ClientRequest, 1000)
+  body.pause()
+  mock.timers.tick(5000)
+  body.resume()
+  await once(body, 'resume')
+  mock.timers.tick(1000)
+  t.equal(timeouts, 0, 'the bytes that follow have time to arrive')
+  mock.timers.tick(1000)
+  t.equal(timeouts, 1)
+  outgoing.emit('close')
+  mock.timers.tick(5000)
+  t.equal(timeouts, 1)
+  t.same([body.listenerCount('data'), body.listenerCount('resume')], [0, 0])
 })
 
 t.test('informational responses arrive before the response', async (t) => {

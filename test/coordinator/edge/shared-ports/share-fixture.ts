@@ -43,6 +43,7 @@ export type ShareOptions = {
   box?: Partial<BoxRow>
   authorize?: AuthorizeViewer
   limits?: Partial<BoxConnectionsOptions['limits']>
+  bodyIdleMs?: number
   /** Default: connects to the app. */
   connect?: BoxConnectionsOptions['connect']
   clock?: Clock
@@ -113,6 +114,7 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
         open,
         openRequests,
         boxConnections,
+        bodyIdleMs: options.bodyIdleMs ?? 600_000,
         connections,
         limiter: {
           hold: () => {
