@@ -1,5 +1,5 @@
 // Writes the public documents of the identity issuer into a directory that a static host serves.
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { FederationDocuments } from '../../shared/api/federation.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
@@ -37,6 +37,7 @@ async function replaceFile(path: string, content: object): Promise<void> {
     await writeFile(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o644 })
     await rename(temporary, path)
   } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined)
     throw new CliError(EXIT.failed, `${path} cannot be written: ${(error as Error).message}`)
   }
 }

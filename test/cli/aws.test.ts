@@ -1,5 +1,5 @@
 // box aws and box federation, with a coordinator that has an identity issuer.
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ACCOUNT, ISSUER, startFederation, toRoleArn } from '../e2e/federation/support.ts'
@@ -89,6 +89,10 @@ t.test('the documents are written for a static host', async (t) => {
   t.same(read('.well-known/openid-configuration'), await serve('/.well-known/openid-configuration'))
   t.same(read('jwks'), await serve('/jwks'))
   t.equal(read('.well-known/openid-configuration').jwks_uri, `${ISSUER}/jwks`)
+  const used = createTempDir(t, 'publish')
+  mkdirSync(join(used, 'jwks'))
+  t.match(await box(['federation', 'publish', used]), { code: 1, stderr: /jwks cannot be written/ })
+  t.same(readdirSync(used), ['jwks'], 'nothing that a host would serve is left')
   t.match(await box(['federation', 'publish', '/dev/null/x']), { code: 1, stderr: /cannot be written/ })
   t.match(await box(['federation', 'publish', dir], { BOXWOOD_API_KEY: federation.memberKey }), {
     code: 1,
