@@ -27,8 +27,11 @@ const readRows = async (page: Page): Promise<string[]> => {
 /** All lines of the terminal, with those that it has scrolled out of view. */
 async function readLines(page: Page): Promise<string[]> {
   await page.setViewportSize(TALL_WINDOW)
-  await waitUntil('the terminal shows its first line', async () => (await readRows(page))[0] === 'line 1')
-  const lines = await readRows(page)
+  // Another viewer may change the size of the terminal after this.
+  const lines = await waitUntil('the terminal shows its first line', async () => {
+    const rows = await readRows(page)
+    return rows[0] === 'line 1' && rows
+  })
   await page.setViewportSize(WINDOW)
   return lines
 }
