@@ -55,6 +55,7 @@ export async function openAccount(
     payment_method_id: null,
     collecting_since: null,
     payment_failed_at: null,
+    payment_failure: null,
     payment_grace_until: null,
     created_at: now,
   }

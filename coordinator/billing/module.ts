@@ -4,19 +4,22 @@ import { observeRows } from '../db/row-changes.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { Mailer } from '../identity/mail/mailer.ts'
+import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Billing } from './billing.ts'
 import { createFullCpuDetector, type FullCpuOptions } from './detect-full-cpu.ts'
 import { createMeterObserver } from './meter.ts'
 import { endAllMeters, meterExisting } from './meter-existing.ts'
+import { createOwnerMails } from './owner-mails.ts'
 import { createAccountReader } from './read-account.ts'
 import { createUsageReader } from './read-usage.ts'
 import { billingRoutes } from './routes.ts'
 import { BALANCE_SCHEDULE } from './service.ts'
-import { type BalanceWatchOptions, createBalanceWatch } from './watch-balance.ts'
+import { type BalanceWatchOptions, createBalanceMail, createBalanceWatch } from './watch-balance.ts'
 
 export type BillingModuleContext = ModuleBase & {
   billing: Billing
   mailer: Pick<Mailer, 'send'>
+  scheduler: Pick<Scheduler, 'scheduleAt'>
   lifecycle: Pick<Lifecycle, 'schedule'>
   boxMetrics: { service: Pick<FullCpuOptions, 'averageCpu'> }
   payments: Pick<BalanceWatchOptions, 'collect'>
@@ -32,7 +35,7 @@ const TABLES = [
 ] as const
 
 export function billingModule(context: BillingModuleContext): Module {
-  const { db, clock, log, config, billing, mailer, lifecycle, boxMetrics, payments } = context
+  const { db, clock, log, config, billing, mailer, scheduler, lifecycle, boxMetrics, payments } = context
   const routes = withTag(
     'Billing',
     billingRoutes({
@@ -49,12 +52,20 @@ export function billingModule(context: BillingModuleContext): Module {
     log,
     prices,
     finances,
-    mailer,
     warnBelowHours: config.balanceWarnHours,
-    billingUrl,
     detectFullCpu: createFullCpuDetector({ db, clock, log, averageCpu: boxMetrics.service.averageCpu }),
     collect: payments.collect,
     scheduleBox: lifecycle.schedule,
+    onSchedule: scheduler.scheduleAt,
+  })
+  const mailBalance = createOwnerMails({
+    db,
+    clock,
+    log,
+    finances,
+    mailer,
+    kind: 'mail_balance',
+    compose: createBalanceMail(billingUrl),
   })
   return {
     routes,
@@ -63,6 +74,6 @@ export function billingModule(context: BillingModuleContext): Module {
       observeRows(db, createMeterObserver(clock))
       await meterExisting(db, finances, clock.now())
     },
-    schedules: { handlers: { [BALANCE_SCHEDULE]: watch } },
+    schedules: { handlers: { [BALANCE_SCHEDULE]: watch, mail_balance: mailBalance } },
   }
 }

@@ -7,11 +7,10 @@ import { suspendBySystem } from '../boxes/lifecycle/suspend-by-system.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
-import { listOwnerEmails } from '../identity/lookups.ts'
-import type { Mailer } from '../identity/mail/mailer.ts'
 import { findSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { chargeWorkspace } from './charge.ts'
-import { type BalanceState, CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
+import { CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
+import { type OwnerMail, scheduleOwnerMails } from './owner-mails.ts'
 import { type PriceTable, pricesAt, rateOf } from './prices.ts'
 import { BALANCE_SCHEDULE, type FinanceService, type Finances } from './service.ts'
 import { updateAccount } from './store/accounts.ts'
@@ -23,22 +22,21 @@ export type BalanceWatchOptions = {
   log: Pick<Logger, 'info'>
   prices: PriceTable
   finances: Pick<FinanceService, 'load'>
-  mailer: Pick<Mailer, 'send'>
   warnBelowHours: number
-  /** Shown in the mails; null: an operator grants credit. */
-  billingUrl: string | null
   /** Flags a workspace on free credit. */
   detectFullCpu(finances: Finances): Promise<void>
   /** Charges the saved card of the workspace when the balance is low. */
   collect(workspaceId: string, signal: AbortSignal): Promise<void>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
+  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
+  onSchedule(time: number): void
 }
 
 /** The handler of the schedule of a workspace. Returns when the balance is evaluated next. */
 export function createBalanceWatch(options: BalanceWatchOptions) {
-  const { db, clock, log, prices, finances, mailer, warnBelowHours, billingUrl } = options
-  const { detectFullCpu, collect, scheduleBox } = options
+  const { db, clock, log, prices, finances, warnBelowHours } = options
+  const { detectFullCpu, collect, scheduleBox, onSchedule } = options
 
   async function run(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
     const key = { kind: BALANCE_SCHEDULE, target_id: workspaceId }
@@ -46,12 +44,11 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     const until = floorHour(Math.floor((clock.now() - CHARGE_DELAY_MS) / 1000))
     await chargeWorkspace({ db, prices }, workspaceId, until, signal)
     await collect(workspaceId, signal)
-    const { loaded, state, boxIds, reason, mail } = await evaluate(workspaceId)
+    const { loaded, state, boxIds, reason } = await evaluate(workspaceId)
     for (const boxId of boxIds) {
       signal.throwIfAborted()
       await suspend(boxId, reason)
     }
-    if (mail !== null) await notifyOwners(workspaceId, mail)
     await detectFullCpu(loaded)
     return transaction(db, async (trx) => {
       const schedule = await lockSchedule(trx, key)
@@ -62,9 +59,9 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     })
   }
 
-  /** Stores a change of the state, so that each is mailed once. */
+  /** Stores a change of the state, and the mails about it. */
   function evaluate(workspaceId: string) {
-    return transaction(db, async (trx) => {
+    return transaction(db, async (trx, onCommit) => {
       const loaded = await finances.load(trx, workspaceId)
       const now = clock.now()
       const state = evaluateBalance(loaded, { now, warnBelowHours })
@@ -77,20 +74,27 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
       const becameLow = state.isLow && warnedAt === null
       if (changes.warned_at !== warnedAt || changes.emptied_at !== emptiedAt)
         await updateAccount(trx, workspaceId, changes)
-      if (becameEmpty || becameLow)
+      if (becameEmpty || becameLow) {
+        const kind = becameEmpty ? 'billing.empty' : 'billing.low'
+        const { balanceMicros, burnMicrosPerHour } = loaded
         recordAuditEvent(trx, {
-          kind: becameEmpty ? 'billing.empty' : 'billing.low',
+          kind,
           actor: { system: true, workspaceId },
           boxId: null,
-          detail: { balanceMicros: loaded.balanceMicros, burnMicrosPerHour: loaded.burnMicrosPerHour },
+          detail: { balanceMicros, burnMicrosPerHour },
           at: now,
         })
+        await scheduleOwnerMails(trx, 'mail_balance', { workspaceId, now })
+        onCommit(() => {
+          log.info({ workspaceId, kind, balanceMicros, burnMicrosPerHour }, 'the balance is low or empty')
+          onSchedule(now)
+        })
+      }
       const isHeld = loaded.account.hold !== null
       const mustSuspend = state.isEmpty || isHeld
       const boxIds = mustSuspend ? orderBoxes(loaded, pricesAt(prices, Math.floor(now / 1000))) : []
       const reason = isHeld ? 'an operator has paused the workspace' : 'the balance of the workspace is empty'
-      const mail = becameEmpty || becameLow ? createMail(loaded, state) : null
-      return { loaded, state, boxIds, reason, mail }
+      return { loaded, state, boxIds, reason }
     })
   }
 
@@ -102,30 +106,28 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
       onCommit(() => scheduleBox(boxId))
     })
 
-  async function notifyOwners(workspaceId: string, mail: { subject: string; text: string }): Promise<void> {
-    const emails = await listOwnerEmails(db, workspaceId)
-    log.info({ workspaceId, subject: mail.subject, owners: emails.length }, 'notifying the owners')
-    await Promise.all(emails.map((to) => mailer.send({ to, ...mail })))
-  }
-
-  function createMail(loaded: Finances, { isEmpty }: BalanceState): { subject: string; text: string } {
-    const balance = formatDollars(loaded.balanceMicros)
-    const burn = formatDollars(loaded.burnMicrosPerHour)
-    const action =
-      billingUrl === null ? 'Ask the operator of this Boxwood for credit.' : `Add credit at ${billingUrl}`
-    return isEmpty
-      ? {
-          subject: 'Your boxes are suspended: the balance is empty',
-          text: `The balance of your workspace is ${balance}. Its boxes are suspended and keep their files. ${action}\n`,
-        }
-      : {
-          subject: 'The balance of your workspace is low',
-          text: `The balance of your workspace is ${balance}, and its boxes cost ${burn} an hour. When it is empty, the boxes are suspended. ${action}\n`,
-        }
-  }
-
   return run
 }
+
+/** Creates the mail about a balance that is low or empty. @param billingUrl null: an operator grants credit */
+export const createBalanceMail =
+  (billingUrl: string | null) =>
+  ({ account, balanceMicros, burnMicrosPerHour }: Finances): OwnerMail | null => {
+    const balance = formatDollars(balanceMicros)
+    const burn = formatDollars(burnMicrosPerHour)
+    const action =
+      billingUrl === null ? 'Ask the operator of this Boxwood for credit.' : `Add credit at ${billingUrl}`
+    if (account.emptied_at !== null)
+      return {
+        subject: 'Your boxes are suspended: the balance is empty',
+        text: `The balance of your workspace is ${balance}. Its boxes are suspended and keep their files. ${action}\n`,
+      }
+    if (account.warned_at === null) return null
+    return {
+      subject: 'The balance of your workspace is low',
+      text: `The balance of your workspace is ${balance}, and its boxes cost ${burn} an hour. When it is empty, the boxes are suspended. ${action}\n`,
+    }
+  }
 
 /** The boxes that run or start, in the order in which they are suspended: the most expensive first. */
 function orderBoxes({ meters }: Finances, prices: ReturnType<typeof pricesAt>): string[] {

@@ -1,5 +1,5 @@
 // Reads users, keys and workspaces for other rooms, which do not use the store of this room.
 export { findKey } from './store/keys.ts'
 export { findMember, findMemberByEmail } from './store/members.ts'
-export { findFirstOwnerId, findRole, listOwnerEmails, listUserNames } from './store/users.ts'
+export { findFirstOwnerId, findRole, findUserById, listOwners, listUserNames } from './store/users.ts'
 export { findWorkspace, listWorkspaceIds, listWorkspaces } from './store/workspaces.ts'

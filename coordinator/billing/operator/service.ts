@@ -18,7 +18,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { encodeCursor, parseCursor } from '../../http/page-cursor.ts'
 import { assertOperator } from '../../identity/assert-operator.ts'
-import { findWorkspace, listOwnerEmails, listWorkspaceIds, listWorkspaces } from '../../identity/lookups.ts'
+import { findWorkspace, listOwners, listWorkspaceIds, listWorkspaces } from '../../identity/lookups.ts'
 import type { Billing } from '../billing.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
 import { toEntry } from '../ledger.ts'
@@ -63,7 +63,7 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
   ): Promise<OperatorWorkspace> => ({
     id: workspace.id,
     name: workspace.name,
-    ownerEmail: (await listOwnerEmails(trx, workspace.id))[0] ?? null,
+    ownerEmail: (await listOwners(trx, workspace.id))[0]?.email ?? null,
     createdAt: toTimestamp(workspace.created_at),
     closingAt: toTimestampOrNull(workspace.closing_at),
     balanceMicros,

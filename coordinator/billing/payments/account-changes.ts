@@ -3,6 +3,7 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
 import { post, toEntry } from '../ledger.ts'
+import { scheduleOwnerMails } from '../owner-mails.ts'
 import type { Finances } from '../service.ts'
 import { sumCredits, updateAccount } from '../store/accounts.ts'
 import type { BillingAccountRow } from '../store/tables.ts'
@@ -57,8 +58,7 @@ export async function applyPayment(
   })
   if (!(await postCredit(trx, account, { entry, isPayment: true, now }))) return
   await updateAccount(trx, workspaceId, {
-    payment_failed_at: null,
-    payment_grace_until: null,
+    ...NO_FAILURE,
     ...(savedCard !== null && {
       customer_id: savedCard.customerId,
       payment_method_id: savedCard.paymentMethodId,
@@ -91,22 +91,34 @@ export async function applyRefund(
   record(trx, 'billing.refund', workspaceId, { chargeId, amountMicros }, now)
 }
 
-/** @returns false for an attempt that has an outcome */
+/**
+ * The owners get a mail. No-op for an attempt that has an outcome.
+ * @param failure.message is for the owners
+ */
 export async function failCollection(
   trx: Trx,
   account: BillingAccountRow,
-  { attempt, now }: { attempt: string; now: number },
-): Promise<boolean> {
-  if (!isCurrent(account, attempt)) return false
+  { attempt, message }: { attempt: string; message: string },
+  now: number,
+): Promise<void> {
+  if (!isCurrent(account, attempt)) return
   const { workspace_id: workspaceId } = account
   await updateAccount(trx, workspaceId, {
     collecting_since: null,
     payment_failed_at: now,
+    payment_failure: message,
     payment_grace_until: now + GRACE_MS,
   })
+  await scheduleOwnerMails(trx, 'mail_payment_failed', { workspaceId, now })
   record(trx, 'billing.payment_failed', workspaceId, {}, now)
-  return true
 }
+
+/** The fields of an account whose last payment has not failed. */
+export const NO_FAILURE = {
+  payment_failed_at: null,
+  payment_failure: null,
+  payment_grace_until: null,
+} as const
 
 function record(
   trx: Trx,

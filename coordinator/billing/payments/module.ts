@@ -1,12 +1,13 @@
 // Payments by card. Without BOXWOOD_BILLING=stripe, the routes respond with bad_request.
 import { ApiError } from '../../../shared/errors.ts'
-import type { ModuleBase } from '../../http/module.ts'
+import type { Module, ModuleBase, Schedules } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../../identity/mail/mailer.ts'
 import type { Scheduler } from '../../jobs/scheduler.ts'
 import type { Billing } from '../billing.ts'
+import { createOwnerMails } from '../owner-mails.ts'
 import { paymentRoutes } from './routes.ts'
-import { createPaymentService, type PaymentService } from './service.ts'
+import { createFailureMail, createPaymentService, type PaymentService } from './service.ts'
 import { createStripeProvider, type StripeOptions } from './stripe.ts'
 
 export type PaymentsModuleContext = ModuleBase & {
@@ -17,14 +18,15 @@ export type PaymentsModuleContext = ModuleBase & {
 }
 
 export function paymentsModule(context: PaymentsModuleContext) {
-  const payments = open(context) ?? WITHOUT_CARDS
+  const { payments, schedules } = open(context) ?? { payments: WITHOUT_CARDS, schedules: {} }
   return {
     services: { payments },
     routes: withTag('Billing', paymentRoutes({ payments })),
-  }
+    schedules,
+  } satisfies Module
 }
 
-function open(context: PaymentsModuleContext): PaymentService | null {
+function open(context: PaymentsModuleContext): { payments: PaymentService; schedules: Schedules } | null {
   const { db, clock, log, config, billing, mailer, scheduler, overrides } = context
   const { stripeKey, stripeWebhookSecret, autoTopUpMicros } = config
   const billingUrl = billing?.billingUrl ?? null
@@ -36,17 +38,27 @@ function open(context: PaymentsModuleContext): PaymentService | null {
     clock,
     ...(overrides.stripeApi && { api: overrides.stripeApi }),
   })
-  return createPaymentService({
+  const { finances } = billing
+  const payments = createPaymentService({
     db,
     clock,
     log,
-    finances: billing.finances,
+    finances,
     provider,
-    mailer,
     billingUrl,
     autoTopUpMicros,
     onSchedule: scheduler.scheduleAt,
   })
+  const mailFailure = createOwnerMails({
+    db,
+    clock,
+    log,
+    finances,
+    mailer,
+    kind: 'mail_payment_failed',
+    compose: createFailureMail({ billingUrl, autoTopUpMicros }),
+  })
+  return { payments, schedules: { handlers: { mail_payment_failed: mailFailure } } }
 }
 
 async function refuse(): Promise<never> {

@@ -1,7 +1,7 @@
 // Payments by card: the checkout of owners, payments from a saved card, and what the provider reports.
 import type { Logger } from 'pino'
 import type { CheckoutRequest } from '../../../shared/api/payments.ts'
-import type { Clock } from '../../../shared/clock.ts'
+import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { formatDollars } from '../../../shared/format-dollars.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
@@ -9,12 +9,12 @@ import { unlessAborted } from '../../base/unless-aborted.ts'
 import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
-import { findWorkspace, listOwnerEmails } from '../../identity/lookups.ts'
-import type { Mailer } from '../../identity/mail/mailer.ts'
+import { findWorkspace, listOwners } from '../../identity/lookups.ts'
 import { evaluateSoon } from '../credit.ts'
-import type { FinanceService } from '../service.ts'
+import type { OwnerMail } from '../owner-mails.ts'
+import type { FinanceService, Finances } from '../service.ts'
 import { updateAccount } from '../store/accounts.ts'
-import { applyPayment, applyRefund, beginCollection, failCollection } from './account-changes.ts'
+import { applyPayment, applyRefund, beginCollection, failCollection, NO_FAILURE } from './account-changes.ts'
 import { type PaymentEvent, type PaymentProvider, SignatureError } from './provider.ts'
 
 export type PaymentServiceOptions = {
@@ -23,7 +23,6 @@ export type PaymentServiceOptions = {
   log: Pick<Logger, 'info' | 'warn'>
   finances: Pick<FinanceService, 'load'>
   provider: PaymentProvider
-  mailer: Pick<Mailer, 'send'>
   /** The page of the dashboard to which an owner returns after a payment. */
   billingUrl: string
   autoTopUpMicros: number
@@ -45,7 +44,7 @@ export type PaymentService = {
 const MICROS_PER_CENT = 10_000
 
 export function createPaymentService(options: PaymentServiceOptions): PaymentService {
-  const { db, clock, log, finances, provider, mailer, billingUrl, autoTopUpMicros, onSchedule } = options
+  const { db, clock, log, finances, provider, billingUrl, autoTopUpMicros, onSchedule } = options
 
   /** Locks the account. No-op for a workspace that does not exist. */
   function change(
@@ -83,7 +82,8 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     const { account } = await transaction(db, (trx) => finances.load(trx, workspaceId))
     if (account.customer_id !== null) return account.customer_id
     const workspace = await findWorkspace(db, workspaceId)
-    const [email = null] = await listOwnerEmails(db, workspaceId)
+    const [owner] = await listOwners(db, workspaceId)
+    const email = owner?.email ?? null
     const id = await provider.createCustomer({ workspaceId, email, name: workspace?.name ?? workspaceId })
     await transaction(db, (trx) => updateAccount(trx, workspaceId, { customer_id: id }))
     return id
@@ -98,8 +98,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
       await updateAccount(trx, workspaceId, {
         payment_method_id: null,
         collecting_since: null,
-        payment_failed_at: null,
-        payment_grace_until: null,
+        ...NO_FAILURE,
       })
       recordAuditEvent(trx, { kind: 'billing.card_remove', actor, boxId: null, detail: {}, at: now })
       await evaluateSoon(trx, workspaceId, now)
@@ -122,26 +121,19 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     else await applyEvent(event)
   }
 
-  async function applyEvent(event: PaymentEvent): Promise<void> {
-    const { workspaceId } = event
-    if (event.type === 'failed') return fail(workspaceId, event.attempt, event.message)
-    await change(workspaceId, (trx, { account }, now) =>
-      event.type === 'paid' ? applyPayment(trx, account, event, now) : applyRefund(trx, account, event, now),
-    )
-  }
-
-  async function fail(workspaceId: string, attempt: string, message: string): Promise<void> {
-    let isNew = false
-    await change(workspaceId, async (trx, { account }, now) => {
-      isNew = await failCollection(trx, account, { attempt, now })
+  const applyEvent = (event: PaymentEvent): Promise<void> =>
+    change(event.workspaceId, (trx, { account }, now) => {
+      if (event.type === 'failed') {
+        log.warn({ workspaceId: event.workspaceId }, 'a payment from the saved card has failed')
+        return failCollection(trx, account, event, now)
+      }
+      return event.type === 'paid'
+        ? applyPayment(trx, account, event, now)
+        : applyRefund(trx, account, event, now)
     })
-    if (!isNew) return
-    log.warn({ workspaceId }, 'a payment from the saved card has failed')
-    const emails = await listOwnerEmails(db, workspaceId)
-    const text = `The payment of ${formatDollars(autoTopUpMicros)} from the saved card has failed: ${message} The boxes of your workspace run on for three days. Pay at ${billingUrl}\n`
-    // The response to the event does not wait for the mails.
-    for (const to of emails) void mailer.send({ to, subject: 'The payment for your boxes has failed', text })
-  }
+
+  const fail = (workspaceId: string, attempt: string, message: string): Promise<void> =>
+    applyEvent({ type: 'failed', workspaceId, attempt, message })
 
   const collect: PaymentService['collect'] = async (workspaceId, signal) => {
     const now = clock.now()
@@ -179,3 +171,16 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
 
   return { checkout, removeCard, receive, collect }
 }
+
+/** Creates the mail about a payment from the saved card that has failed. */
+export const createFailureMail =
+  ({ billingUrl, autoTopUpMicros }: Pick<PaymentServiceOptions, 'billingUrl' | 'autoTopUpMicros'>) =>
+  ({ account }: Finances): OwnerMail | null => {
+    const { payment_failed_at: failedAt, payment_failure: message, payment_grace_until: graceUntil } = account
+    if (failedAt === null || graceUntil === null) return null
+    const amount = formatDollars(autoTopUpMicros)
+    return {
+      subject: 'The payment for your boxes has failed',
+      text: `The payment of ${amount} from the saved card has failed: ${message ?? ''} The boxes of your workspace run on until ${toTimestamp(graceUntil)}. Pay at ${billingUrl}\n`,
+    }
+  }

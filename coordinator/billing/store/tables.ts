@@ -29,6 +29,8 @@ export type BillingAccountRow = {
   /** Since when a payment is in progress. */
   collecting_since: number | null
   payment_failed_at: number | null
+  /** Why it has failed, for the owners. */
+  payment_failure: string | null
   /** Until when boxes run on although the last payment has failed. */
   payment_grace_until: number | null
   created_at: number

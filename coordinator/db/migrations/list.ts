@@ -21,6 +21,7 @@ import { operationsInProgress } from './0018-operations-in-progress.ts'
 import { downloadLinks } from './0019-download-links.ts'
 import { billing } from './0020-billing.ts'
 import { federation } from './0021-federation.ts'
+import { paymentFailures } from './0022-payment-failures.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -44,4 +45,5 @@ export const migrations: Record<string, Migration> = {
   '0019-download-links': downloadLinks,
   '0020-billing': billing,
   '0021-federation': federation,
+  '0022-payment-failures': paymentFailures,
 }

@@ -11,12 +11,15 @@ export type Mail = {
   code?: string
 }
 
+/** refused: the SMTP server does not accept the mail. unavailable: another attempt may succeed. */
+export type MailOutcome = 'sent' | 'refused' | 'unavailable'
+
 export type Mailer = {
   /**
    * Resolves when the mail is delivered to the SMTP server, or when the failure is logged. Never rejects. A response must
    * not wait for it, and a transaction must not contain it: call it in onCommit.
    */
-  send(mail: Mail): Promise<void>
+  send(mail: Mail): Promise<MailOutcome>
   /** Waits for mails that are being sent, up to a limit. */
   close(): Promise<void>
 }
@@ -52,6 +55,7 @@ const createPrintingMailer = ({ print }: Pick<MailerOptions, 'print'>): Mailer =
         ? `No mail to ${to} is sent without SMTP: ${subject}`
         : `${subject} for ${to}: ${code}`,
     )
+    return 'sent'
   },
   close: async () => undefined,
 })
@@ -73,11 +77,12 @@ function createSmtpMailer(
     },
     { from },
   )
-  const pending = new Set<Promise<void>>()
+  const pending = new Set<Promise<MailOutcome>>()
 
-  async function deliver({ to, subject, text }: Mail): Promise<void> {
+  async function deliver({ to, subject, text }: Mail): Promise<MailOutcome> {
     try {
       await transport.sendMail({ to: { name: '', address: to }, subject, text })
+      return 'sent'
     } catch (error) {
       // The log omits the message of the error: it contains the response of the server, which may quote the mail.
       const { code, command, responseCode } = error as {
@@ -86,6 +91,7 @@ function createSmtpMailer(
         responseCode?: number
       }
       log.error({ code, command, responseCode }, 'failed to send a mail')
+      return isRefusal(code, responseCode) ? 'refused' : 'unavailable'
     }
   }
 
@@ -105,3 +111,7 @@ function createSmtpMailer(
     },
   }
 }
+
+/** The server refuses the recipient or the content permanently. Codes below 500 are temporary (RFC 5321 §4.2.1). */
+const isRefusal = (code: string | undefined, responseCode = 500): boolean =>
+  (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500

@@ -37,18 +37,20 @@ export async function findFirstOwnerId(db: Db | Trx, workspaceId: string): Promi
   return row?.id
 }
 
-/** The addresses of the owners who have joined the workspace. */
-export async function listOwnerEmails(db: Db | Trx, workspaceId: string): Promise<string[]> {
+export type MailedOwner = { id: string; email: string }
+
+/** The owners who have joined the workspace and have an email address. */
+export async function listOwners(db: Db | Trx, workspaceId: string): Promise<MailedOwner[]> {
   const rows = await db
     .selectFrom('users')
-    .select('email')
+    .select(['id', 'email'])
     .where('workspace_id', '=', workspaceId)
     .where('role', '=', 'owner')
     .where('joined_at', 'is not', null)
     .where('removed_at', 'is', null)
     .orderBy('created_at')
     .execute()
-  return rows.flatMap(({ email }) => (email === null ? [] : [email]))
+  return rows.flatMap(({ id, email }) => (email === null ? [] : [{ id, email }]))
 }
 
 /** The role of a user; undefined: the user has been removed. */

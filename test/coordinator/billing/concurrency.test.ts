@@ -60,12 +60,11 @@ onEachDatabase(t, async (t, newDb) => {
       log: { info: () => undefined },
       prices: DEFAULT_PRICES,
       finances,
-      mailer: { send: async () => undefined },
       warnBelowHours: 24,
-      billingUrl: null,
       collect: async () => undefined,
       detectFullCpu: async () => undefined,
       scheduleBox: () => undefined,
+      onSchedule: () => undefined,
     })
     await transaction(db, async (trx) => {
       await finances.load(trx, workspaceId)

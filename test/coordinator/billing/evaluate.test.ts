@@ -25,6 +25,7 @@ const ACCOUNT: BillingAccountRow = {
   payment_method_id: null,
   collecting_since: null,
   payment_failed_at: null,
+  payment_failure: null,
   payment_grace_until: null,
   created_at: 0,
 }

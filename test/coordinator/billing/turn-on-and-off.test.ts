@@ -34,7 +34,8 @@ t.test('billing is turned on, off and on again', async (t: Test) => {
     t.equal(opened === null, billing === 'off')
     const module = billingModule({
       ...{ db, clock, config, billing: opened, log: pino({ level: 'silent' }) },
-      mailer: { send: async () => undefined },
+      mailer: { send: async () => 'sent' },
+      scheduler: { scheduleAt: () => undefined },
       lifecycle: { schedule: () => undefined },
       boxMetrics: { service: { averageCpu: async () => null } },
       payments: { collect: async () => undefined },

@@ -2,15 +2,16 @@
 import t, { type Test } from 'tap'
 import { post, toEntry } from '../../../coordinator/billing/ledger.ts'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
+import { createOwnerMails } from '../../../coordinator/billing/owner-mails.ts'
 import { DEFAULT_PRICES } from '../../../coordinator/billing/prices.ts'
 import { BALANCE_SCHEDULE, createFinanceService } from '../../../coordinator/billing/service.ts'
 import { lockAccount } from '../../../coordinator/billing/store/accounts.ts'
-import { createBalanceWatch } from '../../../coordinator/billing/watch-balance.ts'
+import { createBalanceMail, createBalanceWatch } from '../../../coordinator/billing/watch-balance.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
-import type { Mail } from '../../../coordinator/identity/mail/mailer.ts'
+import type { Mail, MailOutcome } from '../../../coordinator/identity/mail/mailer.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { addUser, createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
@@ -28,18 +29,34 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
     .set((eb) => ({ joined_at: START, email: eb.fn.coalesce('email', eb.val('first@example.com')) }))
     .execute()
   const boxes = createTestBoxService(db, { clock })
-  const options = { db, clock, prices: DEFAULT_PRICES, warnBelowHours: 24, billingUrl }
-  const finances = createFinanceService({ ...options, freeCreditMicros })
+  const options = { db, clock, prices: DEFAULT_PRICES, warnBelowHours: 24 }
+  const finances = createFinanceService({ ...options, freeCreditMicros, billingUrl })
   const mails: Mail[] = []
+  const smtp: { outcome: MailOutcome } = { outcome: 'sent' }
+  const log = { info: () => undefined }
+  const sendMail = createOwnerMails({
+    db,
+    clock,
+    log,
+    finances,
+    mailer: {
+      async send(mail) {
+        mails.push(mail)
+        return smtp.outcome
+      },
+    },
+    kind: 'mail_balance',
+    compose: createBalanceMail(billingUrl),
+  })
   const scheduled: string[] = []
   const watch = createBalanceWatch({
     ...options,
     finances,
-    log: { info: () => undefined },
-    mailer: { send: async (mail) => void mails.push(mail) },
+    log,
     scheduleBox: (id) => void scheduled.push(id),
     detectFullCpu: async () => undefined,
     collect: async () => undefined,
+    onSchedule: () => undefined,
   })
   const { workspaceId } = owner
   await transaction(db, (trx) => finances.load(trx, workspaceId))
@@ -57,7 +74,19 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
       const entry = { workspace_id: workspaceId, cause, kind: 'credit', amount_micros: amount } as const
       await post(trx, account, [toEntry({ ...entry, ...accounts, at: clock.now() })])
     })
-  const run = () => watch(workspaceId, new AbortController().signal)
+  const { signal } = new AbortController()
+  const evaluate = () => watch(workspaceId, signal)
+  /** Runs the due schedules of mails, as the scheduler does. */
+  async function sendDueMails(): Promise<void> {
+    const due = db.selectFrom('schedules').select('target_id').where('kind', '=', 'mail_balance')
+    for (const { target_id } of await due.where('due_at', '<=', clock.now()).execute())
+      await sendMail(target_id, signal)
+  }
+  async function run() {
+    const next = await evaluate()
+    await sendDueMails()
+    return next
+  }
   const readAccount = () => db.selectFrom('billing_accounts').selectAll().executeTakeFirstOrThrow()
   const readEvents = async () => {
     const events = await db.selectFrom('audit_log').select(['kind', 'detail']).orderBy('no').execute()
@@ -69,6 +98,9 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
     owner,
     mails,
     scheduled,
+    smtp,
+    evaluate,
+    sendDueMails,
     run,
     createRunning,
     addCredit,
@@ -152,5 +184,43 @@ onEachDatabase(t, async (t: Test, newDb) => {
     clock.advance(30 * 24 * HOUR_MS)
     await run()
     t.same(await readDesired(db), { [id]: 'suspended' })
+  })
+  t.test('a mail that is not sent is sent later, with the balance of that time', async (t) => {
+    const db = await newDb(t)
+    const { clock, mails, smtp, evaluate, sendDueMails, addCredit, createRunning } = await start(
+      db,
+      1_000_000,
+    )
+    await createRunning('lite')
+    clock.advance(2 * HOUR_MS)
+    await evaluate()
+    // The coordinator is killed here. The next one evaluates the same balance.
+    await evaluate()
+    smtp.outcome = 'unavailable'
+    await sendDueMails()
+    t.equal(mails.length, 2, 'each owner')
+    await sendDueMails()
+    t.equal(mails.length, 2, 'the next attempt is later')
+    clock.advance(HOUR_MS)
+    smtp.outcome = 'refused'
+    await sendDueMails()
+    t.equal(mails.length, 4)
+    t.match(mails[3], { subject: 'The balance of your workspace is low', text: /is \$0\.88,/ })
+    clock.advance(HOUR_MS)
+    await sendDueMails()
+    t.equal(mails.length, 4, 'a mail that the server refuses is not repeated')
+
+    smtp.outcome = 'unavailable'
+    clock.advance(30 * HOUR_MS)
+    await evaluate()
+    await sendDueMails()
+    t.match(mails.slice(4), Array(2).fill({ subject: /suspended/ }))
+    await addCredit(100_000_000, 'credit:1')
+    await evaluate()
+    clock.advance(HOUR_MS)
+    smtp.outcome = 'sent'
+    await sendDueMails()
+    t.equal(mails.length, 6, 'there is nothing to report any more')
+    t.same(await db.selectFrom('schedules').selectAll().where('kind', '=', 'mail_balance').execute(), [])
   })
 })

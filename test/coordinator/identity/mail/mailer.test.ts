@@ -22,7 +22,7 @@ t.test('sends a mail over SMTP', async (t) => {
   const smtp = await startSmtpServer(t)
   const { log, lines } = createLog()
   const mailer = createMailer({ smtpUrl: smtp.url, from: FROM, log, print })
-  await mailer.send(MAIL)
+  t.equal(await mailer.send(MAIL), 'sent')
   await mailer.close()
   t.same(lines, [])
   t.match(smtp.mails, [
@@ -33,10 +33,16 @@ t.test('sends a mail over SMTP', async (t) => {
 
 t.test('a mail that cannot be sent is logged without the code and the password', async (t) => {
   const smtp = await startSmtpServer(t, { reject: 'rejected: ' })
-  for (const smtpUrl of [smtp.url, smtp.urlWithWrongPassword, 'smtp://127.0.0.1:1']) {
+  const busy = await startSmtpServer(t, { reject: 'rejected: ', responseCode: 451 })
+  for (const [smtpUrl, outcome] of [
+    [smtp.url, 'refused'],
+    [busy.url, 'unavailable'],
+    [smtp.urlWithWrongPassword, 'unavailable'],
+    ['smtp://127.0.0.1:1', 'unavailable'],
+  ] as const) {
     const { log, lines } = createLog()
     const mailer = createMailer({ smtpUrl, from: FROM, log, print })
-    await mailer.send(MAIL)
+    t.equal(await mailer.send(MAIL), outcome)
     await mailer.close()
     t.match(lines, [/"code":"\w+".*failed to send a mail/])
     t.notMatch(lines.join(), /BCDF|ann@|wrong/)

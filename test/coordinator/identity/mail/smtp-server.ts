@@ -8,7 +8,10 @@ const USER = 'boxwood'
 const PASSWORD = 'p@ss word'
 
 /** @param options.reject rejects every mail with this response */
-export async function startSmtpServer(t: Test, { reject }: { reject?: string } = {}) {
+export async function startSmtpServer(
+  t: Test,
+  { reject, responseCode = 550 }: { reject?: string; responseCode?: number } = {},
+) {
   const mails: { from: string; to: string[]; message: string }[] = []
   const server = new SMTPServer({
     // Without TLS, which needs a certificate.
@@ -22,7 +25,7 @@ export async function startSmtpServer(t: Test, { reject }: { reject?: string } =
     onData(stream, { envelope }, callback) {
       text(stream).then((message) => {
         if (reject !== undefined)
-          return callback(Object.assign(new Error(reject + message), { responseCode: 550 }))
+          return callback(Object.assign(new Error(reject + message), { responseCode }))
         mails.push({
           from: envelope.mailFrom ? envelope.mailFrom.address : '',
           to: envelope.rcptTo.map(({ address }) => address),

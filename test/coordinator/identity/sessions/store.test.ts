@@ -33,6 +33,7 @@ async function setUp(db: Db) {
   const mailer = {
     async send({ code }: { code?: string }) {
       if (code !== undefined) codes.push(code)
+      return 'sent' as const
     },
     close: async () => undefined,
   }
