@@ -5,7 +5,7 @@ import { evaluateSoon, postCredit } from '../credit.ts'
 import { post, toEntry } from '../ledger.ts'
 import { scheduleOwnerMails } from '../owner-mails.ts'
 import type { Finances } from '../service.ts'
-import { sumCredits, updateAccount } from '../store/accounts.ts'
+import { listRefunds, updateAccount } from '../store/accounts.ts'
 import type { BillingAccountRow } from '../store/tables.ts'
 import type { PaymentEvent } from './provider.ts'
 
@@ -75,7 +75,10 @@ export async function applyRefund(
   now: number,
 ): Promise<void> {
   const { workspace_id: workspaceId } = account
-  const amountMicros = refundedMicros - (await sumCredits(trx, workspaceId, `refund:${chargeId}:`))
+  const earlier = (await listRefunds(trx, workspaceId)).filter(({ cause }) =>
+    cause.startsWith(`refund:${chargeId}:`),
+  )
+  const amountMicros = refundedMicros - earlier.reduce((sum, { amount_micros: micros }) => sum + micros, 0)
   if (amountMicros <= 0) return
   const entry = toEntry({
     workspace_id: workspaceId,

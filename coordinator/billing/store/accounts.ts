@@ -1,5 +1,5 @@
 // Queries on the billing accounts of workspaces and the entries of their ledgers.
-import type { Updateable } from 'kysely'
+import { sql, type Updateable } from 'kysely'
 import type { Db } from '../../db/open.ts'
 import { forUpdate, type Trx } from '../../db/transaction.ts'
 import { HOUR_SECONDS, toMonth } from '../usage.ts'
@@ -91,16 +91,18 @@ export const findEntry = (
     .where('cause', '=', cause)
     .executeTakeFirst()
 
-/** The sum of the entries whose cause has the prefix. */
-export async function sumCredits(trx: Trx, workspaceId: string, causePrefix: string): Promise<number> {
-  const { sum } = await trx
+/** The refunds of the workspace. */
+export const listRefunds = (
+  trx: Trx,
+  workspaceId: string,
+): Promise<Pick<BillingEntryRow, 'cause' | 'amount_micros'>[]> =>
+  trx
     .selectFrom('billing_entries')
-    .select(({ fn }) => fn.sum('amount_micros').as('sum'))
+    .select(['cause', 'amount_micros'])
     .where('workspace_id', '=', workspaceId)
-    .where('cause', 'like', `${causePrefix}%`)
-    .executeTakeFirstOrThrow()
-  return Number(sum ?? 0)
-}
+    // SQLite uses the index billing_refunds only for a value in the text of the query.
+    .where('kind', '=', sql.lit('refund'))
+    .execute()
 
 export type MonthUsage = { month: string; box_id: string; user_id: string; micros: number }
 

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { createMeterObserver } from '../../../coordinator/billing/meter.ts'
+import { listRefunds } from '../../../coordinator/billing/store/accounts.ts'
 import { observeRows } from '../../../coordinator/db/row-changes.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { onEachDatabase } from '../../support/db.ts'
@@ -33,5 +34,12 @@ onEachDatabase(t, async (t, newDb) => {
       t.notMatch(plans, /Seq Scan/)
       t.notMatch(plans, /^SCAN/m)
     }
+  })
+
+  t.test('a refund reads the other refunds only', async (t) => {
+    const { db, readPlans } = capturePlans(await newDb(t))
+    await readPlans()
+    await transaction(db, (trx) => listRefunds(trx, 'ws_1'))
+    t.match((await readPlans()).join('\n'), /billing_refunds/)
   })
 })
