@@ -32,7 +32,7 @@ export type Funds = {
   burnMicrosPerHour: number
   /** What the launches in progress will cost in addition. */
   reservedMicrosPerHour: number
-  /** The balance may become negative. */
+  /** The balance may become negative: a saved card pays, and its last payment has not failed. */
   mayOverdraw: boolean
   /** The live boxes of the workspace. */
   liveBoxes: number

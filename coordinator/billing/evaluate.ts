@@ -1,5 +1,5 @@
 // Evaluates the balance of a workspace: a pure function of its finances and the time.
-import { type Finances, mayOverdraw } from './service.ts'
+import type { Finances } from './service.ts'
 import { HOUR_SECONDS } from './usage.ts'
 
 export type BalanceState = {
@@ -21,16 +21,11 @@ const HOUR_MS = HOUR_SECONDS * MS
 export const CHARGE_DELAY_MS = 60_000
 
 export function evaluateBalance(
-  {
-    account,
-    balanceMicros,
-    burnMicrosPerHour,
-  }: Pick<Finances, 'account' | 'balanceMicros' | 'burnMicrosPerHour'>,
-  { now, warnBelowHours }: { now: number; warnBelowHours: number },
+  { balanceMicros, burnMicrosPerHour }: Pick<Finances, 'balanceMicros' | 'burnMicrosPerHour'>,
+  { now, warnBelowHours, isPaidByCard }: { now: number; warnBelowHours: number; isPaidByCard: boolean },
 ): BalanceState {
   const nextHour = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS + CHARGE_DELAY_MS
   const isCharged = burnMicrosPerHour > 0
-  const isPaidByCard = mayOverdraw(account, now)
   const isShort = balanceMicros <= 0 || (isCharged && balanceMicros < warnBelowHours * burnMicrosPerHour)
   const isLow = isShort && !isPaidByCard
   const isEmpty = balanceMicros <= 0 && !isPaidByCard

@@ -120,15 +120,14 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     { workspaceId, userId }: Actor,
     { account, accrued, balanceMicros, burnMicrosPerHour, reservedMicrosPerHour }: Finances,
   ): Promise<Funds> {
-    const now = clock.now()
-    const at = Math.floor(now / MS)
+    const at = Math.floor(clock.now() / MS)
     const current = pricesAt(prices, at)
     const month = toMonth(at)
     return {
       balanceMicros,
       burnMicrosPerHour,
       reservedMicrosPerHour,
-      mayOverdraw: mayOverdraw(account, now),
+      mayOverdraw: hasWorkingCard(account),
       liveBoxes: await countLiveBoxesOfWorkspace(trx, workspaceId),
       spentThisCycleMicros:
         userId === null
@@ -201,12 +200,17 @@ function add(totals: Map<string, number>, key: string, micros: number): void {
   totals.set(key, (totals.get(key) ?? 0) + micros)
 }
 
-/** A workspace with a card pays what it owes by the card; for a while also after a payment has failed. */
-export const mayOverdraw = (
-  {
-    payment_method_id: card,
-    payment_failed_at: failedAt,
-    payment_grace_until: graceUntil,
-  }: BillingAccountRow,
-  now: number,
-): boolean => card !== null && (failedAt === null || (graceUntil !== null && now < graceUntil))
+type CardState = Pick<BillingAccountRow, 'payment_method_id' | 'payment_failed_at' | 'payment_grace_until'>
+
+/** The saved card pays what is used beyond the balance. Boxes can be started then. */
+export const hasWorkingCard = ({
+  payment_method_id: card,
+  payment_failed_at: failedAt,
+}: Pick<CardState, 'payment_method_id' | 'payment_failed_at'>): boolean => card !== null && failedAt === null
+
+/** Boxes that run may run on beyond the balance: while the card pays, and for a while after a payment has failed. */
+export const mayRunOn = (account: CardState, now: number): boolean =>
+  hasWorkingCard(account) ||
+  (account.payment_method_id !== null &&
+    account.payment_grace_until !== null &&
+    now < account.payment_grace_until)

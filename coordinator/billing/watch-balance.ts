@@ -7,12 +7,13 @@ import { suspendBySystem } from '../boxes/lifecycle/suspend-by-system.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
+import { findWorkspace } from '../identity/lookups.ts'
 import { findSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { chargeWorkspace } from './charge.ts'
 import { CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
 import { type OwnerMail, scheduleOwnerMails } from './owner-mails.ts'
 import { type PriceTable, pricesAt, rateOf } from './prices.ts'
-import { BALANCE_SCHEDULE, type FinanceService, type Finances } from './service.ts'
+import { BALANCE_SCHEDULE, type FinanceService, type Finances, mayRunOn } from './service.ts'
 import { updateAccount } from './store/accounts.ts'
 import { floorHour } from './usage.ts'
 
@@ -64,14 +65,19 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
     return transaction(db, async (trx, onCommit) => {
       const loaded = await finances.load(trx, workspaceId)
       const now = clock.now()
-      const state = evaluateBalance(loaded, { now, warnBelowHours })
+      const workspace = await findWorkspace(trx, workspaceId)
+      // The card of a closing workspace is not charged (payments/service.ts).
+      const isPaidByCard = workspace?.closing_at === null && mayRunOn(loaded.account, now)
+      const state = evaluateBalance(loaded, { now, warnBelowHours, isPaidByCard })
       const { warned_at: warnedAt, emptied_at: emptiedAt } = loaded.account
+      // A workspace without boxes and snapshots, such as a new one without free credit, has nothing that can be suspended.
+      const isUsed = loaded.meters.some(({ mode }) => mode !== 'ended')
       const changes = {
-        warned_at: state.isLow ? (warnedAt ?? now) : null,
-        emptied_at: state.isEmpty ? (emptiedAt ?? now) : null,
+        warned_at: isUsed && state.isLow ? (warnedAt ?? now) : null,
+        emptied_at: isUsed && state.isEmpty ? (emptiedAt ?? now) : null,
       }
-      const becameEmpty = state.isEmpty && emptiedAt === null
-      const becameLow = state.isLow && warnedAt === null
+      const becameEmpty = changes.emptied_at !== null && emptiedAt === null
+      const becameLow = changes.warned_at !== null && warnedAt === null
       if (changes.warned_at !== warnedAt || changes.emptied_at !== emptiedAt)
         await updateAccount(trx, workspaceId, changes)
       if (becameEmpty || becameLow) {

@@ -82,7 +82,9 @@ t.test('the life of a workspace', async (t) => {
   })
 
   t.test('it refuses exactly what the document lists, and writes nothing', async (t) => {
-    const requests: Record<(typeof REFUSED_WHILE_CLOSING)[number], [path: string, body?: object]> = {
+    // payments.test.ts closes a workspace on a coordinator with payments.
+    type Tested = Exclude<(typeof REFUSED_WHILE_CLOSING)[number], 'POST /billing/checkout'>
+    const requests: Record<Tested, [path: string, body?: object]> = {
       'POST /boxes': ['/boxes', {}],
       'PATCH /boxes/{id}': [`/boxes/${fig}`, { env: { A: '1' } }],
       'POST /boxes/{id}/wake': [`/boxes/${plum}/wake`],

@@ -134,15 +134,16 @@ t.test('a saved card pays when the balance is low, once for each attempt', async
   t.equal(stripe.intents.size, 3)
 
   stripe.outcome = 'declined'
-  await adjust(-20)
+  await adjust(-36)
   const failed = await waitFor('the payment has failed', ({ paymentFailed }) => paymentFailed)
   t.match(failed, { overage: true, collecting: false })
+  t.match((await api('POST', '/boxes', { tier: 'ultra' })).json, { error: 'insufficient_balance' })
   const graceMs = Date.parse(failed.paymentGraceUntil) - Date.now()
   t.ok(graceMs > 71 * 3_600_000 && graceMs <= 72 * 3_600_000, 'the grace is three days')
   const listMails = () => printed.filter((line) => line.endsWith(': The payment for your boxes has failed'))
   await waitUntil('the owner gets a mail', () => listMails().length > 0 || undefined)
   await send('payment_intent.succeeded', pay(10))
-  t.match(await billing(), { dollars: 27, paymentFailed: false, paymentGraceUntil: null })
+  t.match(await billing(), { dollars: 11, paymentFailed: false, paymentGraceUntil: null })
   const { metadata = {} } = [...stripe.intents.values()][1] ?? {}
   await send('payment_intent.payment_failed', { id: 'pi_9', metadata, last_payment_error: null })
   t.equal(listMails().length, 1)
@@ -203,6 +204,19 @@ t.test('the refusals of payments', async (t) => {
     await manual.api('POST', WEBHOOK, payload, { key: null, headers }),
   ]
   for (const { json } of answers) t.match(json, { error: 'bad_request' })
+})
+
+t.test('no payment is started for a closing workspace', async (t) => {
+  const { api, instance, session: owner, send, pay, billing } = await start(t)
+  const { db } = instance.context
+  await db
+    .updateTable('workspaces')
+    .set({ closing_at: 1, purge_after: Date.now() + 86_400_000 })
+    .execute()
+  const closing = await api('POST', '/billing/checkout', { amountUsd: 20 }, owner)
+  t.match(closing, { status: 409, json: { error: 'workspace_closing' } })
+  t.equal((await send('payment_intent.succeeded', pay(25))).status, 200)
+  t.equal((await billing()).dollars, 30, 'a payment that was in progress counts')
 })
 
 t.test('an unavailable provider', async (t) => {

@@ -24,6 +24,7 @@ export const paymentRoutes = ({ payments }: { payments: PaymentService }): Route
     description: `The owner pays on the page of the payment provider, and the provider reports the payment to the coordinator. ${WITHOUT_CARDS}`,
     request: { body: checkoutRequestSchema },
     responses: { 201: checkoutResponseSchema },
+    errors: ['workspace_closing'],
     errorDescriptions: UNREACHABLE,
     handler: async ({ actor, body }) => ({ url: await payments.checkout(actor, body) }),
   }),

@@ -10,6 +10,7 @@ import type { Db } from '../../db/open.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { findWorkspace, listOwners } from '../../identity/lookups.ts'
+import { assertOpen } from '../../identity/workspaces/service.ts'
 import { evaluateSoon } from '../credit.ts'
 import type { OwnerMail } from '../owner-mails.ts'
 import type { FinanceService, Finances } from '../service.ts'
@@ -31,7 +32,7 @@ export type PaymentServiceOptions = {
 }
 
 export type PaymentService = {
-  /** Returns the URL at which the owner pays. Throws bad_request, or control_plane_unavailable. */
+  /** Returns the URL at which the owner pays. Throws bad_request, workspace_closing, or control_plane_unavailable. */
   checkout(actor: Actor, request: CheckoutRequest): Promise<string>
   /** Idempotent. Throws bad_request. */
   removeCard(actor: Actor): Promise<void>
@@ -46,24 +47,23 @@ const MICROS_PER_CENT = 10_000
 export function createPaymentService(options: PaymentServiceOptions): PaymentService {
   const { db, clock, log, finances, provider, billingUrl, autoTopUpMicros, onSchedule } = options
 
-  /** Locks the account. No-op for a workspace that does not exist. */
+  /** Locks the account. @returns false when the workspace does not exist */
   function change(
     workspaceId: string,
     apply: (trx: Trx, account: Awaited<ReturnType<typeof finances.load>>, now: number) => Promise<unknown>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     return transaction(db, async (trx, onCommit) => {
-      if ((await findWorkspace(trx, workspaceId)) === undefined) {
-        log.warn({ workspaceId }, 'a payment event is about an unknown workspace')
-        return
-      }
+      if ((await findWorkspace(trx, workspaceId)) === undefined) return false
       const now = clock.now()
       await apply(trx, await finances.load(trx, workspaceId), now)
       onCommit(() => onSchedule(now))
+      return true
     })
   }
 
   const checkout: PaymentService['checkout'] = async (actor, { amountUsd, saveCard = false }) => {
     const { workspaceId } = actor
+    await assertOpen(db, workspaceId)
     try {
       return await provider.createCheckout({
         workspaceId,
@@ -121,8 +121,8 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     else await applyEvent(event)
   }
 
-  const applyEvent = (event: PaymentEvent): Promise<void> =>
-    change(event.workspaceId, (trx, { account }, now) => {
+  async function applyEvent(event: PaymentEvent): Promise<void> {
+    const isKnown = await change(event.workspaceId, (trx, { account }, now) => {
       if (event.type === 'failed') {
         log.warn({ workspaceId: event.workspaceId }, 'a payment from the saved card has failed')
         return failCollection(trx, account, event, now)
@@ -131,6 +131,9 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
         ? applyPayment(trx, account, event, now)
         : applyRefund(trx, account, event, now)
     })
+    // The workspace may have been deleted while its owner was paying: the log has what the operator refunds.
+    if (!isKnown) log.warn({ event }, 'a payment event is about an unknown workspace')
+  }
 
   const fail = (workspaceId: string, attempt: string, message: string): Promise<void> =>
     applyEvent({ type: 'failed', workspaceId, attempt, message })

@@ -44,6 +44,7 @@ export const REFUSED_WHILE_CLOSING = [
   'PUT /audit/sink',
   'POST /aws-roles',
   'POST /aws-connect',
+  'POST /billing/checkout',
 ] as const
 
 export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }): Route[] {

@@ -16,7 +16,7 @@ import { insertOwnedWorkspace } from './create-account.ts'
 import { scheduleErasure, schedulePurge } from './schedules.ts'
 
 /** Throws workspace_closing. Call it after the other checks of a request, and before the first write. */
-export async function assertOpen(trx: Trx, workspaceId: string): Promise<void> {
+export async function assertOpen(trx: Db | Trx, workspaceId: string): Promise<void> {
   const workspace = await findWorkspace(trx, workspaceId)
   if (!workspace || workspace.closing_at !== null) throw new ApiError('workspace_closing')
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CHARGE_DELAY_MS, evaluateBalance } from '../../../coordinator/billing/evaluate.ts'
 import { modeOf } from '../../../coordinator/billing/meter.ts'
 import { PLANS } from '../../../coordinator/billing/plans.ts'
-import { mayOverdraw, planOf } from '../../../coordinator/billing/service.ts'
+import { hasWorkingCard, mayRunOn, planOf } from '../../../coordinator/billing/service.ts'
 import type { BillingAccountRow, MeterMode } from '../../../coordinator/billing/store/tables.ts'
 import type { DesiredState, ObservedState } from '../../../shared/api/boxes.ts'
 import { OBSERVED_STATES } from '../../../shared/field-values.ts'
@@ -31,15 +31,8 @@ const ACCOUNT: BillingAccountRow = {
 }
 
 t.test('a balance', async (t) => {
-  const evaluate = (
-    balanceMicros: number,
-    burnMicrosPerHour: number,
-    account: Partial<BillingAccountRow> = {},
-  ) =>
-    evaluateBalance(
-      { account: { ...ACCOUNT, ...account }, balanceMicros, burnMicrosPerHour },
-      { now: NOW, warnBelowHours: 24 },
-    )
+  const evaluate = (balanceMicros: number, burnMicrosPerHour: number, isPaidByCard = false) =>
+    evaluateBalance({ balanceMicros, burnMicrosPerHour }, { now: NOW, warnBelowHours: 24, isPaidByCard })
   t.match(evaluate(24_000, 1000), { isLow: false, isEmpty: false, nextAt: NOW + 1000 }, 'low in a moment')
   t.match(evaluate(23_999, 1000), { isLow: true, isEmpty: false })
   t.match(evaluate(1, 0), { isLow: false, isEmpty: false, nextAt: NEXT_HOUR - 1000 }, 'nothing is used')
@@ -48,13 +41,21 @@ t.test('a balance', async (t) => {
   t.equal(evaluate(24_100, 1000).nextAt, NOW + HOUR_MS / 10 + 1000, 'when it becomes low')
   t.equal(evaluate(250, 1000).nextAt, NOW + HOUR_MS / 4 + 1000, 'when it becomes empty')
   t.equal(evaluate(1_000_000, 1000).nextAt, NEXT_HOUR, 'the next charge')
-  const card = { payment_method_id: 'pm' }
-  t.match(evaluate(-5, 1000, card), { isLow: false, isEmpty: false }, 'a card pays')
-  const failed = { ...card, payment_failed_at: NOW - 1 }
-  t.match(evaluate(-5, 1000, { ...failed, payment_grace_until: NOW + 1 }), { isEmpty: false })
-  t.match(evaluate(-5, 1000, { ...failed, payment_grace_until: NOW }), { isEmpty: true })
-  t.match(evaluate(-5, 1000, failed), { isEmpty: true })
-  t.notOk(mayOverdraw(ACCOUNT, NOW))
+  t.match(evaluate(-5, 1000, true), { isLow: false, isEmpty: false }, 'a card pays')
+})
+
+t.test('a saved card pays beyond the balance until a payment fails', async (t) => {
+  const card = { ...ACCOUNT, payment_method_id: 'pm' }
+  const failed = { ...card, payment_failed_at: NOW - 1, payment_grace_until: NOW + 1 }
+  const describe = (account: BillingAccountRow, now = NOW) => ({
+    mayStart: hasWorkingCard(account),
+    mayRunOn: mayRunOn(account, now),
+  })
+  t.same(describe(ACCOUNT), { mayStart: false, mayRunOn: false })
+  t.same(describe(card), { mayStart: true, mayRunOn: true })
+  t.same(describe(failed), { mayStart: false, mayRunOn: true })
+  t.same(describe(failed, NOW + 1), { mayStart: false, mayRunOn: false }, 'the grace has ended')
+  t.same(describe({ ...failed, payment_method_id: null }), { mayStart: false, mayRunOn: false })
 })
 
 t.test('what each state of a box costs', async (t) => {

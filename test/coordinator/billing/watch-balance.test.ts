@@ -223,4 +223,28 @@ onEachDatabase(t, async (t: Test, newDb) => {
     t.equal(mails.length, 6, 'there is nothing to report any more')
     t.same(await db.selectFrom('schedules').selectAll().where('kind', '=', 'mail_balance').execute(), [])
   })
+  t.test('a workspace without boxes gets no mail about its empty balance', async (t) => {
+    const db = await newDb(t)
+    const { mails, run, createRunning, readAccount, readEvents } = await start(db, 0)
+    await run()
+    t.same([mails, await readEvents()], [[], []])
+    t.match(await readAccount(), { warned_at: null, emptied_at: null })
+    await createRunning('nano')
+    await run()
+    t.match(mails, Array(2).fill({ subject: /the balance is empty/ }))
+  })
+
+  t.test('the card of a closing workspace does not pay for boxes that run on', async (t) => {
+    const db = await newDb(t)
+    const { clock, scheduled, run, createRunning } = await start(db, 1_000_000)
+    const card = { payment_method_id: 'pm', customer_id: 'cus' }
+    await db.updateTable('billing_accounts').set(card).execute()
+    const lite = await createRunning('lite')
+    clock.advance(30 * HOUR_MS)
+    await run()
+    t.same(scheduled, [], 'the card pays')
+    await db.updateTable('workspaces').set({ closing_at: clock.now() }).execute()
+    await run()
+    t.same(scheduled, [lite])
+  })
 })
