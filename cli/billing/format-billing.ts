@@ -7,14 +7,18 @@ import { formatTable } from '../output/table.ts'
 type Billing = NonNullable<Account['billing']>
 
 const HOUR_MS = 3_600_000
+const HOLD_REASONS = { mining: 'mining cryptocurrency', cpu: 'the use of all CPU on free credit' } as const
 
 /** The coordinator warns at least an hour before the balance is empty, if billing is on. */
 const isOff = ({ warnBelowHours }: Billing): boolean => warnBelowHours === 0
 
 export function formatBilling(billing: Billing): string {
   if (isOff(billing)) return 'Billing is off: nothing has a price on this coordinator.'
-  const { balanceMicros, burnMicrosPerHour, planAmountUsd, trial, billingUrl } = billing
+  const { balanceMicros, burnMicrosPerHour, planAmountUsd, trial, billingUrl, hold } = billing
   return formatTable([
+    ...(hold === null
+      ? []
+      : [['paused', `by an operator, for ${HOLD_REASONS[hold]}: no box can be started`]]),
     ['balance', formatDollars(balanceMicros)],
     ['burn', `${formatDollars(burnMicrosPerHour)} an hour`],
     ['runway', formatRunway(billing)],

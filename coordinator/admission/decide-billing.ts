@@ -94,7 +94,7 @@ function refuseBurn(rate: number, funds: Funds): Refusal | null {
   const shortage = findShortage(rate, funds)
   if (shortage === null) return null
   const { ratePerHour, ...amounts } = shortage
-  const message = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}. Suspend boxes, choose a smaller tier, or add credit.`
+  const message = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}. Suspend or delete boxes, choose a smaller tier, or add credit.`
   return {
     code: 'insufficient_balance',
     ...amounts,
@@ -123,7 +123,7 @@ function refuseWake(tier: Tier, funds: Funds, { billingUrl }: BillingFacts): Ref
   const reason = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}.`
   return {
     code: 'wake_rejected',
-    message: `${reason} Add credit, or suspend other boxes.`,
+    message: `${reason} Add credit, or suspend or delete other boxes.`,
     reason,
     cause: isEmpty ? 'balance_empty' : 'balance_low',
     ...(isEmpty && billingUrl !== null && { billingUrl }),

@@ -13,4 +13,5 @@ export const NO_BILLING: NonNullable<Account['billing']> = {
   paymentGraceUntil: null,
   trial: false,
   billingUrl: null,
+  hold: null,
 }

@@ -159,6 +159,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
       paymentGraceUntil: toTimestampOrNull(account.payment_grace_until),
       trial: account.paid_at === null,
       billingUrl,
+      hold: account.hold,
     }
   }
 

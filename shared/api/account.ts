@@ -1,6 +1,6 @@
 // Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
 import { z } from 'zod'
-import { ACCESS_LEVELS, ROLES } from '../field-values.ts'
+import { ACCESS_LEVELS, HOLDS, ROLES } from '../field-values.ts'
 import { boxFilterSchema, boxSchema } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'
 
@@ -38,6 +38,9 @@ export const accountBillingSchema = z.object({
   paymentGraceUntil: timestampSchema.nullable(),
   trial: z.boolean(),
   billingUrl: z.string().nullable(),
+  hold: z.enum(HOLDS).nullable().meta({
+    description: 'why an operator has paused the workspace (workspace_held); null: it is not paused',
+  }),
 })
 
 export const accountSchema = z

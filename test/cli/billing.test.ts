@@ -2,12 +2,15 @@
 import t from 'tap'
 import { formatBilling } from '../../cli/billing/format-billing.ts'
 import { NO_BILLING } from '../../coordinator/base/no-billing.ts'
+import type { Account } from '../../shared/api/account.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { runBox } from './run-box.ts'
 
 t.setTimeout(120_000)
+
+type Billing = NonNullable<Account['billing']>
 
 t.test('the balance, the runway, the plan and the payments', async (t) => {
   const billing = {
@@ -29,7 +32,7 @@ t.test('the balance, the runway, the plan and the payments', async (t) => {
       'pay      the operator of the coordinator adds credit',
     ].join('\n'),
   )
-  const format = (changes: Partial<typeof NO_BILLING>) => formatBilling({ ...billing, ...changes })
+  const format = (changes: Partial<Billing>) => formatBilling({ ...billing, ...changes })
   t.match(format({ runwayHours: 5.5 }), /^runway +5h 30m, less than 24h$/m)
   t.match(format({ runwayHours: null }), /^runway +nothing is charged now$/m)
   t.match(format({ balanceMicros: -50_000 }), /^balance +-\$0\.05$/m)
@@ -43,6 +46,10 @@ t.test('the balance, the runway, the plan and the payments', async (t) => {
     /^payment +failed; the boxes run until 2030-01-02T00:00:00.000Z$/m,
   )
   t.match(format({ billingUrl: 'https://example.com/billing' }), /^pay +at https:\/\/example.com\/billing$/m)
+  t.match(
+    format({ hold: 'cpu' }),
+    /^paused +by an operator, for the use of all CPU on free credit: no box can be started\nbalance /,
+  )
   t.match(formatBilling(NO_BILLING), /Billing is off/)
 })
 

@@ -44,7 +44,7 @@ t.test('100 creates at once on a balance for 10', async (t) => {
         409,
         {
           error: 'insufficient_balance',
-          message: `The balance must last for 4 hours with all boxes: it is $0.44, and $0.44 are required. Suspend boxes, choose a smaller tier, or add credit.`,
+          message: `The balance must last for 4 hours with all boxes: it is $0.44, and $0.44 are required. Suspend or delete boxes, choose a smaller tier, or add credit.`,
           balanceMicros: balance,
           requiredMicros: 11 * HOURS * NANO,
           burnMicrosPerHour: 11 * NANO,
@@ -81,7 +81,7 @@ t.test('20 wakes at once on a balance for 5, and a create with a resize', async 
         409,
         {
           error: 'wake_rejected',
-          message: `${reason} Add credit, or suspend other boxes.`,
+          message: `${reason} Add credit, or suspend or delete other boxes.`,
           reason,
           cause: 'balance_low',
         },

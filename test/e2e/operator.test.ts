@@ -61,6 +61,7 @@ t.test('a pause suspends the boxes and refuses new ones, and a payment ends one 
   t.match((await hold('mining')).json.workspace, { id, hold: 'mining' })
   await wait('suspended')
   t.match((await create()).json, { error: 'workspace_held' })
+  t.match((await api('GET', '/me', undefined, customer)).json.billing, { hold: 'mining' })
   t.match((await api('POST', `/boxes/${box}/wake`, undefined, customer)).json, { error: 'workspace_held' })
   t.equal((await credit({ amountUsd: 5 })).json.workspace.hold, 'mining')
   t.equal((await api('DELETE', `/operator/workspaces/${id}/hold`)).status, 204)

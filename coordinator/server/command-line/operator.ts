@@ -93,10 +93,12 @@ export function addOperatorCommands(program: Command, signal: AbortSignal): void
         print(
           `${workspaceId} ${what}: stored ${storedMicros}, by the entries ${computedMicros} micro-dollars`,
         )
-      print(`Checked ${workspaces} workspaces: ${differences.length} differences.`)
+      print(`Checked ${count(workspaces, 'workspace')}: ${count(differences.length, 'difference')}.`)
       if (differences.length > 0) process.exitCode = 1
     })
 }
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 type CreditOptions = { note?: string; free?: boolean; cause?: string }
 
