@@ -102,7 +102,12 @@ function requireLock(driver: Driver, lock: CoordinatorLock, close: () => Promise
       if (!lock.isHeld) await lock.waitUntilHeld()
       return driver.acquireConnection(options)
     },
-    beginTransaction: (connection, settings) => driver.beginTransaction(connection, settings),
+    // The server may have another default, with which a transaction does not see what was committed while it waited for a lock.
+    beginTransaction: (connection, settings) =>
+      driver.beginTransaction(connection, {
+        ...settings,
+        isolationLevel: settings.isolationLevel ?? 'read committed',
+      }),
     commitTransaction: (connection) => driver.commitTransaction(connection),
     rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
     releaseConnection: (connection, options) => driver.releaseConnection(connection, options),

@@ -7,7 +7,7 @@ import { openDataDirectory } from '../../../coordinator/base/data-directory.ts'
 import { withTimeout } from '../../../coordinator/base/timeout.ts'
 import { type Db, openDatabase } from '../../../coordinator/db/open.ts'
 import { openConfiguredDatabase } from '../../../coordinator/db/open-configured.ts'
-import { forUpdate, transaction } from '../../../coordinator/db/transaction.ts'
+import { forUpdate, type Trx, transaction } from '../../../coordinator/db/transaction.ts'
 import { createPostgresConfig } from '../../support/db.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -117,6 +117,38 @@ t.test('rows of a locked workspace can be inserted', { skip }, async (t) => {
       .execute()
     await t.resolves(withTimeout(inserting, 5_000, 'the insert waits for the lock'))
   })
+})
+
+t.test('a transaction that has waited for a lock reads what was committed meanwhile', { skip }, async (t) => {
+  const url = await newDatabase()
+  const admin = await administrate(t, url)
+  const name = new URL(url).pathname.slice(1)
+  await admin.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`)
+  const db = await openDatabase(createPostgresConfig(url))
+  t.teardown(() => db.destroy())
+  const created_at = 1
+  const insert = (trx: Db, id: string) =>
+    trx.insertInto('workspaces').values({ id, name: 'a', zero_data_retention: 0, created_at }).execute()
+  await insert(db, 'ws_1')
+  const lock = (trx: Trx) =>
+    forUpdate(trx, trx.selectFrom('workspaces').selectAll().where('id', '=', 'ws_1')).execute()
+
+  const [isLocked, hasRead] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const first = transaction(db, async (trx) => {
+    await lock(trx)
+    isLocked.resolve()
+    await hasRead.promise
+    await insert(trx, 'ws_2')
+  })
+  const second = transaction(db, async (trx) => {
+    await isLocked.promise
+    t.equal(await countWorkspaces(trx), 1)
+    hasRead.resolve()
+    await lock(trx)
+    return countWorkspaces(trx)
+  })
+  await first
+  t.equal(await second, 2)
 })
 
 t.test('a coordinator that loses its lock to another one stops', { skip }, async (t) => {
