@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Finances } from './service.ts'
-import { updateAccount } from './store/accounts.ts'
+import { lockAccount, updateAccount } from './store/accounts.ts'
 
 export type FullCpuOptions = {
   db: Db
@@ -26,7 +26,14 @@ export function createFullCpuDetector({ db, clock, log, averageCpu }: FullCpuOpt
       if (mode !== 'compute') continue
       const percent = await averageCpu(boxId, { from: now - SPAN_MS, to: now })
       if (percent === null || percent < FULL_PERCENT) continue
-      await transaction(db, (trx) => updateAccount(trx, workspaceId, { flagged_at: now }))
+      const isFlagged = await transaction(db, async (trx) => {
+        const current = await lockAccount(trx, workspaceId)
+        // A payment meanwhile has ended what the flag is about.
+        if (current === undefined || current.paid_at !== null) return false
+        await updateAccount(trx, workspaceId, { flagged_at: now })
+        return true
+      })
+      if (!isFlagged) return
       log.warn({ workspaceId, boxId, percent }, 'a box on free credit has used its full CPU for 6 hours')
       return
     }

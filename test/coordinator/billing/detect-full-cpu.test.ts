@@ -55,7 +55,12 @@ t.test('a workspace is flagged once for six hours of full CPU of a running box',
   t.equal(await detect(), null, 'the box does not run')
   await setMode('compute')
   t.equal(await detect(async () => 89.9), null)
-  await db.updateTable('billing_accounts').set({ paid_at: 1 }).execute()
+  const pay = () => db.updateTable('billing_accounts').set({ paid_at: 1 }).execute()
+  const payMeanwhile = async () => {
+    await pay()
+    return 95
+  }
+  t.equal(await detect(payMeanwhile), null, 'the workspace pays while its metrics are read')
   t.equal(await detect(), null, 'the workspace has paid')
   await db.updateTable('billing_accounts').set({ paid_at: null }).execute()
   t.equal(await detect(), clock.now())
