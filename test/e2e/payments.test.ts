@@ -159,6 +159,18 @@ t.test('a saved card pays when the balance is low, once for each attempt', async
     t.ok(kinds.includes(kind), kind)
 })
 
+t.test('another card ends an attempt without an outcome', async (t) => {
+  const { instance, stripe, send, pay, billing } = await start(t)
+  const { db, clock } = instance.context
+  stripe.outcome = 'lost'
+  await send('payment_intent.succeeded', pay(25, { setup_future_usage: 'off_session' }))
+  await db.updateTable('billing_accounts').set({ collecting_since: clock.now() }).execute()
+  await send('payment_intent.succeeded', pay(5))
+  t.match(await billing(), { collecting: true }, 'the same card')
+  await send('payment_intent.succeeded', pay(5, { setup_future_usage: 'off_session' }))
+  t.match(await billing(), { collecting: false, overage: true })
+})
+
 t.test('an attempt without an outcome ends after a day, without another payment', async (t) => {
   const { instance, send, pay, adjust, waitFor, collections } = await start(t)
   const { db, clock } = instance.context

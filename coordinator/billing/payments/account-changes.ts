@@ -62,6 +62,8 @@ export async function applyPayment(
     ...(savedCard !== null && {
       customer_id: savedCard.customerId,
       payment_method_id: savedCard.paymentMethodId,
+      // The provider refuses to repeat an attempt with another card. If the earlier attempt has succeeded, an event reports it.
+      collecting_since: null,
     }),
   })
   record(trx, 'billing.payment', workspaceId, { paymentId, amountMicros, automatic: attempt !== null }, now)
