@@ -81,7 +81,7 @@ export async function startStore(): Promise<void> {
     return
   }
   if (session.value === null) {
-    signIn()
+    openSignIn()
     return
   }
   feed = openFeed()
@@ -89,10 +89,28 @@ export async function startStore(): Promise<void> {
   followSignIns()
 }
 
-/** Opens the sign-in page, which returns to this page. */
-export function signIn(): void {
+/** The user ends the session: what the server closes because of it is no loss. */
+let isSigningOut = false
+
+/** Opens the sign-in page. It returns to this page, unless the user has signed out: the next user may be another one. */
+function openSignIn(): void {
   const { pathname, search, hash } = location
-  location.replace(resolveUrl(`sign-in?next=${encodeURIComponent(pathname + search + hash)}`))
+  const query = isSigningOut ? '' : `?next=${encodeURIComponent(pathname + search + hash)}`
+  location.replace(resolveUrl(`sign-in${query}`))
+}
+
+/** Ends the session, and opens the sign-in page. Rejects with RequestError; the session then continues. */
+export async function signOut(): Promise<void> {
+  isSigningOut = true
+  try {
+    await getClient().signOut()
+  } catch (error) {
+    isSigningOut = false
+    // The session has ended if only the response was lost.
+    void checkSession(false)
+    throw error
+  }
+  openSignIn()
 }
 
 let feed: Feed | null = null
@@ -169,6 +187,7 @@ async function checkSession(isRefused: boolean): Promise<void> {
   const current = await getClient()
     .loadSession()
     .catch(() => undefined)
+  if (isSigningOut) return
   // The browser may have signed in again, or has switched to another workspace.
   const isAnother = current?.session.id !== session.value?.session.id
   if (current && isAnother) {
@@ -178,7 +197,7 @@ async function checkSession(isRefused: boolean): Promise<void> {
     } else location.reload()
   } else if (current === null || isRefused) {
     if (hasUnsent()) isSignedOut.value = true
-    else signIn()
+    else openSignIn()
   }
 }
 

@@ -2,8 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect } from 'preact/hooks'
 import { type RequestError, toRequestError } from '../api/errors.ts'
-import { boxes, getClient, session } from '../data/live.ts'
-import { navigate, resolveUrl } from '../data/navigation.ts'
+import { boxes, getClient, session, signOut } from '../data/live.ts'
+import { navigate } from '../data/navigation.ts'
 import { findPaletteItems, listPaletteItems, type PaletteItem } from '../data/palette.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { Problem } from './problem.tsx'
@@ -142,8 +142,5 @@ async function runItem(item: PaletteItem): Promise<void> {
   const client = getClient()
   if (item.action === 'wake') await client.wakeBox(item.boxId)
   else if (item.action === 'suspend') await client.suspendBox(item.boxId)
-  else {
-    await client.signOut()
-    location.replace(resolveUrl('sign-in'))
-  }
+  else await signOut()
 }

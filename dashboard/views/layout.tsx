@@ -6,17 +6,17 @@ import { mayOpenPage } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import {
   boxes,
-  getClient,
   isOutdated,
   isReturning,
   isSignedOut,
   lostSince,
   now,
   session,
+  signOut,
   startError,
   startStore,
 } from '../data/live.ts'
-import { navigations, path, resolveUrl } from '../data/navigation.ts'
+import { navigations, path } from '../data/navigation.ts'
 import { parseRoute } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxPage } from '../pages/box.tsx'
@@ -66,21 +66,18 @@ function User() {
   const error = useSignal<RequestError | null>(null)
   if (session.value === null) return null
   const { user, workspace } = session.value
-  const signOut = () =>
-    getClient()
-      .signOut()
-      .then(
-        () => location.replace(resolveUrl('sign-in')),
-        (reason) => {
-          error.value = toRequestError(reason)
-        },
-      )
+  function end() {
+    error.value = null
+    signOut().catch((reason) => {
+      error.value = toRequestError(reason)
+    })
+  }
   return (
     <div class="user">
       <span>
         {showHidden(user.email ?? user.name)} · {showHidden(workspace.name)}
       </span>
-      <button type="button" onClick={signOut}>
+      <button type="button" onClick={end}>
         Sign out
       </button>
       <Problem error={error.value} />

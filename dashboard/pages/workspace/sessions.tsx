@@ -1,7 +1,6 @@
 // The own sessions: the browsers and command lines that are signed in.
 import type { Session } from '../../../shared/api/sessions.ts'
-import { getClient } from '../../data/live.ts'
-import { resolveUrl } from '../../data/navigation.ts'
+import { signOut } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
@@ -86,12 +85,8 @@ const createEndDialog = (
   fields: [],
   submitLabel: isCurrent ? 'Sign out' : 'End',
   async submit() {
-    if (isCurrent) {
-      await getClient().signOut()
-      location.replace(resolveUrl('sign-in'))
-    } else {
-      await getWorkspaceClient().endSession(id)
-      await reload()
-    }
+    if (isCurrent) return signOut()
+    await getWorkspaceClient().endSession(id)
+    await reload()
   },
 })

@@ -75,6 +75,40 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     },
   )
 
+  await t.test(
+    'a sign-out: the sign-in page does not return, also when the feed ends before the response',
+    async (t) => {
+      await page.route('**/api/v1/session', async (route) => {
+        if (route.request().method() !== 'DELETE') return route.fallback()
+        const response = await route.fetch()
+        // The server has closed the feed, and the page has loaded its session: it must not navigate because of that.
+        await page.waitForResponse(
+          (other) => other.url().endsWith('/api/v1/session') && other.status() === 401,
+        )
+        await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))').catch(() => undefined)
+        await route.fulfill({ response })
+      })
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Sign in to Boxwood' }).waitFor()
+      t.equal(new URL(page.url()).search, '')
+      await page.unrouteAll()
+
+      await signIn(page, dataDir)
+      await page.goto(`${url}/boxes/${box.hostname}`)
+      await page.route('**/api/v1/session', async (route) => {
+        if (route.request().method() !== 'DELETE') return route.fallback()
+        await route.fetch()
+        await route.abort()
+      })
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Sign in to Boxwood' }).waitFor()
+      await page.unrouteAll()
+      await signIn(page, dataDir)
+      await page.getByRole('heading', { level: 1, name: box.hostname }).waitFor()
+      problems.splice(0)
+    },
+  )
+
   await t.test('two users change a box: the second one gets the message of the API', async (t) => {
     const other = await (await browser.newContext()).newPage()
     await other.goto(`${url}/boxes/`)
