@@ -4,8 +4,8 @@ import type { Environment } from '../../shared/api/environments.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
+import type { AdmissionRequest } from './admission.ts'
 import { formatCommandLine } from './command-line.ts'
-import { showHidden } from './visible-text.ts'
 
 type Values = Record<string, string>
 
@@ -57,47 +57,25 @@ export function formatCreateCommand(values: Values): string {
   )
 }
 
-/** Whether a policy allows the image, as far as its name tells; the coordinator also compares its full form. */
-export function matchesImages(image: string, allowed: readonly string[] | null): boolean {
-  if (allowed === null || image === '') return true
-  return allowed.some((pattern) => {
-    const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-    return new RegExp(`^${parts.join('.*')}$`).test(image)
-  })
-}
-
-/** What decides whether a box may be created, as far as the user may read it. */
-export type CreationRules = {
-  regions: readonly RegionInfo[]
-  environments: readonly Environment[]
-  /** Null: all. */
-  allowedImages: readonly string[] | null
-  /** When the closing of the workspace was requested; null: it is open. */
-  closingAt: string | null
-}
-
-/** Why the request will probably be refused; null: no reason is known. */
-export function explainRefusal(
+/** What the request asks for, with what the coordinator would choose. */
+export function toAdmission(
   values: Values,
   snapshots: Iterable<Snapshot>,
-  { regions, environments, allowedImages, closingAt }: CreationRules,
-): string | null {
-  if (closingAt !== null)
-    return 'The workspace is closing, and no box can be created. Reopen it on the page Settings.'
-  const image = chooseImage(values, [...snapshots], regions, environments)
-  if (image === null || matchesImages(image, allowedImages)) return null
-  return `The policy allowedImages may refuse the image ${showHidden(image)}. It allows ${showHidden(allowedImages?.join(', ') || 'none')}.`
+  choices: { regions: readonly RegionInfo[]; environments: readonly Environment[] },
+): AdmissionRequest {
+  const source = [...snapshots].find(({ id }) => id === values.from)
+  const image = source === undefined ? chooseImage(values, choices) : source.image
+  const tier = (values.tier as Tier | '' | undefined) || source?.tier || null
+  return source === undefined
+    ? { tier, image }
+    : { tier, image, region: source.region, sizeGb: source.sizeGb }
 }
 
-/** The image that the coordinator would choose; null: the box has none. */
+/** The image of a box that starts empty; null: it has none. */
 function chooseImage(
-  values: Values,
-  snapshots: readonly Snapshot[],
-  regions: readonly RegionInfo[],
-  environments: readonly Environment[],
+  { image, environment, region }: Values,
+  { regions, environments }: { regions: readonly RegionInfo[]; environments: readonly Environment[] },
 ): string | null {
-  const { image, from, environment, region } = values
-  if (from) return snapshots.find(({ id }) => id === from)?.image ?? null
   if (image) return image
   const chosen = environments.find(({ name, isDefault }) => (environment ? name === environment : isDefault))
   if (chosen !== undefined && chosen.image !== null) return chosen.image

@@ -1,22 +1,38 @@
 // The tiers, with what a box of each has at most.
 import type { Tier } from '../../shared/tiers.ts'
 
-export const TIERS: Record<Tier, string> = {
-  nano: 'nano: 1 CPU, 1 GiB',
-  micro: 'micro: 2 CPUs, 2 GiB',
-  lite: 'lite: 2 CPUs, 4 GiB',
-  flow: 'flow: 4 CPUs, 8 GiB',
-  pro: 'pro: 8 CPUs, 16 GiB',
-  max: 'max: 16 CPUs, 32 GiB',
-  ultra: 'ultra: 32 CPUs, 64 GiB',
+/** `TIERS` of shared/tiers.ts, from the smallest to the largest. */
+export const TIERS: Record<Tier, { cpus: number; memoryGiB: number; diskGb: number }> = {
+  nano: { cpus: 1, memoryGiB: 1, diskGb: 10 },
+  micro: { cpus: 2, memoryGiB: 2, diskGb: 20 },
+  lite: { cpus: 2, memoryGiB: 4, diskGb: 40 },
+  flow: { cpus: 4, memoryGiB: 8, diskGb: 80 },
+  pro: { cpus: 8, memoryGiB: 16, diskGb: 160 },
+  max: { cpus: 16, memoryGiB: 32, diskGb: 320 },
+  ultra: { cpus: 32, memoryGiB: 64, diskGb: 640 },
+}
+const NAMES = Object.keys(TIERS) as Tier[]
+
+export const SMALLEST_TIER: Tier = 'nano'
+
+export const isLargerTier = (tier: Tier, other: Tier): boolean => NAMES.indexOf(tier) > NAMES.indexOf(other)
+
+/** Such as `lite: 2 CPUs, 4 GiB`. */
+function formatTier(tier: Tier): string {
+  const { cpus, memoryGiB } = TIERS[tier]
+  return `${tier}: ${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}, ${memoryGiB} GiB`
 }
 
-const OPTIONS = Object.entries(TIERS).map(([value, label]) => ({ value, label }))
-export const TIER_OPTIONS = [{ value: '', label: 'Default' }, ...OPTIONS]
-export const ALL_TIER_OPTIONS = OPTIONS
+export const ALL_TIER_OPTIONS = NAMES.map((tier) => ({ value: tier, label: formatTier(tier) }))
 
-/** The tiers up to the largest one that the policy memberMaxTier allows; null: all. */
-export const listTierOptions = (max: Tier | null) =>
-  max === null
-    ? TIER_OPTIONS
-    : TIER_OPTIONS.slice(0, TIER_OPTIONS.findIndex(({ value }) => value === max) + 1)
+/** @param tier that the box gets without a choice; null: the coordinator chooses it */
+export const listTierOptions = (tier: Tier | null) => [
+  { value: '', label: tier === null ? 'Default' : `Default: ${tier}` },
+  ...ALL_TIER_OPTIONS,
+]
+
+/** The name and the tier of a box that is forked or restored. */
+export const toNewBox = ({ name, tier }: Record<string, string>): { name?: string; tier?: Tier } => ({
+  ...(name && { name }),
+  ...(tier && { tier: tier as Tier }),
+})

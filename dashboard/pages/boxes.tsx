@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { SORTS, type Sort, selectBoxes, type Team } from '../data/items.ts'
-import { boxes, getClient } from '../data/live.ts'
+import { boxes, getClient, session } from '../data/live.ts'
 import { query, replaceQuery } from '../data/navigation.ts'
 import { BoxTable } from '../views/box-table.tsx'
 import { BulkActions } from '../views/bulk-actions.tsx'
@@ -83,12 +83,12 @@ export function BoxesPage() {
           }}
         />
       )}
-      {isCreating && (
+      {/* What the form offers depends on the user. */}
+      {isCreating && session.value !== null && (
         <CreateBox
           onClose={() => replaceQuery({})}
           onCreated={({ hostname }) => {
             created.value = hostname
-            replaceQuery({})
           }}
         />
       )}

@@ -1,11 +1,13 @@
 // The buttons of a box, with the dialogs of the actions that need values.
 import { signal, useSignal } from '@preact/signals'
 import type { Box } from '../../shared/api/boxes.ts'
+import type { Tier } from '../../shared/tiers.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { type Action, listActions } from '../data/items.ts'
 import { boxes, getClient } from '../data/live.ts'
-import { focusHeading } from './focus-heading.ts'
+import { listTierOptions, toNewBox } from '../data/tiers.ts'
+import { AdmissionDialog } from './admission-dialog.tsx'
 import { FormDialog } from './form-dialog.tsx'
 import { NextSteps } from './next-steps.tsx'
 import { Problem } from './problem.tsx'
@@ -97,16 +99,25 @@ function ActionDialog({ box, action, onMessage, onCreated }: Opened) {
   const client = getClient()
   if (action === 'fork')
     return (
-      <FormDialog
+      <AdmissionDialog
         title={`Fork ${name}`}
-        fields={[{ name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' }]}
+        fields={[
+          { name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' },
+          { name: 'tier', label: 'Tier', options: listTierOptions(box.tier) },
+        ]}
         submitLabel="Fork"
-        formatCommand={(values) => formatCommandLine('box', 'fork', name, values.name)}
+        formatCommand={(values) =>
+          formatCommandLine('box', 'fork', name, values.name, values.tier && '--tier', values.tier)
+        }
+        toAdmission={(values) => ({
+          tier: (values.tier as Tier | '') || box.tier,
+          image: box.image,
+          region: box.region,
+        })}
         onClose={closeBoxDialog}
         submit={async (values, key) => {
-          const { box: copy } = await client.forkBox(id, values.name ? { name: values.name } : {}, key)
+          const { box: copy } = await client.forkBox(id, toNewBox(values), key)
           onCreated(copy.hostname)
-          closeBoxDialog()
         }}
       />
     )
@@ -121,7 +132,6 @@ function ActionDialog({ box, action, onMessage, onCreated }: Opened) {
         submit={async (values, key) => {
           const { snapshot } = await client.createSnapshot({ boxId: id, name: values.name ?? '' }, key)
           onMessage(`The snapshot ${snapshot.name} is being taken.`)
-          closeBoxDialog()
         }}
       />
     )
@@ -135,9 +145,6 @@ function ActionDialog({ box, action, onMessage, onCreated }: Opened) {
       onClose={closeBoxDialog}
       submit={async () => {
         await client.deleteBox(id)
-        closeBoxDialog()
-        // The box, with its button, is removed from the page.
-        focusHeading()
       }}
     />
   )

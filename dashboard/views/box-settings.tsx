@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals'
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
 import {
   acceptsSchedule,
   formatScheduleCommand,
@@ -14,7 +13,6 @@ import { formatCommandLine } from '../data/command-line.ts'
 import { listSettings, type Setting } from '../data/items.ts'
 import { getClient } from '../data/live.ts'
 import { ALL_TIER_OPTIONS } from '../data/tiers.ts'
-import { Problem } from './problem.tsx'
 import { type DialogProps, useDialog } from './use-dialog.tsx'
 
 const LABELS: Record<Setting, string> = {
@@ -29,19 +27,15 @@ const LABELS: Record<Setting, string> = {
 export function BoxSettings({ box }: { box: Box }) {
   const dialog = useDialog()
   const message = useSignal('')
-  const error = useSignal<RequestError | null>(null)
   const done = (text: string) => {
     message.value = text
   }
-  async function open(setting: Setting) {
+  function open(setting: Setting): Promise<void> {
     message.value = ''
-    error.value = null
-    try {
+    return dialog.load(async () => {
       const { regions } = setting === 'move' ? await getClient().listRegions() : { regions: [] }
-      dialog.open(DIALOGS[setting](box, done, regions))
-    } catch (reason) {
-      error.value = toRequestError(reason)
-    }
+      return DIALOGS[setting](box, done, regions)
+    })
   }
   return (
     <div class="actions">
@@ -56,7 +50,7 @@ export function BoxSettings({ box }: { box: Box }) {
         </button>
       ))}
       <span role="status">{message}</span>
-      <Problem error={error.value} />
+      {dialog.problem}
       {dialog.view}
     </div>
   )
@@ -89,12 +83,13 @@ const DIALOGS: Record<Setting, CreateDialog> = {
       done('The schedule is set.')
     },
   }),
-  resize: ({ id, hostname, tier }, done) => ({
+  resize: ({ id, hostname, tier, desiredState }, done) => ({
     title: `Resize ${hostname}`,
     children: <p>Where the region has no live resize, the processes of a running box are terminated.</p>,
     fields: [{ name: 'tier', label: 'Tier', options: ALL_TIER_OPTIONS, value: tier }],
     submitLabel: 'Resize',
     accepts: (values) => values.tier !== tier,
+    toAdmission: (values) => ({ resized: { tier, desiredState }, tier: values.tier as Tier }),
     formatCommand: (values) => formatCommandLine('box', 'resize', hostname, values.tier),
     async submit(values, key) {
       await getClient().resizeBox(id, values.tier as Tier, key)

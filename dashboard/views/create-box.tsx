@@ -3,15 +3,16 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { mayReadEnvironments } from '../data/access.ts'
 import {
   acceptsBox,
-  explainRefusal,
   formatCreateCommand,
   NO_ENVIRONMENT,
+  toAdmission,
   toCreateRequest,
 } from '../data/create-box.ts'
 import { getClient, session, snapshots } from '../data/live.ts'
+import { loadAdmissionRules } from '../data/load-admission-rules.ts'
 import { listTierOptions } from '../data/tiers.ts'
 import { showHidden } from '../data/visible-text.ts'
-import { getWorkspaceClient } from '../data/workspace-client.ts'
+import { explainAdmission } from './admission-dialog.tsx'
 import { FormDialog } from './form-dialog.tsx'
 import type { Field } from './form-field.tsx'
 import { useLoaded } from './loaded.tsx'
@@ -21,22 +22,12 @@ type CreateBoxProps = { onCreated(box: Box): void; onClose(): void }
 
 /** What the choices of the form depend on. */
 async function loadChoices() {
-  const client = getClient()
-  const isMember = session.value !== null && mayReadEnvironments(session.value.user.role)
-  const [{ regions }, { workspace }, environments, policies] = await Promise.all([
-    client.listRegions(),
-    getWorkspaceClient().loadWorkspace(),
-    isMember ? client.listEnvironments() : null,
-    isMember ? client.loadPolicies() : null,
+  const mayRead = session.value !== null && mayReadEnvironments(session.value.user.role)
+  const [rules, environments] = await Promise.all([
+    loadAdmissionRules(),
+    mayRead ? getClient().listEnvironments() : null,
   ])
-  return {
-    regions,
-    environments: environments?.environments ?? [],
-    allowedImages: policies?.policy.allowedImages ?? null,
-    // Owners are not limited.
-    memberLimits: session.value?.user.role === 'member' ? (policies?.policy ?? null) : null,
-    closingAt: workspace.closingAt,
-  }
+  return { rules, regions: rules.regions, environments: environments?.environments ?? [] }
 }
 
 type Choices = Awaited<ReturnType<typeof loadChoices>>
@@ -50,9 +41,11 @@ export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
       submitLabel="Create"
       formatCommand={formatCreateCommand}
       accepts={acceptsBox}
-      explain={(values) =>
-        choices === null ? null : explainRefusal(values, snapshots.value?.values() ?? [], choices)
-      }
+      {...(choices &&
+        explainAdmission(
+          (values) => toAdmission(values, snapshots.value?.values() ?? [], choices),
+          choices.rules,
+        ))}
       onClose={onClose}
       submit={async (values, key) => {
         const { box } = await getClient().createBox(toCreateRequest(values), key)
@@ -65,13 +58,13 @@ export function CreateBox({ onCreated, onClose }: CreateBoxProps) {
 }
 
 function listFields(choices: Choices | null): Field[] {
-  const { regions = [], environments = [], memberLimits = null } = choices ?? {}
-  const longestPause = memberLimits?.autoPauseFloorMin ?? null
+  const { regions = [], environments = [], rules } = choices ?? {}
+  const longestPause = rules?.memberLimits?.autoPauseFloorMin ?? null
   const available = [...(snapshots.value?.values() ?? [])].filter(({ status }) => status === 'available')
   const withImages = regions.filter(({ images }) => images)
   return [
     { name: 'name', label: 'Name', hint: 'Default: a fruit name' },
-    { name: 'tier', label: 'Tier', options: listTierOptions(memberLimits?.memberMaxTier ?? null) },
+    { name: 'tier', label: 'Tier', options: listTierOptions(null) },
     {
       name: 'region',
       label: 'Region',

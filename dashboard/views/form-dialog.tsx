@@ -1,4 +1,5 @@
-// A modal dialog with the fields of an action. It stays open, with what was typed, when the request fails.
+// A modal dialog with the fields of an action. It closes when the request has succeeded, and stays open, with what was typed, when
+// the request fails.
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
@@ -23,13 +24,27 @@ export type FormDialogProps = {
   accepts?(values: FormValues): boolean
   /** Why the request will probably be refused, or which effect it has. */
   explain?(values: FormValues): string | null
+  /** Why the option of the field will probably be refused, in a few words for its label; null: no reason is known. */
+  explainOption?(name: string, option: string, values: FormValues): string | null
   /** @param key the idempotency key of the dialog: a second attempt after a lost response has the effect of the first one */
   submit(values: FormValues, key: string): Promise<void>
+  /** Called when the user closes the dialog, and after the request. Not when another dialog has replaced this one since. */
   onClose(): void
 }
 
 export function FormDialog(props: FormDialogProps) {
-  const { title, children, fields, submitLabel, formatCommand, accepts, explain, submit, onClose } = props
+  const {
+    title,
+    children,
+    fields,
+    submitLabel,
+    formatCommand,
+    accepts,
+    explain,
+    explainOption,
+    submit,
+    onClose,
+  } = props
   const id = useId()
   const dialog = useModal(onClose)
   const key = useRef('')
@@ -48,6 +63,7 @@ export function FormDialog(props: FormDialogProps) {
     try {
       await submit(values.value, key.current)
       values.value = withoutSecrets(values.value, fields)
+      if (dialog.current !== null) onClose()
     } catch (reason) {
       error.value = toRequestError(reason)
     } finally {
@@ -55,10 +71,19 @@ export function FormDialog(props: FormDialogProps) {
     }
   }
 
+  const labelOptions = ({ options, ...field }: Field): Field => ({
+    ...field,
+    ...(options && {
+      options: options.map(({ value, label }) => {
+        const reason = explainOption?.(field.name, value, values.value) ?? null
+        return { value, label: reason === null ? label : `${label} (${reason})` }
+      }),
+    }),
+  })
   const show = (field: Field) => (
     <FormField
       key={field.name}
-      field={field}
+      field={labelOptions(field)}
       id={`${id}-${field.name}`}
       value={values.value[field.name] ?? ''}
       onChange={(value) => {

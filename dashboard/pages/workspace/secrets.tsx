@@ -1,7 +1,6 @@
 // The secrets of the workspace, without their values: who may use them, for which hosts, and where they were used.
 import { useSignal } from '@preact/signals'
 import type { Secret } from '../../../shared/api/secrets.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { boxes } from '../../data/live.ts'
 import { formatGrants, formatHosts, type Grantees } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -9,7 +8,6 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
-import { Problem } from '../../views/problem.tsx'
 import {
   type CreateDialog,
   createChangeDialog,
@@ -25,17 +23,10 @@ import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 export function SecretsPage() {
   const loaded = useLoaded(() => getWorkspaceClient().listSecrets())
   const shownId = useSignal<string | null>(null)
-  const error = useSignal<RequestError | null>(null)
   const dialog = useDialog()
   const { value, reload } = loaded
-  async function openWithGrantees(create: (grantees: Grantees) => DialogProps) {
-    error.value = null
-    try {
-      dialog.open(create(await loadGrantees()))
-    } catch (reason) {
-      error.value = toRequestError(reason)
-    }
-  }
+  const openWithGrantees = (create: (grantees: Grantees) => DialogProps) =>
+    dialog.load(async () => create(await loadGrantees()))
   const secrets = value?.secrets ?? []
   const shown = secrets.find(({ id }) => id === shownId.value)
   return (
@@ -53,7 +44,7 @@ export function SecretsPage() {
         A box has a placeholder instead of the value of a secret: the coordinator replaces it in the headers
         of HTTPS requests to the hosts of the secret. No page shows a value. The page of a box mounts secrets.
       </p>
-      <Problem error={error.value} />
+      {dialog.problem}
       {value !== null && secrets.length === 0 && <p>There is no secret.</p>}
       {secrets.length > 0 && (
         <table>

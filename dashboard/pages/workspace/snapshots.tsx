@@ -10,7 +10,7 @@ import {
   type SnapshotAction,
   selectSnapshots,
 } from '../../data/snapshots.ts'
-import { TIER_OPTIONS } from '../../data/tiers.ts'
+import { listTierOptions, toNewBox } from '../../data/tiers.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
@@ -124,7 +124,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
 }
 
 function createDialog(
-  { id, name, templateName }: Snapshot,
+  { id, name, templateName, tier, image, region, sizeGb }: Snapshot,
   action: SnapshotAction,
   onCreated: (name: string) => void,
 ): DialogProps {
@@ -136,17 +136,19 @@ function createDialog(
         title: `Create a box from ${title}`,
         fields: [
           { name: 'name', label: 'Name of the new box', hint: 'Default: a fruit name' },
-          { name: 'tier', label: 'Tier', options: TIER_OPTIONS },
+          { name: 'tier', label: 'Tier', options: listTierOptions(tier) },
         ],
         submitLabel: 'Create the box',
         formatCommand: (values) =>
           formatCommandLine('box', 'restore', name, values.name, values.tier && '--tier', values.tier),
+        toAdmission: (values) => ({
+          tier: (values.tier as Tier | '') || tier,
+          image,
+          region,
+          sizeGb,
+        }),
         async submit(values, key) {
-          const { box } = await client.restoreSnapshot(
-            id,
-            { ...(values.name && { name: values.name }), ...(values.tier && { tier: values.tier as Tier }) },
-            key,
-          )
+          const { box } = await client.restoreSnapshot(id, toNewBox(values), key)
           onCreated(box.hostname)
         },
       }

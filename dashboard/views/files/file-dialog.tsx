@@ -1,5 +1,4 @@
 // The dialogs that create, rename and delete entries of a directory.
-import { useMemo } from 'preact/hooks'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
@@ -7,7 +6,6 @@ import { joinPath, resolveTarget } from '../../data/files.ts'
 import { quoteShell } from '../../data/quote-shell.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { FormDialog } from '../form-dialog.tsx'
-import { saveFocus } from '../restore-focus.ts'
 
 export type FileAction =
   | { kind: 'mkdir'; directory: string }
@@ -16,7 +14,7 @@ export type FileAction =
 export type FileDialogProps = {
   box: Box
   action: FileAction
-  /** Called after the change. */
+  /** Called after the change, before the dialog closes. */
   onDone(): Promise<void>
   onClose(): void
 }
@@ -25,13 +23,7 @@ const REPLACE = 'replace'
 
 export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
   const { files } = getBoxFiles(box.id)
-  const restoreFocus = useMemo(saveFocus, [])
   const { directory } = action
-  const finish = async () => {
-    await onDone()
-    onClose()
-    restoreFocus(action.kind !== 'mkdir')
-  }
   if (action.kind === 'mkdir')
     return (
       <FormDialog
@@ -45,7 +37,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         onClose={onClose}
         submit={async ({ name = '' }) => {
           await files.makeDirectory(resolveTarget(directory, name))
-          await finish()
+          await onDone()
         }}
       />
     )
@@ -75,7 +67,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
         onClose={onClose}
         submit={async ({ to = '', existing }) => {
           await files.move(path, resolveTarget(directory, to), existing === REPLACE)
-          await finish()
+          await onDone()
         }}
       />
     )
@@ -92,7 +84,7 @@ export function FileDialog({ box, action, onDone, onClose }: FileDialogProps) {
       onClose={onClose}
       submit={async () => {
         await files.remove(path, isDirectory)
-        await finish()
+        await onDone()
       }}
     >
       {!isDirectory && <p>{showHidden(path)} is deleted for good.</p>}

@@ -113,8 +113,7 @@ export function Ports({ box }: { box: Box }) {
           }}
           onCreated={(share) => {
             created.value = share
-            sharing.value = null
-            requestAnimationFrame(focusHeading)
+            if (sharing.value !== null) requestAnimationFrame(focusHeading)
             void reload()
           }}
         />

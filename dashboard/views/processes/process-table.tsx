@@ -65,8 +65,8 @@ export function ProcessTable({ box }: { box: Box }) {
     if (result.exitCode !== 0)
       throw new RequestError('kill_failed', result.stderr.trim() || `${command} has failed.`, 0)
     message.value = `SIG${signal} was sent to the process ${process.pid}.`
-    killed.value = null
-    requestAnimationFrame(focusHeading)
+    // The row with the button is removed. The user may have closed the dialog.
+    if (killed.value === process) requestAnimationFrame(focusHeading)
     void reload()
   }
 

@@ -1,15 +1,12 @@
 // The secrets of a box: which are mounted, and whether they work.
-import { useSignal } from '@preact/signals'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { Secret, SecretMount } from '../../../shared/api/secrets.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { describeBroker, formatHosts } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Command } from '../command.tsx'
 import { Freshness, useLoaded } from '../loaded.tsx'
-import { Problem } from '../problem.tsx'
 import { type DialogProps, useDialog } from '../use-dialog.tsx'
 
 type Reload = () => Promise<void>
@@ -17,18 +14,13 @@ type Reload = () => Promise<void>
 export function BoxSecrets({ box }: { box: Box }) {
   const { id, hostname, restricted } = box
   const loaded = useLoaded(() => getWorkspaceClient().listMounts(id), [id, restricted])
-  const error = useSignal<RequestError | null>(null)
   const dialog = useDialog()
   const { value, reload } = loaded
-  async function openMount() {
-    error.value = null
-    try {
+  const openMount = () =>
+    dialog.load(async () => {
       const { secrets } = await getWorkspaceClient().listSecrets(id)
-      dialog.open(createMountDialog(box, secrets, reload))
-    } catch (reason) {
-      error.value = toRequestError(reason)
-    }
-  }
+      return createMountDialog(box, secrets, reload)
+    })
   return (
     <section aria-label="Secrets">
       <h2>Secrets</h2>
@@ -44,7 +36,7 @@ export function BoxSecrets({ box }: { box: Box }) {
         <Command text={formatCommandLine('box', 'mounts', hostname)} />
       </p>
       {restricted && <p>The box is restricted: it gets no secrets.</p>}
-      <Problem error={error.value} />
+      {dialog.problem}
       {value !== null && !restricted && value.mounts.length === 0 && <p>No secret is mounted.</p>}
       {value !== null && value.mounts.length > 0 && (
         <>

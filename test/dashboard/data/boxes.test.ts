@@ -10,13 +10,11 @@ import {
 } from '../../../dashboard/data/box-schedule.ts'
 import {
   acceptsBox,
-  explainRefusal,
   formatCreateCommand,
-  matchesImages,
+  toAdmission,
   toCreateRequest,
 } from '../../../dashboard/data/create-box.ts'
 import { getLastActivity, getOwner, listSettings, selectBoxes } from '../../../dashboard/data/items.ts'
-import { listTierOptions } from '../../../dashboard/data/tiers.ts'
 import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
 import type { Environment } from '../../../shared/api/environments.ts'
 import type { RegionInfo } from '../../../shared/api/images.ts'
@@ -116,15 +114,10 @@ t.test('the form that creates a box', async (t) => {
     ),
     [true, true, false, false, true, false],
   )
-  t.same(
-    [null, [], ['debian:*'], ['*.example.com/*']].map((allowed) => matchesImages('debian:12', allowed)),
-    [true, false, true, false],
-  )
-  t.equal(matchesImages('', []), true)
 })
 
-t.test('the form says why a box will be refused', (t) => {
-  const rules = {
+t.test('what the form of a new box asks for', async (t) => {
+  const choices = {
     regions: [
       { region: 'us-west-2', isDefault: true, images: false, defaultImage: null },
       { region: 'us-east-1', isDefault: false, images: true, defaultImage: 'debian:12' },
@@ -133,39 +126,27 @@ t.test('the form says why a box will be refused', (t) => {
       { name: 'web', isDefault: false, image: 'node:24' },
       { name: 'plain', isDefault: false, image: null },
     ] as Environment[],
-    allowedImages: ['alpine:*'],
-    closingAt: null,
   }
-  const snapshots = [{ id: 'snap_1', image: 'ubuntu:24.04' } as Snapshot]
-  const explain = (values: Record<string, string>, changes: Partial<typeof rules> = {}) =>
-    /image (\S+)\./.exec(explainRefusal(values, snapshots, { ...rules, ...changes }) ?? '')?.[1] ?? null
-  t.equal(explain({}), null, 'the default region has no images')
-  t.equal(explain({ region: 'us-east-1' }), 'debian:12', 'the default image of the region')
-  t.equal(explain({ environment: 'web' }), 'node:24', 'the image of the environment')
-  t.equal(explain({ environment: 'plain', region: 'us-east-1' }), 'debian:12')
-  t.equal(explain({ image: 'alpine:3', environment: 'web' }), null)
-  t.equal(explain({ from: 'snap_1' }), 'ubuntu:24.04', 'the image of the snapshot')
-  t.equal(
-    explain({}, { environments: [{ name: 'd', isDefault: true, image: 'node:24' } as Environment] }),
-    'node:24',
-  )
-  t.equal(
-    explain(
-      { environment: '-' },
-      { environments: [{ name: 'd', isDefault: true, image: 'x' } as Environment] },
-    ),
-    null,
-  )
-  t.match(explainRefusal({}, [], { ...rules, closingAt: '2026-01-01T00:00:00.000Z' }), /closing/)
-  t.equal(explainRefusal({ image: 'x' }, [], { ...rules, allowedImages: null }), null)
-  t.end()
-})
-
-t.test('the tiers that the policy memberMaxTier allows', async (t) => {
-  const list = (max: Parameters<typeof listTierOptions>[0]) => listTierOptions(max).map(({ value }) => value)
-  t.same(list('lite'), ['', 'nano', 'micro', 'lite'])
-  t.same(list(null), list('ultra'))
-  t.equal(list(null).length, 8)
+  const snapshots = [
+    { id: 'snap_1', image: 'ubuntu:24.04', region: 'us-east-1', sizeGb: 3, tier: 'flow' } as Snapshot,
+  ]
+  const withDefault = {
+    ...choices,
+    environments: [{ name: 'd', isDefault: true, image: 'x' } as Environment],
+  }
+  const getImage = (values: Record<string, string>, all = choices) =>
+    toAdmission(values, snapshots, all).image
+  t.equal(getImage({}), null, 'the default region has no images')
+  t.equal(getImage({ region: 'us-east-1' }), 'debian:12', 'the default image of the region')
+  t.equal(getImage({ environment: 'web' }), 'node:24', 'the image of the environment')
+  t.equal(getImage({ environment: 'plain', region: 'us-east-1' }), 'debian:12')
+  t.equal(getImage({ image: 'alpine:3', environment: 'web' }), 'alpine:3')
+  t.equal(getImage({}, withDefault), 'x')
+  t.equal(getImage({ environment: '-' }, withDefault), null)
+  const ofSnapshot = { image: 'ubuntu:24.04', region: 'us-east-1', sizeGb: 3 }
+  t.same(toAdmission({ from: 'snap_1' }, snapshots, choices), { ...ofSnapshot, tier: 'flow' })
+  t.same(toAdmission({ from: 'snap_1', tier: 'pro' }, snapshots, choices), { ...ofSnapshot, tier: 'pro' })
+  t.equal(toAdmission({}, snapshots, choices).tier, null)
 })
 
 t.test('the form of the schedule sends what was changed', async (t) => {

@@ -57,8 +57,8 @@ t.test('the values that are copies of shared ones are complete', async (t) => {
   t.same(TOGGLE_NAMES, Object.keys(NO_TOGGLES))
   t.same(EFFORTS, REASONING_EFFORTS)
   for (const tier of TIER_NAMES) {
-    const { cpus, memoryBytes } = TIER_SIZES[tier]
-    t.equal(TIERS[tier], `${tier}: ${cpus} CPU${cpus === 1 ? '' : 's'}, ${memoryBytes / 1024 ** 3} GiB`)
+    const { cpus, memoryBytes, diskGb } = TIER_SIZES[tier]
+    t.same(TIERS[tier], { cpus, memoryGiB: memoryBytes / 1024 ** 3, diskGb })
   }
 })
 

@@ -55,11 +55,63 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
       const closingAt = '2026-01-01T00:00:00.000Z'
       await route.fulfill({ response, json: { workspace: { ...workspace, closingAt } } })
     })
-    await page.getByRole('button', { name: 'Create a box' }).click()
-    await dialog.getByText('The workspace is closing, and no box can be created.').waitFor()
+    for (const name of ['Create a box', `Fork ${box.hostname}`]) {
+      await page.getByRole('button', { name, exact: true }).click()
+      await dialog.getByText('The workspace is closing, and no box can be created.').waitFor()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await page.unroute('**/api/v1/workspace')
+  })
+
+  await t.test('the response of a closed dialog does not close the next one', async (t) => {
+    /** Sends the dialog, and closes it. Returns a function that lets the response pass. */
+    async function sendAndClose(path: string, label: string): Promise<() => Promise<void>> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      await page.route(path, async (route) => {
+        if (route.request().method() !== 'POST') return route.fallback()
+        const response = await route.fetch()
+        await promise
+        await route.fulfill({ response })
+      })
+      const sent = page.waitForRequest((request) => request.method() === 'POST')
+      await dialog.getByRole('button', { name: label, exact: true }).click()
+      await sent
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      return async () => {
+        const responded = page.waitForResponse((response) => response.request().method() === 'POST')
+        resolve()
+        await responded
+        await page.unroute(path)
+      }
+    }
+    await page.getByRole('button', { name: `Fork ${box.hostname}`, exact: true }).click()
+    await dialog.getByLabel('Name of the new box').fill('forked')
+    await dialog.getByLabel('Tier').selectOption('nano')
+    t.equal(await dialog.locator('code').textContent(), `box fork ${box.hostname} forked --tier nano`)
+    const releaseFork = await sendAndClose(`**/api/v1/boxes/${box.id}/fork`, 'Fork')
+    await page.getByRole('button', { name: `Delete ${box.hostname}`, exact: true }).click()
+    await dialog.getByRole('textbox').fill('typed')
+    await releaseFork()
+    await page.getByRole('region', { name: 'Next steps with forked', includeHidden: true }).waitFor()
+    t.equal(await dialog.getByRole('textbox').inputValue(), 'typed')
+    t.equal((await find('forked'))?.tier, 'nano')
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    await page.unroute('**/api/v1/workspace')
+
+    await page.getByRole('button', { name: 'Create a box' }).click()
+    await dialog.getByLabel('Name', { exact: true }).fill('late')
+    const releaseCreate = await sendAndClose('**/api/v1/boxes', 'Create')
+    await page.getByRole('button', { name: 'Create a box' }).click()
+    await dialog.getByLabel('Name', { exact: true }).fill('typed')
+    await releaseCreate()
+    await page.getByRole('region', { name: 'Next steps with late', includeHidden: true }).waitFor()
+    t.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'typed')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    for (const name of ['forked', 'late']) await api('DELETE', `/boxes/${(await find(name))?.id}`)
+    for (const name of ['forked', 'late']) await row(name).waitFor({ state: 'detached' })
   })
 
   await t.test('several boxes: suspend, wake, delete', async (t) => {

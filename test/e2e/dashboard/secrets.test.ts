@@ -109,6 +109,35 @@ t.test('secrets', { skip: NO_BROWSER }, async (t) => {
     await dialog.waitFor({ state: 'detached' })
   })
 
+  await t.test('a dialog that loads late does not replace the one that was opened since', async (t) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await page.route('**/api/v1/members', async (route) => {
+      await promise
+      await route.fallback()
+    })
+    const requested = page.waitForRequest('**/api/v1/members')
+    await press('Create a secret')
+    await requested
+    await press('Rotate: TOKEN')
+    await dialog.getByLabel('New value').fill('typed')
+    const responded = page.waitForResponse('**/api/v1/members')
+    resolve()
+    await responded
+    await page.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+    )
+    t.equal(await dialog.getByRole('heading').textContent(), 'Rotate TOKEN')
+    t.equal(await dialog.getByLabel('New value').inputValue(), 'typed')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.unroute('**/api/v1/members')
+    await page.route('**/api/v1/members', (route) => route.abort())
+    await press('Create a secret')
+    await page.locator('.problem', { hasText: 'no_response' }).waitFor()
+    t.match(problems.splice(0), [/ERR_FAILED/])
+    await page.unroute('**/api/v1/members')
+  })
+
   await t.test('grants: to a box and a member; the last one is removed after a question', async (t) => {
     await press('Grants and usage: TOKEN')
     await page.getByText('No request has used the secret.').waitFor()
