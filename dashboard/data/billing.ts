@@ -1,5 +1,6 @@
 // Billing as text: amounts, how long the balance lasts, and the state of the payments.
 import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
+import { formatLocalTime } from './local-time.ts'
 
 const MICROS_PER_DOLLAR = 1_000_000
 
@@ -38,7 +39,7 @@ export function describePayment(payment: Payment): string {
   if (paymentFailed)
     return paymentGraceUntil === null
       ? 'The last payment has failed.'
-      : `The last payment has failed. The boxes run until ${paymentGraceUntil}.`
+      : `The last payment has failed. The boxes run until ${formatLocalTime(Date.parse(paymentGraceUntil))}.`
   if (collecting) return 'A payment is in progress.'
   if (provider === 'manual') return 'The operator of this Boxwood adds credit: ask them.'
   return hasCard ? 'A card pays what the balance does not.' : 'The balance pays. There is no card.'

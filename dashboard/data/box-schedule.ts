@@ -1,6 +1,7 @@
 // The form of the schedule of a box: when it is suspended, and its automatic snapshots.
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import { formatCommandLine } from './command-line.ts'
+import { formatLocalTime } from './local-time.ts'
 
 type Values = Record<string, string>
 type Field = { name: keyof typeof FIELDS; label: string; hint: string; value: string }
@@ -38,7 +39,7 @@ export const listScheduleValues = (box: Box): Field[] =>
     label: FIELDS[name].label,
     hint:
       name === 'ttlMinutes'
-        ? `${FIELDS[name].hint}. Empty: unchanged (${box.pauseAt === null ? 'never' : `at ${box.pauseAt}`}); off: never`
+        ? `${FIELDS[name].hint}. Empty: unchanged (${box.pauseAt === null ? 'never' : `at ${formatLocalTime(Date.parse(box.pauseAt))}`}); off: never`
         : FIELDS[name].hint,
     value: getValue(box, name),
   }))

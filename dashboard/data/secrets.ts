@@ -20,21 +20,24 @@ export type Grantees = {
 export const getGrantee = ({ id, hostname, email, boxId, userId }: SecretGrant): string =>
   hostname ?? email ?? boxId ?? userId ?? id
 
-/** More grants are counted. */
-const MAX_GRANTS = 3
+/** Further grants and hosts are counted. */
+const MAX_LISTED = 3
+
+function formatList(texts: readonly string[]): string {
+  const rest = texts.length - MAX_LISTED
+  return `${texts.slice(0, MAX_LISTED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
 
 export function formatGrants({ scope, grants }: Pick<Secret, 'scope' | 'grants'>): string {
   if (scope === 'workspace') return 'all of the workspace that are not restricted'
-  const rest = grants.length - MAX_GRANTS
-  const shown = grants.slice(0, MAX_GRANTS).map(describeGrant)
-  return `${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  return formatList(grants.map(describeGrant))
 }
 
 export const describeGrant = (grant: SecretGrant): string =>
   grant.boxId === null ? `boxes of ${getGrantee(grant)}` : getGrantee(grant)
 
 export const formatHosts = (hosts: readonly string[]): string =>
-  hosts.length === 0 ? 'none: used nowhere' : hosts.join(', ')
+  hosts.length === 0 ? 'none: used nowhere' : formatList(hosts)
 
 const splitLines = (text = ''): string[] =>
   text

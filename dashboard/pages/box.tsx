@@ -16,6 +16,7 @@ import { BoxActions } from '../views/box-actions.tsx'
 import { BoxSettings } from '../views/box-settings.tsx'
 import { Command } from '../views/command.tsx'
 import { lazy } from '../views/lazy.tsx'
+import { LocalTime } from '../views/local-time.tsx'
 import { Problem } from '../views/problem.tsx'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
 
@@ -154,7 +155,11 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
           <h2>Job</h2>
           <p>
             {job.op}, step {showHidden(job.step)}, attempt {job.attempt}
-            {job.nextRetryAt !== null && <>, next attempt at {job.nextRetryAt}</>}
+            {job.nextRetryAt !== null && (
+              <>
+                , next attempt at <LocalTime at={job.nextRetryAt} />
+              </>
+            )}
           </p>
           {job.lastError !== null && <p class="problem">{showHidden(job.lastError)}</p>}
         </section>
@@ -186,7 +191,11 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
         <Term name="Restricted">{box.restricted ? 'yes: it gets no secrets' : 'no'}</Term>
         <Term name="Automatic pause">
           {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}
-          {box.pauseAt !== null && <>; suspended at {box.pauseAt}</>}
+          {box.pauseAt !== null && (
+            <>
+              ; suspended at <LocalTime at={box.pauseAt} />
+            </>
+          )}
         </Term>
         <Term name="Environment">
           {environment ? `${showHidden(environment.name)}, version ${environment.versionNo}` : 'none'}

@@ -181,11 +181,13 @@ function Queue({ boxPrompts, queued }: { boxPrompts: BoxPrompts; queued: readonl
   const error = useSignal<RequestError | null>(null)
   if (queued.length === 0) return <Problem error={error.value} />
   async function remove(id: string) {
+    const button = document.activeElement
     error.value = null
     try {
       await boxPrompts.prompts.interrupt(id)
       await boxPrompts.feed.refresh()
-      focusHeading()
+      // The button is removed. The user may have moved on since, such as to the next prompt.
+      if ([button, document.body].includes(document.activeElement)) focusHeading()
     } catch (reason) {
       error.value = toRequestError(reason)
     }

@@ -15,7 +15,6 @@ import {
 import { LinkPanel } from '../../views/aws/link-panel.tsx'
 import { Roles } from '../../views/aws/roles.tsx'
 import { TrustPolicy } from '../../views/aws/trust-policy.tsx'
-import { focusHeading } from '../../views/focus-heading.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { Problem } from '../../views/problem.tsx'
@@ -53,7 +52,6 @@ export function AwsPage() {
   }
   function hideLink(): void {
     link.value = null
-    requestAnimationFrame(focusHeading)
   }
   async function cancelLink(id: string): Promise<void> {
     problem.value = null

@@ -9,6 +9,7 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
 import { type Field, splitLines } from '../../views/form-field.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { Secret } from '../../views/secret.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
@@ -105,7 +106,7 @@ function KeyRow({ apiKey, names, open }: KeyRowProps) {
       <td data-label="Access">{formatAccess(access)}</td>
       <td data-label="Boxes">{boxIds === null ? 'all' : boxIds.map(getBoxName).join(', ')}</td>
       <td data-label="Last use">{lastUsedAt === null ? 'never' : <Age at={lastUsedAt} />}</td>
-      <td data-label="Expires">{expiresAt ?? 'never'}</td>
+      <td data-label="Expires">{expiresAt === null ? 'never' : <LocalTime at={expiresAt} />}</td>
       <td>
         <div class="actions">
           <button

@@ -5,6 +5,7 @@ import { mayEnrollMachines } from '../../data/access.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { formatState } from '../../data/items.ts'
 import { boxes, getClient, now, session } from '../../data/live.ts'
+import { formatLocalTime } from '../../data/local-time.ts'
 import { type Expected, findJoined, listMachines } from '../../data/machines.ts'
 import { formatBoxPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -110,7 +111,7 @@ function Joining({ expected }: { expected: Expected }) {
       <p role="status">
         {isExpired
           ? 'The line has expired. Add the machine again.'
-          : `Waiting for the machine, until ${expiresAt}.`}
+          : `Waiting for the machine, until ${formatLocalTime(Date.parse(expiresAt))}.`}
       </p>
     </section>
   )
@@ -129,7 +130,7 @@ function Tokens({
       {enrollments.map((enrollment) => (
         <li key={enrollment.id}>
           {showHidden(enrollment.name ?? 'name chosen when it joins')}, {enrollment.region}, until{' '}
-          {enrollment.expiresAt}{' '}
+          {formatLocalTime(Date.parse(enrollment.expiresAt))}{' '}
           <button
             type="button"
             onClick={() => revoke(enrollment)}

@@ -76,6 +76,7 @@ export function SecretsPage() {
       <Freshness loaded={loaded} />
       {shown && (
         <SecretDetail
+          key={shown.id}
           secret={shown}
           onGrant={() => void openWithGrantees((grantees) => createGrantDialog(shown, grantees, reload))}
           onUngrant={(grant) => dialog.open(createUngrantDialog(shown, grant, reload, dialog.open))}

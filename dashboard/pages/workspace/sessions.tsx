@@ -5,6 +5,7 @@ import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -62,7 +63,9 @@ function SessionRow({ item, end }: { item: Session; end(): void }) {
       <td data-label="Last use">
         <Age at={item.lastUsedAt} />
       </td>
-      <td data-label="Expires">{item.expiresAt}</td>
+      <td data-label="Expires">
+        <LocalTime at={item.expiresAt} />
+      </td>
       <td>
         <button
           type="button"

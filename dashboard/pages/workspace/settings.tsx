@@ -6,6 +6,7 @@ import { resolveUrl } from '../../data/navigation.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -17,7 +18,8 @@ export function SettingsPage() {
   /** The header has the names too. */
   const refresh = async () => {
     await loaded.reload()
-    session.value = await getClient().loadSession()
+    // Without a session, the page opens the sign-in page when the feed ends.
+    session.value = (await getClient().loadSession()) ?? session.value
   }
   const open = (create: CreateDialog) => workspace && dialog.open(create(workspace, refresh))
   const others = current?.workspaces.filter(({ id }) => id !== current.workspace.id) ?? []
@@ -62,7 +64,16 @@ function WorkspaceSettings({
   return (
     <>
       {closingAt !== null && (
-        <p class="problem">The workspace is closing. Everything in it is deleted after {purgeAfter}.</p>
+        <p class="problem">
+          The workspace is closing. Everything in it is deleted
+          {purgeAfter !== null && (
+            <>
+              {' '}
+              after <LocalTime at={purgeAfter} />
+            </>
+          )}
+          .
+        </p>
       )}
       <dl>
         <div>
@@ -75,7 +86,9 @@ function WorkspaceSettings({
         </div>
         <div>
           <dt>Created</dt>
-          <dd>{createdAt}</dd>
+          <dd>
+            <LocalTime at={createdAt} />
+          </dd>
         </div>
         <div>
           <dt>Zero data retention</dt>

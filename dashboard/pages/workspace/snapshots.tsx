@@ -4,6 +4,7 @@ import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { operations, snapshots } from '../../data/live.ts'
+import { formatLocalTime } from '../../data/local-time.ts'
 import {
   findSnapshotError,
   listSnapshotActions,
@@ -103,7 +104,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
       <td data-label="Size">{sizeGb === null ? '–' : `${sizeGb} GB`}</td>
       <td data-label="Taken">
         <Age at={createdAt} />
-        {expiresAt !== null && <small> until {expiresAt}</small>}
+        {expiresAt !== null && <small> until {formatLocalTime(Date.parse(expiresAt))}</small>}
       </td>
       <td>
         <div class="actions">

@@ -7,33 +7,36 @@ import { boxes } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Freshness, useLoaded } from '../loaded.tsx'
+import { LocalTime } from '../local-time.tsx'
 import { Problem } from '../problem.tsx'
 
 export function BillingEntries() {
-  /** What was loaded after the first page. */
-  const older = useSignal<EntryList | null>(null)
+  /** What was loaded after this first page. A newer first page has other pages after it. */
+  const more = useSignal<{ first: EntryList; older: EntryList } | null>(null)
   const error = useSignal<RequestError | null>(null)
-  const loaded = useLoaded(async () => {
-    const page = await getWorkspaceClient().listBillingEntries(null)
-    older.value = null
-    return page
-  })
-  const { value } = loaded
-  const before = (older.value ?? value)?.nextBefore ?? null
+  const loaded = useLoaded(() => getWorkspaceClient().listBillingEntries(null))
+  const { value: first } = loaded
+  const older = more.value?.first === first ? more.value?.older : undefined
+  const before = (older ?? first)?.nextBefore ?? null
+  const isLoading = useSignal(false)
   async function loadMore(): Promise<void> {
+    if (isLoading.value || first === null) return
+    isLoading.value = true
+    error.value = null
     try {
       const page = await getWorkspaceClient().listBillingEntries(before)
-      older.value = { ...page, entries: [...(older.value?.entries ?? []), ...page.entries] }
-      error.value = null
+      more.value = { first, older: { ...page, entries: [...(older?.entries ?? []), ...page.entries] } }
     } catch (reason) {
       error.value = toRequestError(reason)
+    } finally {
+      isLoading.value = false
     }
   }
-  const entries = [...(value?.entries ?? []), ...(older.value?.entries ?? [])]
+  const entries = [...(first?.entries ?? []), ...(older?.entries ?? [])]
   return (
     <section>
       <h2>Ledger</h2>
-      {value !== null && entries.length === 0 && <p>There is no entry.</p>}
+      {first !== null && entries.length === 0 && <p>There is no entry.</p>}
       {entries.length > 0 && <EntryTable entries={entries} />}
       <Problem error={error.value} />
       {before !== null && (
@@ -64,10 +67,12 @@ function EntryTable({ entries }: { entries: readonly BillingEntry[] }) {
         {entries.map(({ id, at, kind, amountMicros, boxId, note }) => (
           <tr key={id}>
             <th scope="row">
-              <time dateTime={at}>{at}</time>
+              <LocalTime at={at} />
             </th>
             <td data-label="Kind">{describeKind(kind)}</td>
-            <td data-label="Amount">{formatMicros(amountMicros)}</td>
+            <td data-label="Amount" class="amount">
+              {formatMicros(amountMicros)}
+            </td>
             <td data-label="Box">
               {boxId === null ? '–' : showHidden(boxes.value?.get(boxId)?.hostname ?? boxId.slice(0, 8))}
             </td>

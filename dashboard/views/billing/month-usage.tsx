@@ -14,7 +14,8 @@ export function MonthUsage() {
   const months = listMonths(getCoordinatorTime())
   const month = useSignal(months[0] ?? '')
   const loaded = useLoaded(() => getWorkspaceClient().loadUsage(month.value), [month.value])
-  const { value } = loaded
+  // The value of another month is not shown as that of this one.
+  const value = loaded.value?.month === month.value ? loaded.value : null
   return (
     <section>
       <h2>Usage</h2>
@@ -44,7 +45,7 @@ export function MonthUsage() {
           <Named title="By member" header="Member" rows={value.members.map(toMemberRow)} />
         </>
       )}
-      <Freshness loaded={loaded} />
+      <Freshness loaded={{ ...loaded, value }} />
     </section>
   )
 }
@@ -84,7 +85,9 @@ function Days({ days }: { days: readonly DayUsage[] }) {
           {days.map(({ day, micros, computeSeconds }) => (
             <tr key={day}>
               <th scope="row">{day}</th>
-              <td data-label="Cost">{formatMicros(micros)}</td>
+              <td data-label="Cost" class="amount">
+                {formatMicros(micros)}
+              </td>
               <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
               <td data-label="Of the highest">
                 <meter min={0} max={max} value={micros} aria-label={`${day}: ${formatMicros(micros)}`} />
@@ -114,7 +117,9 @@ function Named({ title, header, rows }: { title: string; header: string; rows: r
           {rows.slice(0, MAX_ROWS).map(({ id, name, micros, computeSeconds }) => (
             <tr key={id}>
               <th scope="row">{showHidden(name)}</th>
-              <td data-label="Cost">{formatMicros(micros)}</td>
+              <td data-label="Cost" class="amount">
+                {formatMicros(micros)}
+              </td>
               <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
             </tr>
           ))}

@@ -16,7 +16,7 @@ type SecretDetailProps = {
 }
 
 export function SecretDetail({ secret, onGrant, onUngrant, onHide }: SecretDetailProps) {
-  const { id, name, grants, placeholder } = secret
+  const { id, name, hosts, grants, placeholder } = secret
   const loaded = useLoaded(() => getWorkspaceClient().listSecretUses(id), [id])
   const uses = loaded.value?.uses ?? []
   return (
@@ -25,6 +25,16 @@ export function SecretDetail({ secret, onGrant, onUngrant, onHide }: SecretDetai
       <p>
         Placeholder: <code>{showHidden(placeholder)}</code>
       </p>
+      <h3>Hosts</h3>
+      {hosts.length === 0 ? (
+        <p>There is no host: the secret is used nowhere.</p>
+      ) : (
+        <ul>
+          {hosts.map((host) => (
+            <li key={host}>{showHidden(host)}</li>
+          ))}
+        </ul>
+      )}
       <h3>Grants</h3>
       <p class="tools">
         <button type="button" onClick={onGrant}>

@@ -37,6 +37,7 @@ t.test('who may use a secret, and for which hosts', async (t) => {
   t.equal(formatGrants({ scope: 'workspace', grants: [] }), 'all of the workspace that are not restricted')
   t.equal(formatHosts([]), 'none: used nowhere')
   t.equal(formatHosts(['a.example', '*.b.example']), 'a.example, *.b.example')
+  t.equal(formatHosts(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more')
 })
 
 t.test('the form of a new secret', async (t) => {

@@ -178,6 +178,21 @@ t.test('secrets', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('row', { name: new RegExp(`^${box.hostname} api.example.com 42 `) }).waitFor()
   })
 
+  await t.test('the details of another secret do not have the usage of the first one', async (t) => {
+    await api('POST', '/secrets', { name: 'OTHER', value: 'v', hosts: ['a.example.com'] }, owner)
+    const { secrets } = await load('/secrets')
+    const other = secrets.find(({ name }: Secret) => name === 'OTHER')
+    await page.getByRole('button', { name: 'Load again' }).first().click()
+    await page.route(`**/api/v1/secrets/${other.id}/usage`, (route) => route.abort())
+    await press('Grants and usage: OTHER')
+    const details = page.getByRole('region', { name: 'Details of OTHER' })
+    await details.locator('.problem', { hasText: 'no_response' }).waitFor()
+    t.equal(await details.getByRole('row').count(), 0)
+    await page.unroute(`**/api/v1/secrets/${other.id}/usage`)
+    await api('DELETE', `/secrets/${other.id}`, undefined, owner)
+    t.match(problems.splice(0), [/ERR_FAILED/])
+  })
+
   await t.test('the page of a box: mount, unmount, and why a restricted box has none', async (t) => {
     await page.goto(`${url}/boxes/${box.hostname}`)
     await page.getByText('No secret is mounted.').waitFor()

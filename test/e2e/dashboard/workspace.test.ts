@@ -380,9 +380,28 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await ledger.first().waitFor()
     const shown = await ledger.count()
     t.ok(shown < 60)
-    await press(page, 'Load more')
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await page.route('**/api/v1/billing/entries?*', async (route) => {
+      await promise
+      await route.fallback()
+    })
+    const pages: string[] = []
+    page.on('request', (request) => pages.push(request.url()))
+    await page.getByRole('button', { name: 'Load more' }).dblclick()
+    resolve()
     await waitUntil('the older entries', async () => (await ledger.count()) === 60)
+    t.equal(pages.filter((path) => path.includes('/entries?')).length, 1, 'a double click loads one page')
     t.equal(await page.getByRole('button', { name: 'Load more' }).count(), 0, 'this is the last page')
+    await page.unroute('**/api/v1/billing/entries?*')
+
+    await page.route('**/api/v1/usage?*', (route) => route.abort())
+    const months = page.getByLabel('Month in UTC')
+    await months.selectOption({ index: 1 })
+    await page.locator('section', { has: months }).locator('.problem', { hasText: 'no_response' }).waitFor()
+    t.equal(await page.getByText(/^Total: /).count(), 0, 'no usage of another month')
+    t.equal(await row(page, box.hostname).count(), 0)
+    await page.unroute('**/api/v1/usage?*')
+    t.match(problems.splice(0), [/ERR_FAILED/])
     t.equal(await page.getByRole('button', { name: 'Add credit' }).count(), 0, 'the operator adds credit')
 
     const bodies: unknown[] = []
