@@ -124,6 +124,8 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
   }
 
   async function closeAll(mayContinue: boolean): Promise<void> {
+    // New sessions are refused by now.
+    await Promise.allSettled([...entries.values()].map(({ started }) => started))
     const continues = (session: Session) => mayContinue && session.disconnect()
     await Promise.all([...running.values()].filter((session) => !continues(session)).map(terminate))
     await exited.close(continues)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { isAlive } from '../exec/support.ts'
 import { attachClient, createSessions } from './support.ts'
 
 const record = (digit: string) => ({
@@ -134,4 +135,13 @@ t.test('a system without node-pty gets a clear error', async (t) => {
     code: 'exec_failed',
     message: /Terminals are not available on this box: .*linux-riscv64/,
   })
+})
+
+t.test('a session that is being started when the agent stops is terminated', async (t) => {
+  const { start, terminate } = createSessions(t)
+  const starting = start({ command: 'exec sleep 1000' })
+  await terminate()
+  const session = await starting
+  t.notOk(isAlive(session.pid))
+  await session.kill()
 })
