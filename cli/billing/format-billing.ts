@@ -1,13 +1,13 @@
 // Formats the finances of a workspace.
 import type { Account } from '../../shared/api/account.ts'
 import { formatDollars } from '../../shared/format-dollars.ts'
+import { HOLD_MESSAGES } from '../../shared/hold-messages.ts'
 import { formatDuration } from '../output/format.ts'
 import { formatTable } from '../output/table.ts'
 
 type Billing = NonNullable<Account['billing']>
 
 const HOUR_MS = 3_600_000
-const HOLD_REASONS = { mining: 'mining cryptocurrency', cpu: 'the use of all CPU on free credit' } as const
 
 /** The coordinator warns at least an hour before the balance is empty, if billing is on. */
 const isOff = ({ warnBelowHours }: Billing): boolean => warnBelowHours === 0
@@ -15,10 +15,7 @@ const isOff = ({ warnBelowHours }: Billing): boolean => warnBelowHours === 0
 export function formatBilling(billing: Billing): string {
   if (isOff(billing)) return 'Billing is off: nothing has a price on this coordinator.'
   const { balanceMicros, burnMicrosPerHour, planAmountUsd, trial, billingUrl, hold } = billing
-  return formatTable([
-    ...(hold === null
-      ? []
-      : [['paused', `by an operator, for ${HOLD_REASONS[hold]}: no box can be started`]]),
+  const table = formatTable([
     ['balance', formatDollars(balanceMicros)],
     ['burn', `${formatDollars(burnMicrosPerHour)} an hour`],
     ['runway', formatRunway(billing)],
@@ -26,6 +23,7 @@ export function formatBilling(billing: Billing): string {
     ['payment', describePayment(billing)],
     ['pay', billingUrl === null ? 'the operator of the coordinator adds credit' : `at ${billingUrl}`],
   ])
+  return hold ? `${HOLD_MESSAGES[hold]}\n${table}` : table
 }
 
 function formatRunway({ balanceMicros, runwayHours, warnBelowHours, overage }: Billing): string {

@@ -1,5 +1,6 @@
 // Decides whether billing admits a request (spec §4.3, §7.1). Pure functions of the request and its facts.
 import { formatDollars } from '../../shared/format-dollars.ts'
+import { HOLD_MESSAGES } from '../../shared/hold-messages.ts'
 import { TIER_NAMES, type Tier } from '../../shared/tiers.ts'
 import { type BillingFacts, type Funds, needsFunds } from './billing-facts.ts'
 import type { AdmissionFacts } from './facts.ts'
@@ -8,12 +9,6 @@ import type { AdmissionAction, AdmissionRequest } from './request.ts'
 
 /** A held workspace can still change the settings of its boxes. */
 const ADMITTED_ON_HOLD: ReadonlySet<AdmissionAction> = new Set(['patch'])
-
-const HOLD_MESSAGES = {
-  mining:
-    'The workspace is paused: its boxes appear to mine cryptocurrency. Contact the operator of this Boxwood.',
-  cpu: 'The workspace is paused: its boxes have used all of their CPU for a long time on free credit. Add credit, or contact the operator of this Boxwood.',
-} as const
 
 /** Spec §7.1, workspace_held. It is decided before the policies. */
 export function decideHold({ action }: AdmissionRequest, { billing }: AdmissionFacts): Refusal | null {

@@ -29,6 +29,14 @@ export function describeRunway({ balanceMicros, runwayHours, warnBelowHours, ove
   return `${formatHours(runwayHours)}${isLow ? ', then the boxes are suspended' : ''}`
 }
 
+const HOLD_REASONS = {
+  mining: 'its boxes appear to mine cryptocurrency',
+  cpu: 'its boxes have used all of their CPU for a long time on free credit',
+} as const
+
+export const describeHold = (hold: NonNullable<BillingDetails['hold']>): string =>
+  `An operator has paused the workspace: ${HOLD_REASONS[hold]}. No box can be started.`
+
 type Payment = Pick<
   BillingDetails,
   'provider' | 'paymentFailed' | 'paymentGraceUntil' | 'collecting' | 'hasCard'

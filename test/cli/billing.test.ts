@@ -48,7 +48,7 @@ t.test('the balance, the runway, the plan and the payments', async (t) => {
   t.match(format({ billingUrl: 'https://example.com/billing' }), /^pay +at https:\/\/example.com\/billing$/m)
   t.match(
     format({ hold: 'cpu' }),
-    /^paused +by an operator, for the use of all CPU on free credit: no box can be started\nbalance /,
+    /^The workspace is paused: its boxes have used all of their CPU .*\nbalance /,
   )
   t.match(formatBilling(NO_BILLING), /Billing is off/)
 })

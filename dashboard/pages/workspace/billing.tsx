@@ -1,6 +1,7 @@
 // Billing, for owners: the balance, what boxes have cost in a month, and the ledger.
 import type { BillingDetails } from '../../../shared/api/billing.ts'
 import {
+  describeHold,
   describePayment,
   describePlan,
   describeRunway,
@@ -51,7 +52,7 @@ function Billing() {
 }
 
 function Balance({ billing }: { billing: BillingDetails }) {
-  const { balanceMicros, burnMicrosPerHour, plan, trial } = billing
+  const { balanceMicros, burnMicrosPerHour, plan, trial, hold } = billing
   const rows = [
     ['Balance', formatMicros(balanceMicros)],
     ['Boxes cost now', `${formatMicros(burnMicrosPerHour)} an hour`],
@@ -67,6 +68,7 @@ function Balance({ billing }: { billing: BillingDetails }) {
   ]
   return (
     <>
+      {hold !== null && <p class="problem">{describeHold(hold)}</p>}
       {balanceMicros <= 0 && !billing.overage && (
         <p class="problem">The balance is empty. Boxes keep their files, and cannot be woken.</p>
       )}

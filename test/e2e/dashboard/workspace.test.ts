@@ -407,7 +407,8 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     const bodies: unknown[] = []
     await page.route('**/api/v1/billing', async (route) => {
       const response = await route.fetch()
-      await route.fulfill({ response, json: { ...(await response.json()), provider: 'stripe' } })
+      const json = { ...(await response.json()), provider: 'stripe', hold: 'mining' }
+      await route.fulfill({ response, json })
     })
     await page.route('**/api/v1/billing/checkout', (route) => {
       bodies.push(route.request().postDataJSON())
@@ -416,6 +417,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
         : route.fulfill({ json: { url: `${url}/workspace/billing?paid=1` } })
     })
     await page.reload()
+    await page.getByText('An operator has paused the workspace: its boxes appear to mine').waitFor()
     await press(page, 'Add credit')
     await page.getByLabel('Amount in dollars').fill('12.50')
     await page.getByRole('button', { name: 'Continue to the payment' }).click()
