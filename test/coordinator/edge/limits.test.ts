@@ -1,6 +1,11 @@
 // The edge's limits: requests per second, concurrent requests and concurrent streams.
 import t from 'tap'
-import { createEdgeLimiter, type EdgeLimiter, FORWARDS_PER_SECOND } from '../../../coordinator/edge/limits.ts'
+import {
+  createEdgeLimiter,
+  type EdgeLimiter,
+  type EdgeLimits,
+  FORWARDS_PER_SECOND,
+} from '../../../coordinator/edge/limits.ts'
 import { ApiError } from '../../../shared/errors.ts'
 
 /** The code and Retry-After of a rejection; null when `acquiring` resolves. */
@@ -13,15 +18,19 @@ const rejectionOf = async (acquiring: Promise<unknown>) => {
 }
 const rateLimited = { code: 'rate_limited', retryAfter: '1' }
 
-t.test('rejects the ninth concurrent request of a token, and of a box, until another ends', async (t) => {
-  const limiter = createEdgeLimiter({
+const createLimiter = (changes: Partial<EdgeLimits> = {}) =>
+  createEdgeLimiter({
     requestsPerSecond: 1000,
     concurrency: 8,
     streams: 4,
     attachments: 2,
     forwards: 3,
     terminals: 3,
+    ...changes,
   })
+
+t.test('rejects the ninth concurrent request of a token, and of a box, until another ends', async (t) => {
+  const limiter = createLimiter()
   const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
   t.match(await rejectionOf(limiter.acquire('token', 'another box')), rateLimited)
   t.equal(limiter.acquiredCount(), 8, 'a rejected request holds no slot')
@@ -37,14 +46,7 @@ t.test('rejects the ninth concurrent request of a token, and of a box, until ano
 })
 
 t.test('a slot that is released twice counts once', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 1000,
-    concurrency: 1,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter({ concurrency: 1 })
   const releaseFirst = await limiter.acquire('token', 'box')
   releaseFirst()
   const releaseSecond = await limiter.acquire('token', 'box')
@@ -54,7 +56,7 @@ t.test('a slot that is released twice counts once', async (t) => {
 })
 
 t.test('forwarded connections have a rate of their own, per token and per box', async (t) => {
-  const limiter = createEdgeLimiter({
+  const limiter = createLimiter({
     requestsPerSecond: 1,
     concurrency: 1,
     streams: 1,
@@ -84,39 +86,18 @@ t.test('rejects the twenty-first request per second of a token, and of a box', a
     const release = await limiter.acquire(token, box)
     release()
   }
-  const byToken = createEdgeLimiter({
-    requestsPerSecond: 20,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const byToken = createLimiter({ requestsPerSecond: 20 })
   for (let i = 0; i < 20; i++) await request(byToken, 'token', `box${i}`)
   t.match(await rejectionOf(request(byToken, 'token', 'new box')), rateLimited)
   await request(byToken, 'another token', 'new box')
 
-  const byBox = createEdgeLimiter({
-    requestsPerSecond: 20,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const byBox = createLimiter({ requestsPerSecond: 20 })
   for (let i = 0; i < 20; i++) await request(byBox, `token${i}`, 'box')
   t.match(await rejectionOf(request(byBox, 'new token', 'box')), rateLimited)
 })
 
 t.test('rejects the fifth stream of a token, but not its other requests or other tokens', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 1000,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter()
   const stream = { isStream: true }
   const streams = []
   for (let i = 0; i < 4; i++) streams.push(await limiter.acquire('token', `box${i}`, stream))
@@ -140,14 +121,7 @@ t.test('rejects the fifth stream of a token, but not its other requests or other
 })
 
 t.test('allows another request after Retry-After seconds', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 5,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter({ requestsPerSecond: 5 })
   const request = async () => (await limiter.acquire('token', 'box'))()
   for (let round = 0; round < 2; round++) {
     for (;;) {
@@ -162,14 +136,7 @@ t.test('allows another request after Retry-After seconds', async (t) => {
 })
 
 t.test('knows whether a request to a box, other than a stream, is in flight', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 1000,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter()
   const stream = await limiter.acquire('key', 'box', { isStream: true })
   t.equal(limiter.hasRequests('box'), false)
   const releases = [await limiter.acquire('key', 'box'), await limiter.acquire('key', 'box')]
@@ -185,14 +152,7 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
 })
 
 t.test('a restart of the agent interrupts no connection that can be resumed', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 1000,
-    concurrency: 8,
-    streams: 4,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter()
   const closeTerminal = await limiter.acquire('key', 'box', { isAttachment: true })
   t.equal(limiter.hasInterruptibleRequests('box'), true)
   const endResumable = limiter.setResumable('box')
@@ -209,14 +169,7 @@ t.test('a restart of the agent interrupts no connection that can be resumed', as
 })
 
 t.test('forwarded connections have a limit of their own, and are no requests in flight', async (t) => {
-  const limiter = createEdgeLimiter({
-    requestsPerSecond: 1000,
-    concurrency: 1,
-    streams: 1,
-    attachments: 1,
-    forwards: 3,
-    terminals: 3,
-  })
+  const limiter = createLimiter({ concurrency: 1, streams: 1, attachments: 1 })
   const acquire = () => limiter.acquire('key', 'box', { isForward: true })
   const releases = [await acquire(), await acquire(), await acquire()]
   t.equal(limiter.hasRequests('box'), false)
@@ -230,15 +183,7 @@ t.test('forwarded connections have a limit of their own, and are no requests in 
 })
 
 t.test('limits the open terminals of a workspace, over all keys and boxes', async (t) => {
-  const limits = {
-    requestsPerSecond: 1000,
-    concurrency: 1,
-    streams: 1,
-    attachments: 2,
-    forwards: 3,
-    terminals: 3,
-  }
-  const limiter = createEdgeLimiter(limits)
+  const limiter = createLimiter({ concurrency: 1, streams: 1 })
   const terminal = { isAttachment: true, terminalOf: 'workspace' }
   const terminals = []
   for (let i = 0; i < 3; i++) terminals.push(await limiter.acquire(`key${i}`, `box${i}`, terminal))
