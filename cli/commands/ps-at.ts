@@ -62,5 +62,5 @@ function throwWithLocalTimes(error: unknown): never {
     const time = Date.parse(text)
     return Number.isNaN(time) ? text : formatLocalTime(time)
   })
-  throw new CliError(error.exitCode, message, { code: error.code, cause: error })
+  throw new CliError(error.exitCode, message, { code: error.code, fields: error.fields, cause: error })
 }

@@ -96,7 +96,7 @@ function describeConnectionError(error: unknown): string {
 export function toResponseError(status: number, body: Buffer, config: CoordinatorConfig): CliError {
   const { baseUrl, urlSource } = config
   const { origin } = new URL(baseUrl)
-  const { code, message } = parseErrorBody(body)
+  const { code, message, fields } = parseErrorBody(body)
   if (code === null) {
     return new CliError(
       EXIT.failed,
@@ -104,13 +104,13 @@ export function toResponseError(status: number, body: Buffer, config: Coordinato
     )
   }
   if (code === 'unauthorized' || code === 'token_expired')
-    return createApiError(code, describeRejection(code, config))
+    return createApiError(code, describeRejection(code, config), fields)
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
     code === 'not_found' && new URL(baseUrl).pathname !== '/api/v1'
       ? ` Check the path in ${urlSource}, such as ${origin}.`
       : ''
-  return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`)
+  return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`, fields)
 }
 
 function describeRejection(code: string, { baseUrl, key, keySource, profile }: CoordinatorConfig): string {
@@ -129,23 +129,33 @@ function getKeyAdvice(keySource: string): string {
   return keySource.endsWith('owner.key') ? 'Sign in with `box login`.' : 'Use another key.'
 }
 
-/** An error with the API's error code, which the message ends with. */
-export const createApiError = (code: string, message: string): CliError =>
+/**
+ * An error with the API's error code, which the message ends with.
+ * @param fields the other fields of the error, which --json prints
+ */
+export const createApiError = (
+  code: string,
+  message: string,
+  fields: Record<string, unknown> = {},
+): CliError =>
   new CliError(EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed, `${sanitize(message)} (${sanitize(code)})`, {
     code,
+    fields,
   })
 
-function parseErrorBody(body: Buffer): { code: string | null; message: string | null } {
+type ErrorBody = { code: string | null; message: string | null; fields: Record<string, unknown> }
+
+function parseErrorBody(body: Buffer): ErrorBody {
   try {
-    const { error, message } = JSON.parse(body.toString()) as { error?: unknown; message?: unknown }
-    const fields = typeof error === 'object' && error !== null ? error : { code: error, message }
-    return { code: getString(fields, 'code'), message: getString(fields, 'message') }
+    const { error, ...rest } = JSON.parse(body.toString()) as Record<string, unknown>
+    const { code, message, ...fields } =
+      typeof error === 'object' && error !== null
+        ? (error as Record<string, unknown>)
+        : { ...rest, code: error }
+    return { code: getText(code), message: getText(message), fields }
   } catch {
-    return { code: null, message: null }
+    return { code: null, message: null, fields: {} }
   }
 }
 
-function getString(from: object, name: string): string | null {
-  const value = name in from ? (from as Record<string, unknown>)[name] : null
-  return typeof value === 'string' ? value : null
-}
+const getText = (value: unknown): string | null => (typeof value === 'string' ? value : null)

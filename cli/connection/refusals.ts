@@ -15,14 +15,14 @@ export function addHints<T>(response: Promise<T>, hints: Record<string, Hint>): 
 
 /** The same error, or one with the hint for its code. */
 export function addHint(error: CliError, hints: Record<string, Hint>): CliError {
-  const { code, message, exitCode } = error
+  const { code, message, exitCode, fields } = error
   if (code === null) return error
   const found = hints[code]
   const hint = typeof found === 'function' ? found(message) : found
   if (!hint) return error
   const suffix = ` (${code})`
   const text = message.endsWith(suffix) ? message.slice(0, -suffix.length) : message
-  return new CliError(exitCode, `${text} ${hint}${suffix}`, { code, cause: error })
+  return new CliError(exitCode, `${text} ${hint}${suffix}`, { code, fields, cause: error })
 }
 
 export const TIER_TOO_SMALL_HINTS = {

@@ -30,16 +30,21 @@ export function commandExitCode(exitCode: number | null, signal: string | null):
 }
 
 /** An error for the user: the message contains what happened and what to do. */
+export type CliErrorOptions = { code?: string; fields?: Readonly<Record<string, unknown>>; cause?: unknown }
+
 export class CliError extends Error {
   readonly exitCode: number
   /** The API's error code, if the API rejected the request; `no_such_box` where its not_found means the box. */
   readonly code: string | null
+  /** The other fields of the API's error, such as `limit` or `balanceMicros`. Any values: they come from the server. */
+  readonly fields: Readonly<Record<string, unknown>>
 
-  constructor(exitCode: number, message: string, options: { code?: string; cause?: unknown } = {}) {
+  constructor(exitCode: number, message: string, options: CliErrorOptions = {}) {
     super(message, { cause: options.cause })
     this.name = 'CliError'
     this.exitCode = exitCode
     this.code = options.code ?? null
+    this.fields = options.fields ?? {}
   }
 }
 

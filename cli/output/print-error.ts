@@ -13,7 +13,8 @@ export function selectErrorFormat(program: Command, words: readonly string[]): v
 }
 
 export function printError(error: CliError): void {
-  if (isJson()) printStderr(formatJson({ error: { code: getCode(error), message: getMessage(error) } }))
+  if (isJson())
+    printStderr(formatJson({ error: { ...error.fields, code: getCode(error), message: getMessage(error) } }))
   else printMessage(error.message)
 }
 

@@ -128,7 +128,7 @@ const CODES_WITH_FIELDS = new Set([
 function removeAdvice(error: unknown): never {
   if (!(error instanceof CliError) || error.code === null || !CODES_WITH_FIELDS.has(error.code)) throw error
   const [problem = ''] = error.message.split(/(?<=\.) /, 1)
-  throw new CliError(error.exitCode, problem, { code: error.code, cause: error })
+  throw new CliError(error.exitCode, problem, { code: error.code, fields: error.fields, cause: error })
 }
 
 function getHints(box: string, { provider, continue: isContinued, conversationId, queue }: PromptRequest) {

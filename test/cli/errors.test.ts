@@ -38,6 +38,14 @@ t.test('with --json, an error is one JSON object with a code and a message', asy
     code: 1,
     error: { code: 'name_taken', message: 'A box with this name already exists. Choose another name.' },
   })
+  const refusal = { message: 'The plan has 2 boxes.', limit: 2, ok: '\u202e' }
+  fake.handleNext('POST /api/v1/boxes', (response) =>
+    sendJson(response, { error: 'box_limit', ...refusal }, 403),
+  )
+  t.same(await getJsonError('create', 'plum', '--json'), {
+    code: 1,
+    error: { code: 'box_limit', ...refusal },
+  })
   t.match(await getJsonError('show', 'none', '--json'), {
     code: 5,
     error: { code: 'no_such_box', message: /No such box/ },
