@@ -74,8 +74,8 @@ export class FakeInfrastructure {
   readonly idleSeconds = new Map<string, number>()
   /** What the agents have received as cloud credentials, by box. */
   readonly cloudCredentials = new Map<string, CloudCredentials[]>()
-  /** How agents respond to cloud credentials. Default: they write them. */
-  respondToCredentials: (() => Promise<TunnelCallResponse>) | undefined
+  /** How agents respond to cloud credentials. Default, and for undefined: they write them. */
+  respondToCredentials: ((boxId: string) => Promise<TunnelCallResponse | undefined>) | undefined
   /** How agents reject other requests. */
   agentError: ErrorCode = 'box_unreachable'
   /** The machines of other regions that can be taken over without a copy. */
@@ -265,7 +265,8 @@ export class FakeInfrastructure {
 
   async #receiveCredentials(boxId: string, received: CloudCredentials): Promise<TunnelCallResponse> {
     this.cloudCredentials.set(boxId, [...(this.cloudCredentials.get(boxId) ?? []), received])
-    if (this.respondToCredentials !== undefined) return this.respondToCredentials()
+    const response = await this.respondToCredentials?.(boxId)
+    if (response !== undefined) return response
     const written = received.profiles.map(({ name }) => name)
     return { status: 200, body: Buffer.from(JSON.stringify({ written, failed: [] })) }
   }
