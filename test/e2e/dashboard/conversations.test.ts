@@ -5,7 +5,7 @@ import t from 'tap'
 import type { TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
 import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
-import { collectProblems, signIn } from '../../support/dashboard.ts'
+import { collectProblems, signIn, waitForExpression } from '../../support/dashboard.ts'
 import { createFakePromptAgent, type FakePromptAgent, respondJson } from '../../support/fake-prompt-agent.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -159,7 +159,7 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     await button(/^Remove run_/).click()
     await page.getByRole('region', { name: 'Queue' }).waitFor({ state: 'detached' })
     t.equal(agent.queued.size, 0)
-    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+    await waitForExpression(page, "document.activeElement.tagName === 'H1'")
     await button(/^Interrupt claude/).click()
     await page.locator('.run .state', { hasText: 'interrupted' }).waitFor()
     t.equal(run.status, 'interrupted')

@@ -141,7 +141,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await submit.click()
     await link('new dir/').waitFor({ state: 'detached' })
     t.notOk(await exists('new dir'))
-    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+    await waitForExpression(page, "document.activeElement.tagName === 'H1'")
     await button('Delete large').click()
     await submit.click()
     await link('large').waitFor({ state: 'detached' })

@@ -3,7 +3,13 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { collectProblems, openDashboard, sendSecret, signIn } from '../../support/dashboard.ts'
+import {
+  collectProblems,
+  openDashboard,
+  sendSecret,
+  signIn,
+  waitForExpression,
+} from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const DAY_MS = 86_400_000
@@ -146,7 +152,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     t.match(await dialog.locator('.problem').textContent(), /deleted|not_found/)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await dialog.waitFor({ state: 'detached' })
-    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the focus is not lost')
+    await waitForExpression(page, "document.activeElement.tagName === 'H1'")
     t.notOk((await list()).some(({ hostname }) => /copy|other-name/.test(hostname)))
     problems.splice(0)
 

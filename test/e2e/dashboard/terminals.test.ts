@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { collectProblems, openDashboard } from '../../support/dashboard.ts'
+import { collectProblems, openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { startTunnelProxy } from '../../support/tunnel-proxy.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -203,7 +203,7 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click()
     await page.getByText('There is no session.').waitFor()
     t.same(await listSessions(), [])
-    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the focus is not lost')
+    await waitForExpression(page, "document.activeElement.tagName === 'H1'")
   })
 
   t.same(problems, [], 'no violation of the policy and no error')

@@ -4,7 +4,7 @@ import t from 'tap'
 import { formatLocalTime } from '../../../dashboard/data/local-time.ts'
 import type { Metrics } from '../../../shared/api/metrics.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { openDashboard, testAccessibility, waitForExpression } from '../../support/dashboard.ts'
 import { createRun } from '../../support/fake-prompt-agent.ts'
 import { startReportingAgent } from '../../support/reporting-agent.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -387,7 +387,7 @@ t.test('processes and ports', { skip: NO_BROWSER }, async (t) => {
     await waitUntil('the process has exited', async () => !(await getOutput(sleeper)).running)
     t.match(await getOutput(sleeper), { signal: 'TERM' })
     await row.waitFor({ state: 'detached' })
-    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the focus stays on the page')
+    await waitForExpression(page, "document.activeElement.tagName === 'H1'")
   })
 
   await t.test('a port is shared and revoked', async (t) => {
