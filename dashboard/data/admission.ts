@@ -4,7 +4,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Policy } from '../../shared/api/policies.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
-import { formatMicros } from './billing.ts'
+import { formatBoxCount, formatMicros, MICROS_PER_DOLLAR } from './billing.ts'
 import { isLargerTier, SMALLEST_TIER, TIERS } from './tiers.ts'
 import { showHidden } from './visible-text.ts'
 
@@ -26,13 +26,7 @@ export type AdmissionRules = {
 
 type Finances = Pick<
   BillingDetails,
-  | 'balanceMicros'
-  | 'burnMicrosPerHour'
-  | 'overage'
-  | 'paymentFailed'
-  | 'paymentGraceUntil'
-  | 'plan'
-  | 'prices'
+  'balanceMicros' | 'burnMicrosPerHour' | 'overage' | 'paymentFailed' | 'plan' | 'prices'
 >
 
 /** What a form asks for. */
@@ -85,10 +79,10 @@ const REQUIRED_HOURS = 4
 function refuseByBalance(
   tier: Tier,
   { resized }: AdmissionRequest,
-  { prices, balanceMicros, burnMicrosPerHour, overage, paymentFailed, paymentGraceUntil }: Finances,
+  { prices, balanceMicros, burnMicrosPerHour, overage, paymentFailed }: Finances,
 ): TierRefusal | null {
-  // A card pays what the balance does not.
-  if (prices === null || (overage && (!paymentFailed || paymentGraceUntil !== null))) return null
+  // A card pays what the balance does not, until a payment fails.
+  if (prices === null || (overage && !paymentFailed)) return null
   const priceOf = (name: Tier): number => {
     const price = prices.tiers.find((each) => each.tier === name)
     const isRunning = resized === undefined || resized.desiredState === 'running'
@@ -129,15 +123,13 @@ function refuseCount(
   const limit = memberLimits?.memberBoxLimit ?? null
   const own = live.filter(({ ownerUserId }) => ownerUserId === userId).length
   if (limit !== null && own >= limit)
-    return `The policy memberBoxLimit allows each member ${formatCount(limit)}, and you have ${own}.`
+    return `The policy memberBoxLimit allows each member ${formatBoxCount(limit)}, and you have ${own}.`
   const plan = billing?.plan ?? null
   if (plan === null || live.length < plan.boxes) return null
   return plan.name === 'free'
-    ? `Free credit alone runs ${formatCount(plan.boxes)}. Delete a box, or add credit.`
-    : `The plan of the workspace has ${formatCount(plan.boxes)}. Delete a box first.`
+    ? `Free credit alone runs ${formatBoxCount(plan.boxes)}. Delete a box, or add credit.`
+    : `The plan of the workspace has ${formatBoxCount(plan.boxes)}. Delete a box first.`
 }
-
-const formatCount = (boxes: number): string => `${boxes} ${boxes === 1 ? 'box' : 'boxes'}`
 
 function refuseRegion({ region }: AdmissionRequest, { regions }: AdmissionRules): string | null {
   if (region === undefined) return null
@@ -145,8 +137,6 @@ function refuseRegion({ region }: AdmissionRequest, { regions }: AdmissionRules)
   if (info === undefined) return `The files are in ${region}, where this Boxwood creates no boxes.`
   return info.snapshots ? null : `The boxes of ${region} cannot be copied.`
 }
-
-const MICROS_PER_DOLLAR = 1_000_000
 
 function refuseSpend({ resized, tier }: AdmissionRequest, { memberLimits, spentMicros }: AdmissionRules) {
   const cap = memberLimits?.memberSpendCapUsd ?? null

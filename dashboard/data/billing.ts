@@ -2,7 +2,7 @@
 import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
 import { formatLocalTime } from './local-time.ts'
 
-const MICROS_PER_DOLLAR = 1_000_000
+export const MICROS_PER_DOLLAR = 1_000_000
 
 /** Such as $4.20 or -$0.05. Amounts below a cent have up to six decimals. */
 export function formatMicros(micros: number): string {
@@ -53,8 +53,10 @@ export function describePayment(payment: Payment): string {
   return hasCard ? 'A card pays what the balance does not.' : 'The balance pays. There is no card.'
 }
 
+export const formatBoxCount = (boxes: number): string => `${boxes} ${boxes === 1 ? 'box' : 'boxes'}`
+
 export const describePlan = ({ boxes, snapshots, secrets }: NonNullable<BillingDetails['plan']>): string =>
-  `${boxes === 1 ? '1 box' : `${boxes} boxes`}, ${snapshots} snapshots, ${secrets} secrets`
+  `${formatBoxCount(boxes)}, ${snapshots} snapshots, ${secrets} secrets`
 
 const KINDS: Record<BillingEntry['kind'], string> = {
   usage: 'usage',

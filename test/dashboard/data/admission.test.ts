@@ -4,6 +4,7 @@ import type { BillingFacts } from '../../../coordinator/admission/billing-facts.
 import { decide } from '../../../coordinator/admission/decide.ts'
 import type { AdmissionFacts } from '../../../coordinator/admission/facts.ts'
 import { PLANS } from '../../../coordinator/billing/plans.ts'
+import { hasWorkingCard } from '../../../coordinator/billing/service.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import {
   type AdmissionRequest,
@@ -38,13 +39,7 @@ function presentBilling({ plan, funds, isFreeCredit }: BillingFacts): AdmissionR
     diskMicrosPerHour: rates.disk(tier),
   }))
   return {
-    ...{
-      balanceMicros,
-      burnMicrosPerHour,
-      overage: mayOverdraw,
-      paymentFailed: false,
-      paymentGraceUntil: null,
-    },
+    ...{ balanceMicros, burnMicrosPerHour, overage: mayOverdraw, paymentFailed: false },
     plan: {
       ...{ boxes: plan.boxes, tiers: [...plan.tiers], name: isFreeCredit ? 'free' : 'paid' },
       ...{ snapshots: 0, secrets: 0, terminals: 0 },
@@ -97,6 +92,24 @@ t.test('billing, of an owner', async (t) => {
     }
   }
   t.ok(refusals.size > 4, 'the cases differ')
+})
+
+t.test('a card whose last payment has failed starts no box beyond the balance', async (t) => {
+  for (const failedAt of [null, 1]) {
+    const mayOverdraw = hasWorkingCard({ payment_method_id: 'pm_1', payment_failed_at: failedAt })
+    const billing = createBillingFacts({ balanceMicros: 0, mayOverdraw })
+    const presented = presentBilling(billing)
+    const rules = {
+      ...RULES,
+      billing: presented && { ...presented, overage: true, paymentFailed: failedAt !== null },
+    }
+    const created = decide(
+      { action: 'restore', tier: 'nano', imageNames: [] },
+      createFacts('owner', { billing }),
+    )
+    t.equal(created !== null, failedAt !== null)
+    t.equal(explainRefusal({ tier: 'nano' }, rules, []) !== null, created !== null)
+  }
 })
 
 t.test('the policies that limit members', async (t) => {
