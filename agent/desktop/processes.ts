@@ -1,13 +1,7 @@
-// Finds and terminates the processes of a desktop.
+// Terminates the processes of a desktop.
 import { ApiError } from '../../shared/errors.ts'
-import { isDead, readProcess } from '../exec/process-table.ts'
 import { terminateTree } from '../exec/terminate-tree.ts'
 import type { Leader } from './session-record.ts'
-
-export function isAlive({ pid, startTime }: Leader): boolean {
-  const entry = readProcess(pid)
-  return entry !== undefined && entry.startTime === startTime && !isDead(entry)
-}
 
 /**
  * @param leader null: it is not known, and the processes are found only by their environment
