@@ -97,16 +97,17 @@ export async function applyRefund(
 }
 
 /**
- * The owners get a mail. No-op for an attempt that has an outcome.
+ * The owners get a mail.
  * @param failure.message is for the owners
+ * @returns false, and changes nothing, for an attempt that has an outcome
  */
 export async function failCollection(
   trx: Trx,
   account: BillingAccountRow,
   { attempt, message }: { attempt: string; message: string },
   now: number,
-): Promise<void> {
-  if (!isCurrent(account, attempt)) return
+): Promise<boolean> {
+  if (!isCurrent(account, attempt)) return false
   const { workspace_id: workspaceId } = account
   await updateAccount(trx, workspaceId, {
     collecting_since: null,
@@ -116,6 +117,7 @@ export async function failCollection(
   })
   await scheduleOwnerMails(trx, 'mail_payment_failed', { workspaceId, now })
   record(trx, 'billing.payment_failed', workspaceId, {}, now)
+  return true
 }
 
 /** The fields of an account whose last payment has not failed. */

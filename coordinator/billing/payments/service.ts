@@ -7,7 +7,7 @@ import { formatDollars } from '../../../shared/format-dollars.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
 import type { Db } from '../../db/open.ts'
-import { type Trx, transaction } from '../../db/transaction.ts'
+import { afterCommit, type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { findWorkspace, listOwners } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
@@ -122,14 +122,12 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
   }
 
   async function applyEvent(event: PaymentEvent): Promise<void> {
-    const isKnown = await change(event.workspaceId, (trx, { account }, now) => {
-      if (event.type === 'failed') {
-        log.warn({ workspaceId: event.workspaceId }, 'a payment from the saved card has failed')
-        return failCollection(trx, account, event, now)
-      }
-      return event.type === 'paid'
-        ? applyPayment(trx, account, event, now)
-        : applyRefund(trx, account, event, now)
+    const { workspaceId } = event
+    const isKnown = await change(workspaceId, async (trx, { account }, now) => {
+      if (event.type === 'paid') return applyPayment(trx, account, event, now)
+      if (event.type === 'refunded') return applyRefund(trx, account, event, now)
+      if (await failCollection(trx, account, event, now))
+        afterCommit(trx, () => log.warn({ workspaceId }, 'a payment from the saved card has failed'))
     })
     // The workspace may have been deleted while its owner was paying: the log has what the operator refunds.
     if (!isKnown) log.warn({ event }, 'a payment event is about an unknown workspace')
