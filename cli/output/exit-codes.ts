@@ -29,9 +29,9 @@ export function commandExitCode(exitCode: number | null, signal: string | null):
   return signalNumber === undefined ? EXIT.execFailed : signalExitCode(signalNumber)
 }
 
-/** An error for the user: the message contains what happened and what to do. */
 export type CliErrorOptions = { code?: string; fields?: Readonly<Record<string, unknown>>; cause?: unknown }
 
+/** An error for the user: the message contains what happened and what to do. */
 export class CliError extends Error {
   readonly exitCode: number
   /** The API's error code, if the API rejected the request; `no_such_box` where its not_found means the box. */

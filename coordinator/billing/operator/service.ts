@@ -35,7 +35,7 @@ export type OperatorServiceOptions = {
   onSchedule(time: number): void
 }
 
-/** All throw not_owner for an actor who is not an operator, and bad_request while billing is off. */
+/** Each function throws not_owner for an actor who is not an operator, and bad_request while billing is off. */
 export type OperatorService = {
   list(actor: Actor, query: ListWorkspacesQuery): Promise<OperatorWorkspaceList>
   /** Throws not_found, or idempotency_key_reused for a known cause of another credit. */
