@@ -2,11 +2,10 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Task } from './selection.ts'
 
 export type FileResult = {
-  /** The name of the task. */
-  name: string
+  /** Relative to the project directory. */
+  file: string
   isOk: boolean
   milliseconds: number
   /** Assertions. A file that ends without a failed assertion, but not as passed, counts as one failure. */
@@ -31,7 +30,7 @@ export type RunFileOptions = {
 /** After its timeout tap prints the unfinished tests. The process can have open handles that keep it running. */
 const EXIT_GRACE_MS = 2000
 
-export async function runFile({ file, name }: Task, options: RunFileOptions): Promise<FileResult> {
+export async function runFile(file: string, options: RunFileOptions): Promise<FileResult> {
   mkdirSync(dirname(options.outputFile), { recursive: true })
   const log = createWriteStream(options.outputFile)
   const start = performance.now()
@@ -67,7 +66,7 @@ export async function runFile({ file, name }: Task, options: RunFileOptions): Pr
   const problem = findProblem({ code, signal, hasTimedOut, counts, ...options })
   const { passed, failed } = counts ?? { passed: 0, failed: 0 }
   return {
-    name,
+    file,
     isOk: problem === undefined,
     milliseconds,
     passed,

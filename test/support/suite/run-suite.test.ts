@@ -7,19 +7,8 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { PROJECT_DIR } from '../project.ts'
 import { createTempDir } from '../temp-dir.ts'
-import { waitUntil } from '../wait-until.ts'
-import {
-  createTask,
-  isLong,
-  listTestFiles,
-  listUnusedGlobs,
-  PARTS,
-  type Part,
-  runsAlone,
-  runsWithoutPrograms,
-  selectPart,
-  sortLongestFirst,
-} from './selection.ts'
+import { SLOWDOWN_VARIABLE, waitUntil } from '../wait-until.ts'
+import { isLong, listUnusedGlobs, PARTS, runsAlone, selectPart } from './selection.ts'
 
 t.setTimeout(240_000)
 
@@ -30,22 +19,22 @@ function startSuite(
   t: Test,
   names: string[],
   options: string[] = [],
-  stderr: 'inherit' | 'ignore' = 'inherit',
+  { env = {}, stderr = 'inherit' as 'inherit' | 'ignore' } = {},
 ) {
   const dir = createTempDir(t, 'suite')
   const files = { FAILED_MARKER: join(dir, 'failed'), PIDS_FILE: join(dir, 'pids') }
   const args = ['test/support/suite/run-suite.ts', ...options, ...names.map(fixture)]
   const child = spawn(process.execPath, args, {
     cwd: PROJECT_DIR,
-    env: { ...process.env, ...files },
+    env: { ...process.env, ...files, ...env },
     stdio: ['ignore', 'pipe', stderr],
   })
   t.teardown(() => child.kill('SIGKILL'))
   return { child, output: text(child.stdout), exited: once(child, 'exit'), pidsFile: files.PIDS_FILE }
 }
 
-async function runSuite(t: Test, names: string[], options: string[] = []) {
-  const { output, exited, pidsFile } = startSuite(t, names, options)
+async function runSuite(t: Test, names: string[], options: string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const { output, exited, pidsFile } = startSuite(t, names, options, { env })
   const [status] = await exited
   return { output: await output, status, pidsFile }
 }
@@ -61,14 +50,14 @@ t.test('passes when each file passes', async (t) => {
   t.equal(status, 0, output)
   t.match(output, /^ok +\S+ s {2}test\/fixtures\/suite\/passes\.ts/m)
   t.match(output, /skipped tests:\n +1 {2}a program is not installed\n/)
-  t.match(output, /assertions: 1 passed, 0 failed\n1 files in .*: 1 passed, 0 failed, 0 flaky\n$/)
+  t.match(output, /assertions: 1 passed, 0 failed\n1 files in .*: 1 passed, 0 failed, 0 flaky, 0 not run\n$/)
 })
 
 t.test('a file that passes in its second run is flaky and does not fail the run', async (t) => {
   const { output, status } = await runSuite(t, ['fails-once', 'passes'])
   t.equal(status, 0, output)
   t.match(output, /^flaky: test\/fixtures\/suite\/fails-once\.ts\n +not ok 1 - was run before/m)
-  t.match(output, /assertions: 2 passed, 0 failed\n2 files in .*: 2 passed, 0 failed, 1 flaky\n$/)
+  t.match(output, /assertions: 2 passed, 0 failed\n2 files in .*: 2 passed, 0 failed, 1 flaky, 0 not run\n$/)
 })
 
 t.test('a file that fails twice fails the run, also one that crashes', async (t) => {
@@ -80,7 +69,7 @@ t.test('a file that fails twice fails the run, also one that crashes', async (t)
     output,
     /^failed twice: test\/fixtures\/suite\/exits-with-0\.ts\n[\s\S]*exited with 0 after 1 failed/m,
   )
-  t.match(output, /assertions: 2 passed, 3 failed\n4 files in .*: 1 passed, 3 failed, 0 flaky\n$/)
+  t.match(output, /assertions: 2 passed, 3 failed\n4 files in .*: 1 passed, 3 failed, 0 flaky, 0 not run\n$/)
 })
 
 t.test('a file that never ends fails, and its processes are terminated', async (t) => {
@@ -112,51 +101,49 @@ t.test('the TAP reporter prints the complete output of each file', async (t) => 
 t.test('hides optional programs', { skip: isRoot ? false : 'needs root' }, async (t) => {
   const { output, status } = await runSuite(t, ['finds-programs'], ['--without-programs'])
   t.equal(status, 0, output)
-  t.match(output, 'finds-programs.ts without optional programs')
 })
 
 t.test('rejects options that would run nothing', async (t) => {
-  for (const option of ['--jobs=0', '--jobs=x', '--part=shrot', '--reporter=line', '--timeout=']) {
-    const { exited } = startSuite(t, ['passes'], [option], 'ignore')
+  for (const option of [
+    '--jobs=0',
+    '--jobs=x',
+    '--part=shrot',
+    '--reporter=line',
+    '--minutes=0',
+    '--timeout=',
+  ]) {
+    const { exited } = startSuite(t, ['passes'], [option], { stderr: 'ignore' })
     t.same(await exited, [1, null], option)
   }
 })
 
-t.test('each test file is in one part or in the check, and each glob selects a file', async (t) => {
-  const select = (part: Part) =>
-    selectPart(PROJECT_DIR, part)
-      .filter(({ hidesPrograms }) => !hidesPrograms)
-      .map(({ file }) => file)
+t.test('a file for which the budget has no time is not run, and does not fail the run', async (t) => {
+  // A file of the e2e directory that has never run is expected to take more than a minute on this machine.
+  const env = { [SLOWDOWN_VARIABLE]: '10' }
+  const { output, status } = await runSuite(t, ['passes', '../../e2e/pages.test'], ['--minutes=1'], env)
+  t.equal(status, 0, output)
+  t.match(output, /^ok .*passes\.ts/m)
+  t.match(output, /\nnot run, because the budget of time was used: test\/e2e\/pages\.test\.ts\n/)
+  t.match(output, /\n1 files in .*: 1 passed, 0 failed, 0 flaky, 1 not run\n$/)
+})
+
+t.test('each test file is in the short or long part, or a load or a check', async (t) => {
+  const [short = [], long = [], load = []] = PARTS.map((part) => selectPart(PROJECT_DIR, part))
   const checks = globSync('test/*.test.ts', { cwd: PROJECT_DIR })
-  const selected = [...PARTS.flatMap(select), ...checks]
   const files = readdirSync(join(PROJECT_DIR, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts') && !/(^|\/)(node_modules|fixtures)\//.test(file))
     .map((file) => join('test', file))
-  t.same(selected.sort(), files.sort())
+  t.same([...short, ...long.filter(isLong), ...load, ...checks].sort(), files.sort())
   t.same(listUnusedGlobs(PROJECT_DIR), [])
   t.notOk(isLong('test/agent/new.test.ts'), 'a new file is short')
   t.notOk(runsAlone('test/agent/new.test.ts'))
 })
 
-t.test('each file that asks for an optional program also runs without these programs', async (t) => {
-  // The stores, whose tests run on Postgres too (db.ts, on-postgres.ts), are not listed: they skip Postgres in one place.
-  const helper = /from '[./]+\/support\/(is-installed|browser|certificate|postgres|tmux|https-collector)\.ts'/
-  const files = listTestFiles(PROJECT_DIR)
-    .filter((file) => !file.startsWith('test/support/'))
-    .filter((file) => helper.test(readFileSync(join(PROJECT_DIR, file), 'utf8')))
-  t.ok(files.length > 10, `${files.length} files`)
-  t.same(
-    files.filter((file) => !runsWithoutPrograms(file)),
-    [],
-  )
-})
-
-t.test('the file that took longest is the first one', async (t) => {
-  const files = ['test/a/short.test.ts', 'test/a/new.test.ts', 'test/e2e/new.test.ts', 'test/a/long.test.ts']
-  const tasks = files.map((file) => createTask(file))
-  const sorted = sortLongestFirst(tasks, { 'test/a/short.test.ts': 0.5, 'test/a/long.test.ts': 60 })
-  t.same(
-    sorted.map(({ file }) => file),
-    ['test/a/long.test.ts', 'test/e2e/new.test.ts', 'test/a/new.test.ts', 'test/a/short.test.ts'],
-  )
+t.test('the long part has the short files that ask for optional programs', async (t) => {
+  const short = selectPart(PROJECT_DIR, 'short')
+  const both = selectPart(PROJECT_DIR, 'long').filter((file) => !isLong(file))
+  t.ok(both.every((file) => short.includes(file)))
+  t.ok(both.includes('test/coordinator/db/postgres.test.ts'))
+  t.notOk(both.includes('test/shared/ids.test.ts'))
+  t.notOk(both.includes('test/coordinator/http/errors.test.ts'))
 })

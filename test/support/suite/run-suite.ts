@@ -4,31 +4,25 @@
 //   node test/support/suite/run-suite.ts [options] [FILE or DIRECTORY]...
 //     --part=short|long|load default: short. Files and directories replace the part.
 //     --reporter=lines|tap   default: lines
-//     --without-programs     hides the optional programs from the given files
-//     --jobs=N               files that run at the same time. Default: the number of CPUs, at most 2, and one more for the long
-//                            part, whose files wait for engines and machines for half of their time
-//     --timeout=SECONDS      for each file. Default: 600
+//     --without-programs     hides the optional programs from the files, as in the short part of CI
+//     --jobs=N               files that run at the same time. Default: slots.ts
+//     --minutes=N            the budget: files for which it has no time are not run. Default: no limit
+//     --timeout=SECONDS      for each file, on a usual machine. Default: 600
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { availableParallelism, constants, tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { PROJECT_DIR } from '../project.ts'
+import { SLOWDOWN } from '../wait-until.ts'
 import { createMemoryDir, MEMORY_DIR_VARIABLE } from './memory-dir.ts'
+import { createBudget, createEstimate, readRevision, sortByValue, sortLongestFirst } from './order.ts'
 import { hasPassed, type Outcome, printResult, printSummary, REPORTERS, type Reporter } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
 import { findRunProcesses, getRunDirs, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
-import {
-  createTask,
-  listTestFiles,
-  PARTS,
-  type Part,
-  runsAlone,
-  selectPart,
-  sortLongestFirst,
-  type Task,
-} from './selection.ts'
+import { isLong, listTestFiles, PARTS, type Part, runsAlone, selectPart } from './selection.ts'
+import { getSlots, runInSlots } from './slots.ts'
 import { hidePrograms } from './without-programs.ts'
 
 /** This directory is outside node_modules, which `npm ci` removes. */
@@ -45,12 +39,14 @@ const { values, positionals } = parseArgs({
     reporter: { type: 'string', default: 'lines' },
     'without-programs': { type: 'boolean', default: false },
     jobs: { type: 'string' },
+    minutes: { type: 'string' },
     timeout: { type: 'string', default: '600' },
   },
 })
 const part = readChoice<Part>('part', PARTS)
 const reporter = readChoice<Reporter>('reporter', REPORTERS)
-const jobs = values.jobs === undefined ? getDefaultJobs() : readNumber('jobs')
+const slots = getSlots(values.jobs === undefined ? undefined : readNumber('jobs'))
+const budget = createBudget(values.minutes === undefined ? undefined : readNumber('minutes'))
 const timeoutSeconds = readNumber('timeout')
 const run: Run = {
   id: randomBytes(8).toString('hex'),
@@ -78,11 +74,7 @@ function readChoice<T extends string>(name: 'part' | 'reporter', choices: readon
   return choice
 }
 
-function getDefaultJobs(): number {
-  return Math.min(2, availableParallelism()) + (part === 'long' ? 1 : 0)
-}
-
-function readNumber(name: 'jobs' | 'timeout'): number {
+function readNumber(name: 'jobs' | 'minutes' | 'timeout'): number {
   const number = Number(values[name])
   if (!Number.isInteger(number) || number < 1) throw new Error(`--${name} must be an integer above 0`)
   return number
@@ -90,27 +82,34 @@ function readNumber(name: 'jobs' | 'timeout'): number {
 
 async function runSuite(): Promise<void> {
   const timings = readTimings()
+  const seconds = createEstimate(timings, SLOWDOWN)
   const selected = positionals.length > 0 ? listGiven() : selectPart(PROJECT_DIR, part)
-  const hidden = selected.some(({ hidesPrograms }) => hidesPrograms)
-    ? hidePrograms(run.tempDir)
-    : { prefix: [] }
-  const isPossible = (task: Task) => 'prefix' in hidden || !task.hidesPrograms
-  if ('skipReason' in hidden)
-    console.log(
-      `not run: ${selected.filter((task) => !isPossible(task)).length} files without optional programs: ${hidden.skipReason}`,
-    )
-  const tasks = sortLongestFirst(selected.filter(isPossible), timings)
-  if (tasks.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
-  console.log(`${tasks.length} test files, ${jobs} at a time`)
-  const outcomes = await runTasks(tasks, 'prefix' in hidden ? hidden.prefix : [])
+  if (selected.length === 0) throw new Error(`no test files: ${positionals.join(' ')}`)
+  const files =
+    values.minutes === undefined
+      ? sortLongestFirst(selected, seconds)
+      : sortByValue(selected, { seconds, isLong, revision: readRevision(PROJECT_DIR) })
+  const prefix = getPrefix()
+  const slotCount = slots.min === slots.max ? `${slots.min}` : `${slots.min} to ${slots.max}`
+  console.log(`${files.length} test files, ${slotCount} at a time; deadlines × ${SLOWDOWN}`)
+  const { outcomes, notRun } = await runFiles(files, seconds, prefix)
   if (isStopped) return
   await cleanUp()
   writeTimings(timings, outcomes)
-  printSummary(outcomes, performance.now() - start)
-  process.exitCode = outcomes.every(hasPassed) ? 0 : 1
+  printSummary({ outcomes, notRun, milliseconds: performance.now() - start })
+  process.exitCode = outcomes.length > 0 && outcomes.every(hasPassed) ? 0 : 1
 }
 
-async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
+/** The arguments before the command of each file. */
+function getPrefix(): string[] {
+  if (!values['without-programs']) return []
+  const hidden = hidePrograms(run.tempDir)
+  if ('prefix' in hidden) return hidden.prefix
+  console.log(`The files run with the optional programs of this machine: ${hidden.skipReason}`)
+  return []
+}
+
+async function runFiles(files: string[], seconds: (file: string) => number, prefix: string[]) {
   const env = {
     ...process.env,
     [RUN_VARIABLE]: run.id,
@@ -119,50 +118,51 @@ async function runTasks(tasks: Task[], prefix: string[]): Promise<Outcome[]> {
     NODE_COMPILE_CACHE: join(PROJECT_DIR, 'node_modules/.cache/test'),
   }
   let count = 0
-  const runNext = async (task: Task, repetition: 'first' | 'second'): Promise<FileResult> => {
-    const result = await runFile(task, {
+  const runNext = async (file: string, repetition: 'first' | 'second'): Promise<FileResult> => {
+    const result = await runFile(file, {
       projectDir: PROJECT_DIR,
       env,
-      prefix: task.hidesPrograms ? prefix : [],
-      outputFile: join(STATE_DIR, 'output', `${task.name}.${repetition}.tap`),
-      timeoutSeconds,
+      prefix,
+      outputFile: join(STATE_DIR, 'output', `${file}.${repetition}.tap`),
+      // A file that hangs ends at most this long after the budget.
+      timeoutSeconds: Math.min(
+        timeoutSeconds * SLOWDOWN,
+        Math.ceil(budget.remainingSeconds()) + timeoutSeconds,
+      ),
     })
     count += 1
-    const position = repetition === 'first' ? `${count}/${tasks.length}` : 'second run'
+    const position = repetition === 'first' ? `${count}/${files.length}` : 'second run'
     if (!isStopped) printResult(result, reporter, count, position)
     return result
   }
-  const runFirst = async (task: Task) => outcomes.push({ task, first: await runNext(task, 'first') })
-
   const outcomes: Outcome[] = []
-  const alone = tasks.filter(({ file }) => runsAlone(file))
-  const parallel = tasks.filter((task) => !alone.includes(task))
-  const runWorker = async () => {
-    for (let task = parallel.shift(); task !== undefined && !isStopped; task = parallel.shift())
-      await runFirst(task)
+  const runFirst = async (file: string) => outcomes.push({ first: await runNext(file, 'first') })
+
+  const alone = files.filter(runsAlone)
+  const parallel = files.filter((file) => !runsAlone(file))
+  const takeNext = (waiting: string[]): string | undefined => {
+    const index = waiting.findIndex((file) => budget.hasTimeFor(seconds(file)))
+    return isStopped || index === -1 ? undefined : waiting.splice(index, 1)[0]
   }
-  await Promise.all(Array.from({ length: jobs }, runWorker))
-  // A process that a file has left would take CPU time from the files that measure it.
-  if (alone.length > 0 && !isStopped) await terminateRun(run, { graceMs: LEFTOVER_GRACE_MS })
-  for (const task of alone) if (!isStopped) await runFirst(task)
+  // First: a process that another file has left would take CPU time from the files that measure it.
+  for (let file = takeNext(alone); file !== undefined; file = takeNext(alone)) await runFirst(file)
+  await runInSlots(() => takeNext(parallel), runFirst, slots)
   for (const outcome of outcomes.filter(({ first }) => !first.isOk)) {
-    if (isStopped) break
+    if (isStopped || !budget.hasTimeFor(0)) break
     // Processes of the first run, for example of one that has timed out.
     await terminateRun(run, { graceMs: LEFTOVER_GRACE_MS })
-    outcome.second = await runNext(outcome.task, 'second')
+    outcome.second = await runNext(outcome.first.file, 'second')
   }
-  return outcomes
+  return { outcomes, notRun: [...parallel, ...alone].sort() }
 }
 
 /** A directory stands for the test files in it. */
-function listGiven(): Task[] {
-  return positionals
+const listGiven = (): string[] =>
+  positionals
     .map((path) => relative(PROJECT_DIR, resolve(path)))
     .flatMap((path) =>
       statSync(join(PROJECT_DIR, path)).isDirectory() ? listTestFiles(PROJECT_DIR, path) : [path],
     )
-    .map((file) => createTask(file, values['without-programs']))
-}
 
 /** Terminates what the test files have left behind, and prints it. */
 async function cleanUp(): Promise<void> {
@@ -209,7 +209,7 @@ function readTimings(): Record<string, number> {
 }
 
 function writeTimings(earlier: Record<string, number>, outcomes: Outcome[]): void {
-  const measured = outcomes.map(({ first }) => [first.name, first.milliseconds / 1000])
+  const measured = outcomes.map(({ first }) => [first.file, first.milliseconds / 1000])
   mkdirSync(STATE_DIR, { recursive: true })
   writeFileSync(TIMINGS_FILE, `${JSON.stringify({ ...earlier, ...Object.fromEntries(measured) }, null, 2)}\n`)
 }

@@ -1,21 +1,12 @@
 // Which test files `npm test`, `npm run test:long` and `npm run test:load` run, and which of them run alone.
 import { globSync } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
+import { asksForPrograms } from './asking-files.ts'
 
 export const PARTS = ['short', 'long', 'load'] as const
 export type Part = (typeof PARTS)[number]
 
 type Choice = { glob: string; reason: string }
-
-/** One run of a file. */
-export type Task = {
-  /** Relative to the project directory. */
-  file: string
-  /** Identifies the task in the output and in the timings. */
-  name: string
-  /** Whether the file finds none of the optional programs (without-programs.ts). */
-  hidesPrograms: boolean
-}
 
 /**
  * `npm run test:load` runs these files. CI does not run them: each takes minutes, and the files of the other parts test the same
@@ -120,88 +111,6 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'resident memory' },
 ]
 
-/** These files use optional programs where they are installed. `npm run test:long` also runs them without the programs. */
-const WITHOUT_PROGRAMS: readonly Choice[] = [
-  { glob: 'test/coordinator/providers/local/**/*.test.ts', reason: 'bwrap, slirp4netns, zsh' },
-  { glob: 'test/coordinator/providers/incus/{faults,images,provider}.test.ts', reason: 'Incus' },
-  { glob: 'test/agent/environment/repos.test.ts', reason: 'git' },
-  { glob: 'test/agent/exec/detached/shell-runner.test.ts', reason: 'C compiler' },
-  { glob: 'test/agent/prompts/runs/shell-runner*.test.ts', reason: 'C compiler' },
-  { glob: 'test/bootstrap/*.test.ts', reason: 'busybox, curl, shellcheck' },
-  { glob: 'test/cli/completion-shells.test.ts', reason: 'zsh, fish' },
-  { glob: 'test/cli/ssh-config.test.ts', reason: 'OpenSSH' },
-  { glob: 'test/coordinator/audit/export/deliveries.test.ts', reason: 'OpenSSL' },
-  { glob: 'test/coordinator/boxes/secrets/authorities.test.ts', reason: 'OpenSSL' },
-  { glob: 'test/e2e/agent-socket.test.ts', reason: 'bwrap' },
-  { glob: 'test/e2e/audit-sink.test.ts', reason: 'OpenSSL' },
-  { glob: 'test/cli/prompt-interrupt.test.ts', reason: 'tmux' },
-  { glob: 'test/cli/top.test.ts', reason: 'tmux' },
-  { glob: 'test/coordinator/server/backup/under-load.test.ts', reason: 'Postgres' },
-  { glob: 'test/coordinator/edge/shared-ports/wake-page.test.ts', reason: 'Chromium' },
-  { glob: 'test/coordinator/http/tls-listener.test.ts', reason: 'OpenSSL' },
-  { glob: 'test/coordinator/db/{observed-driver,postgres}.test.ts', reason: 'Postgres' },
-  { glob: 'test/coordinator/server/telemetry/monitoring-files.test.ts', reason: 'promtool' },
-  { glob: 'test/e2e/cli-openssh.test.ts', reason: 'OpenSSH, rsync, git' },
-  { glob: 'test/e2e/cli-terminal.test.ts', reason: 'tmux, vim' },
-  { glob: 'test/e2e/desktop.test.ts', reason: 'Xvfb, openbox, x11vnc, xterm, Chromium' },
-  { glob: 'test/e2e/environments-on-box.test.ts', reason: 'git' },
-  { glob: 'test/e2e/federation.test.ts', reason: 'AWS CLI' },
-  { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'bwrap' },
-  { glob: 'test/e2e/log.test.ts', reason: 'tmux' },
-  { glob: 'test/e2e/own-network.test.ts', reason: 'slirp4netns' },
-  { glob: 'test/e2e/{dashboard,desktop-page,pages,share-sign-in,sign-in-page}.test.ts', reason: 'Chromium' },
-  { glob: 'test/e2e/dashboard/*.test.ts', reason: 'Chromium, nginx, Caddy' },
-  { glob: 'test/{e2e/providers,faults/engines}/docker.test.ts', reason: 'Docker' },
-  { glob: 'test/{e2e/providers,faults/engines}/podman*.test.ts', reason: 'Podman' },
-  { glob: 'test/{e2e/providers,faults/engines}/incus.test.ts', reason: 'Incus' },
-  {
-    glob: 'test/coordinator/providers/docker/{agent-volume,kills,machines,*/docker}.test.ts',
-    reason: 'Docker',
-  },
-  { glob: 'test/coordinator/providers/docker/*/podman*.test.ts', reason: 'Podman' },
-  { glob: 'test/coordinator/providers/incus/cluster.test.ts', reason: 'Incus' },
-  { glob: 'test/e2e/secrets/tools.test.ts', reason: 'git, gh, curl' },
-  { glob: 'test/e2e/secrets/{canary,many-connections}.test.ts', reason: 'OpenSSL' },
-  { glob: 'test/e2e/shared-ports/*.test.ts', reason: 'Chromium, slirp4netns' },
-  { glob: 'test/e2e/postgres*.test.ts', reason: 'Postgres' },
-  { glob: 'test/e2e/readme.test.ts', reason: 'tmux, curl' },
-  { glob: 'test/faults/life-of-a-box.test.ts', reason: 'bwrap' },
-  { glob: 'test/install/proxies.test.ts', reason: 'nginx, Caddy, OpenSSL' },
-]
-
-/** Seconds of slow files, for the order of a run without timings of an earlier run. */
-const SLOW: Record<string, number> = {
-  'test/coordinator/providers/local/as-unprivileged-user.test.ts': 60,
-  'test/coordinator/providers/local/archives.test.ts': 40,
-  'test/coordinator/providers/local/pause.test.ts': 30,
-  'test/coordinator/providers/local/runtime.test.ts': 25,
-  'test/coordinator/providers/incus/cluster.test.ts': 150,
-  'test/e2e/real-prompts/claude.test.ts': 120,
-  'test/e2e/real-prompts/codex.test.ts': 120,
-  'test/e2e/postgres.test.ts': 90,
-  'test/e2e/dashboard/behind-nginx.test.ts': 60,
-  'test/e2e/dashboard/behind-caddy.test.ts': 60,
-  'test/e2e/metrics-load.test.ts': 155,
-  'test/e2e/readme.test.ts': 60,
-  'test/e2e/machine-upgrade.test.ts': 60,
-  'test/e2e/secrets/coding-agents.test.ts': 40,
-  'test/e2e/npm-package.test.ts': 50,
-  'test/e2e/machines/join.test.ts': 50,
-  'test/e2e/shared-ports/largest-transfers.test.ts': 150,
-  'test/e2e/shared-ports/frameworks.test.ts': 40,
-  'test/faults/thawed-box.test.ts': 35,
-  'test/faults/life-of-a-box.test.ts': 30,
-  'test/faults/hostile-agent.test.ts': 30,
-  'test/agent/terminal/sessions.test.ts': 25,
-  'test/faults/random-faults.test.ts': 25,
-  'test/faults/attach-cuts.test.ts': 25,
-  'test/cli/completion-shells.test.ts': 20,
-  'test/bootstrap/install-checks.test.ts': 40,
-}
-
-/** Seconds of a file without a timing. End-to-end tests start several processes. */
-const estimate = (file: string): number => SLOW[file] ?? (/^test\/(e2e|faults)\//.test(file) ? 8 : 3)
-
 const matches = (file: string, choices: readonly Choice[]): boolean =>
   choices.some(({ glob }) => matchesGlob(file, glob))
 
@@ -215,33 +124,20 @@ export const listTestFiles = (projectDir: string, dir = 'test'): string[] =>
 export const isLong = (file: string): boolean => matches(file, LONG)
 const isLoad = (file: string): boolean => matches(file, LOAD)
 export const runsAlone = (file: string): boolean => matches(file, ALONE)
-export const runsWithoutPrograms = (file: string): boolean => matches(file, WITHOUT_PROGRAMS)
 
-export const createTask = (file: string, hidesPrograms = false): Task => ({
-  file,
-  name: hidesPrograms ? `${file} without optional programs` : file,
-  hidesPrograms,
-})
-
-export function selectPart(projectDir: string, part: Part): Task[] {
-  const allFiles = listTestFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
-  if (part === 'load') return allFiles.filter(isLoad).map((file) => createTask(file))
-  const files = allFiles.filter((file) => !isLoad(file))
-  if (part === 'short') return files.filter((file) => !isLong(file)).map((file) => createTask(file))
-  return [
-    ...files.filter(isLong).map((file) => createTask(file)),
-    ...files.filter(runsWithoutPrograms).map((file) => createTask(file, true)),
-  ]
-}
-
-/** The tasks that took longest start first, so that none of them runs at the end while the other CPUs are idle. */
-export function sortLongestFirst(tasks: Task[], seconds: Record<string, number>): Task[] {
-  const expected = ({ name, file }: Task) => seconds[name] ?? estimate(file)
-  return [...tasks].sort((a, b) => expected(b) - expected(a) || a.name.localeCompare(b.name, 'en'))
+/** The long part also has the files of the short part that ask for optional programs, which the short part of CI hides. */
+export function selectPart(projectDir: string, part: Part): string[] {
+  const files = listTestFiles(projectDir).filter((file) => !matchesGlob(file, CHECKS))
+  const isOfPart = {
+    short: (file: string) => !isLoad(file) && !isLong(file),
+    long: (file: string) => !isLoad(file) && (isLong(file) || asksForPrograms(projectDir, file)),
+    load: isLoad,
+  }
+  return files.filter(isOfPart[part])
 }
 
 /** The globs that select no file of the project. */
 export const listUnusedGlobs = (projectDir: string): string[] =>
-  [...LOAD, ...LONG, ...ALONE, ...WITHOUT_PROGRAMS]
+  [...LOAD, ...LONG, ...ALONE]
     .map(({ glob }) => glob)
     .filter((glob) => !listTestFiles(projectDir).some((file) => matchesGlob(file, glob)))
