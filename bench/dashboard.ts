@@ -7,6 +7,7 @@ import { launchBrowser, NO_BROWSER } from '../test/support/browser.ts'
 import { signIn, waitForExpression } from '../test/support/dashboard.ts'
 import { createManyBoxes, measureManyBoxes } from '../test/support/many-boxes.ts'
 import { PROJECT_DIR } from '../test/support/project.ts'
+import { LONG_DEADLINE_MS } from '../test/support/wait-until.ts'
 import { type Boxwood, startBoxwood } from './support/boxwood.ts'
 import { formatNumber, measureDuration, median, toMiB } from './support/stats.ts'
 import { formatMarkdown, type Table } from './support/table.ts'
@@ -18,7 +19,6 @@ const KEYS = 200
 const WARM_UP_KEYS = 50
 const KEY_INTERVAL_MS = 20
 const OUTPUT_BYTES = 100_000_000
-const FLOOD_DEADLINE_MS = 300_000
 const PAGE_ECHO = 'page-echo'
 const FLOOD = 'flood'
 
@@ -209,7 +209,7 @@ async function measureFlood(page: Page, boxwood: Boxwood): Promise<Figure[]> {
     await waitForExpression(
       page,
       "document.querySelector('.xterm-rows').textContent.includes('finished')",
-      FLOOD_DEADLINE_MS,
+      LONG_DEADLINE_MS,
     )
   })
   const gaps = (await page.evaluate('window.gaps')) as number[]

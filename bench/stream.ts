@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { LONG_DEADLINE_MS } from '../test/support/wait-until.ts'
 import type { Boxwood } from './support/boxwood.ts'
 import { createBoxwoodFollower, createSshFollower, type FollowScript } from './support/follow-output.ts'
 import type { SshBaseline } from './support/ssh.ts'
@@ -25,7 +26,6 @@ const THROUGHPUT_RUNS = 3
 /** Lines per throughput run, of all streams together. */
 const THROUGHPUT_LINES = 300_000
 const CONCURRENT_STREAMS = 64
-const DEADLINE_MS = 120_000
 
 /** A file that starts the waiting scripts when it is created. */
 type StartFile = { path: string; create(): Promise<void> }
@@ -119,8 +119,8 @@ async function measureThroughput(
 async function withDeadline(work: Promise<unknown>): Promise<void> {
   const expired = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => expired.reject(new Error(`not all lines arrived within ${DEADLINE_MS} ms`)),
-    DEADLINE_MS,
+    () => expired.reject(new Error(`not all lines arrived within ${LONG_DEADLINE_MS} ms`)),
+    LONG_DEADLINE_MS,
   )
   await Promise.race([work, expired.promise]).finally(() => clearTimeout(timer))
 }

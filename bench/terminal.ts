@@ -1,5 +1,6 @@
 // Measures the time from a key press to its echo in a terminal, against ssh through a reverse tunnel.
 import { once } from 'node:events'
+import { DEADLINE_MS } from '../test/support/wait-until.ts'
 import { openAttachment } from './support/attachment.ts'
 import type { Boxwood } from './support/boxwood.ts'
 import type { SshBaseline } from './support/ssh.ts'
@@ -12,7 +13,6 @@ const KEYS = 400
 const WARM_UP_KEYS = 100
 /** Time before each key. */
 const KEY_INTERVAL_MS = 5
-const DEADLINE_MS = 10_000
 
 /** Sends a byte and resolves when a byte arrives. */
 type PressKey = () => Promise<void>

@@ -16,7 +16,6 @@ export type Docker = {
 export const IMAGE = 'boxwood-bench'
 const DAEMON = ['/usr/sbin/dockerd', '/usr/bin/dockerd'].find((path) => existsSync(path))
 const PROGRAMS = ['/bin/sh', '/bin/true']
-const START_TIMEOUT_MS = 20_000
 
 /** @returns the daemon, or why there is none */
 export async function startDocker(): Promise<Docker | string> {
@@ -40,16 +39,13 @@ export async function startDocker(): Promise<Docker | string> {
   cleanup.defer(() => terminate(child))
   const run = (...args: string[]) => runProgram('/usr/bin/docker', ['--host', socket, ...args])
   try {
-    await waitUntil(
-      'dockerd accepts requests',
-      () =>
-        run('version').then(
-          () => true,
-          () => {
-            if (child.exitCode !== null) throw new Error(`dockerd exited with ${child.exitCode}`)
-          },
-        ),
-      START_TIMEOUT_MS,
+    await waitUntil('dockerd accepts requests', () =>
+      run('version').then(
+        () => true,
+        () => {
+          if (child.exitCode !== null) throw new Error(`dockerd exited with ${child.exitCode}`)
+        },
+      ),
     )
     await importImage(run, dir)
   } catch (error) {

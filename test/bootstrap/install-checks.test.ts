@@ -19,8 +19,6 @@ import { downloadScript, type InstallerOptions, listTree, runInstaller } from '.
 import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-t.setTimeout(240_000)
-
 const bundles = createSmallBundles(t)
 const server = await startBundleServer(t, bundles)
 const isRoot = process.getuid?.() === 0

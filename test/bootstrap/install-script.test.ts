@@ -13,8 +13,6 @@ import {
 import { downloadScript, listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-t.setTimeout(240_000)
-
 const bundles = createSmallBundles(t)
 
 /** A home directory, and a prefix in it that does not exist. */

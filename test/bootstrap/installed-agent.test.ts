@@ -9,8 +9,6 @@ import { listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
-
 /** The coordinator's own boxes are in memory; machines have real tunnels. */
 const startCoordinator = (test: Test, env: Record<string, string> = {}) =>
   startTestCoordinator(test, { machines: 'local', provider: new FakeInfrastructure().provider, env })

@@ -10,8 +10,6 @@ import { isInstalled } from '../support/is-installed.ts'
 import { downloadScript, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-t.setTimeout(240_000)
-
 const LARGE_BYTES = 1_000_000
 
 t.test('the installer and the agent use the proxy and accept the authority', async (test) => {

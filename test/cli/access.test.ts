@@ -8,7 +8,6 @@ import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const { url, key, dataDir, api, instance } = await startTestCoordinator(t)
 const configHome = createTempDir(t, 'config')
 const env = { XDG_CONFIG_HOME: configHome, BOXWOOD_DATA: dataDir }

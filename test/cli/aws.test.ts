@@ -6,7 +6,6 @@ import { ACCOUNT, ISSUER, startFederation, toRoleArn } from '../e2e/federation/s
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const federation = await startFederation(t)
 const { url, key, workspaceId, addRole } = federation
 const box = (args: string[], env: Record<string, string> = {}) =>

@@ -8,8 +8,6 @@ import { createLimitedKey } from '../support/limited-key.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
-
 type Billing = NonNullable<Account['billing']>
 
 t.test('the balance, the runway, the plan and the payments', async (t) => {

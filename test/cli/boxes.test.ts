@@ -4,7 +4,6 @@ import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const box = (...args: string[]) => runBox(fake.url, args)
 const boxJson = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)

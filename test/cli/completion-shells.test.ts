@@ -13,7 +13,6 @@ import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended' })

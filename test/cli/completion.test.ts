@@ -13,7 +13,6 @@ import { addFakeShares } from './fake-shares.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended' })

@@ -5,7 +5,6 @@ import t from 'tap'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const homeDir = fake.getHome('fig')

@@ -10,7 +10,6 @@ import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const agent = createFakeDesktopAgent()
 const coordinator = await startBoxWithFakeAgent(t, agent.handler, { env: { BOXWOOD_EDGE_RATE: '1000' } })
 const { url, key, box: fig } = coordinator

@@ -13,7 +13,6 @@ import { createTempDir } from '../support/temp-dir.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 /** Their advice can be an offer. */
 const ENGINES = ['docker', 'podman', 'incus']

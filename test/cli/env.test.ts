@@ -10,7 +10,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeSettings } from './fake-settings.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const { bodies } = addFakeSettings(fake)

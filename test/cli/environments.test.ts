@@ -8,7 +8,6 @@ import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeEnvironments } from './fake-environments.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const state = addFakeEnvironments(fake)

@@ -9,7 +9,6 @@ import { isCommandName } from '../../cli/register-commands.ts'
 import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const box = (...args: string[]) => runBox(fake.url, args)

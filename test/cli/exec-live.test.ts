@@ -10,7 +10,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { createRandom } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const { attached } = fake

@@ -7,7 +7,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeFiles } from './fake-files.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(60_000)
 const fake = await startFakeCoordinator(t)
 addFakeFiles(fake)
 await fake.addBox('fig')

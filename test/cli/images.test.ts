@@ -7,7 +7,6 @@ import { addFakeEnvironments } from './fake-environments.ts'
 import { addFakeImages, DEBIAN } from './fake-images.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(60_000)
 const fake = await startFakeCoordinator(t)
 const state = addFakeImages(fake)
 const environments = addFakeEnvironments(fake)

@@ -9,7 +9,6 @@ import { addFakeSettings } from './fake-settings.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const { bodies } = addFakeSettings(fake)

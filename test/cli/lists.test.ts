@@ -10,7 +10,6 @@ import { addFakeHistory } from './fake-history.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { type BoxResult, runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const web1 = await fake.addBox('web-1')

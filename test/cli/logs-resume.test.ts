@@ -6,7 +6,6 @@ import { addFakeProcesses, type Fault } from './fake-processes.ts'
 import { createRandom, type Random } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const processes = addFakeProcesses(fake)

@@ -8,7 +8,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeMonitoring, createMetrics } from './fake-monitoring.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const monitoring = addFakeMonitoring(fake)

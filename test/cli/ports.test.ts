@@ -5,7 +5,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeShares } from './fake-shares.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const fakeShares = addFakeShares(fake)

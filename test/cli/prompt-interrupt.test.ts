@@ -7,7 +7,6 @@ import { type FakeCoordinator, KEY, startFakeCoordinator } from './fake-coordina
 import { addFakePrompts, type FakePrompts, type FakeRun } from './fake-prompts.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-t.setTimeout(120_000)
 let fake: FakeCoordinator
 let prompts: FakePrompts
 t.beforeEach(async (t) => {

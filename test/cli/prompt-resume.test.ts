@@ -5,7 +5,6 @@ import { addFakePrompts, type FakeRun, type StreamFault } from './fake-prompts.t
 import { createRandom } from './random.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const prompts = addFakePrompts(fake)

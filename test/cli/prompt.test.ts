@@ -7,7 +7,6 @@ import { type FakeCoordinator, sendJson, startFakeCoordinator } from './fake-coo
 import { addFakePrompts, createConversation, type FakePrompts } from './fake-prompts.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
 let fake: FakeCoordinator
 let prompts: FakePrompts
 t.beforeEach(async (t) => {

@@ -4,7 +4,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakePrompts, createConversation } from './fake-prompts.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(120_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const prompts = addFakePrompts(fake)

@@ -4,7 +4,6 @@ import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeMonitoring } from './fake-monitoring.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const { id } = await fake.addBox('fig', { observedState: 'suspended', desiredState: 'suspended' })
 const monitoring = addFakeMonitoring(fake)

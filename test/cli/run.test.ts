@@ -5,7 +5,6 @@ import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const run = (args: string[], options: BoxOptions = {}) => runBox(fake.url, ['run', ...args], options)
 const getState = (name: string) => fake.boxes.find(({ hostname }) => hostname === name)?.observedState

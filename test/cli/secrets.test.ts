@@ -5,7 +5,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeSecrets } from './fake-secrets.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const plum = await fake.addBox('plum')

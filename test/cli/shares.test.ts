@@ -8,7 +8,6 @@ import { startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeShares } from './fake-shares.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 await fake.addBox('plum', { observedState: 'suspended', desiredState: 'suspended' })

@@ -6,7 +6,6 @@ import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { addFakeSnapshots } from './fake-snapshots.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 const fig = await fake.addBox('fig')
 const { snapshots, bodies, add } = addFakeSnapshots(fake)

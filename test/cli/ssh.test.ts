@@ -6,7 +6,6 @@ import type { AttachFault } from './fake-attach.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 const { attached, terminals } = fake

@@ -8,7 +8,6 @@ import { addFakeMonitoring } from './fake-monitoring.ts'
 import { addFakeProcesses } from './fake-processes.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-t.setTimeout(240_000)
 const MiB = 1024 ** 2
 const AT = '2030-01-01T01:00:00.000Z'
 const createProcess = (pid: number, fields: object = {}) => ({

@@ -6,6 +6,7 @@ import { readServerInfo } from '../../cli/local/server-info.ts'
 import { CLI_VERSION } from '../../cli/version.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { DEADLINE_MS } from '../support/wait-until.ts'
 import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -54,7 +55,10 @@ t.test('version without a coordinator exits with 3', async (t) => {
 
 t.test('a coordinator reports its version', async (t) => {
   const { url } = await startTestCoordinator(t)
-  t.match(await readServerInfo(url, AbortSignal.timeout(10_000)), { version: CLI_VERSION, apiVersion: '1' })
+  t.match(await readServerInfo(url, AbortSignal.timeout(DEADLINE_MS)), {
+    version: CLI_VERSION,
+    apiVersion: '1',
+  })
 })
 
 t.test('open prints the URL, and opens it where there is a display', async (t) => {

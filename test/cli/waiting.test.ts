@@ -4,7 +4,6 @@ import t from 'tap'
 import { runBoxInPty } from './box-in-pty.ts'
 import { startFakeCoordinator } from './fake-coordinator.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 

@@ -10,8 +10,6 @@ import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(180_000)
-
 const getSkipReason = (level: string) =>
   level === 'bubblewrap' && !isInstalled('bwrap') ? 'bwrap is not installed' : false
 

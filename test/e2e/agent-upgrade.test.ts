@@ -7,14 +7,11 @@ import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { copyProject } from '../support/joined-machine.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 const root = createTempDir(t, 'project')
 const projectDir = join(root, 'first')
 const movedDir = join(root, 'moved')
-
-/** The coordinator creates a new bundle before it restarts the agent. */
-const BUNDLE_AND_RESTART_MS = 120_000
 
 renameSync(copyProject(t, {}), projectDir)
 
@@ -46,7 +43,8 @@ for (const isolation of ['auto', 'process']) {
         const version = await readVersion()
         return version !== oldVersion && version
       },
-      BUNDLE_AND_RESTART_MS,
+      // The coordinator creates a new bundle before it restarts the agent.
+      LONG_DEADLINE_MS,
     )
     t.match(newVersion, /^\d+\.\d+\.\d+\+[0-9a-f]{16}$/)
     t.not(findAgentPid(id), oldPid)

@@ -4,8 +4,6 @@ import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protoc
 import { waitUntil } from '../support/wait-until.ts'
 import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-t.setTimeout(120_000)
-
 type Result = Record<string, unknown>
 
 /** The body of POST /exec, the expected response, and the expected record where there is one. */

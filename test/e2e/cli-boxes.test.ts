@@ -1,8 +1,4 @@
 // The box command with one coordinator and real boxes.
-import t from 'tap'
-
-t.setTimeout(480_000)
-
 await import('./cli-cp.ts')
 await import('./cli-exec-agent-killed.ts')
 await import('./cli-prompts.ts')

@@ -7,8 +7,6 @@ import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
-
 const MiB = 1024 * 1024
 const OUTAGE_MESSAGES =
   /box: (disconnected from the command\..*?Ctrl-C to stop\.|reconnected; the output continues where it stopped\.)\n/g

@@ -8,9 +8,7 @@ import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { waitUntil } from '../support/wait-until.ts'
-
-t.setTimeout(240_000)
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 const missing = ['ssh', 'sshd', 'scp', 'ssh-keygen'].filter((program) => !isInstalled(program))
 
@@ -37,7 +35,7 @@ else {
       const child = execFile(
         program,
         args,
-        { encoding: 'buffer', maxBuffer: 64 * 1024 * 1024, timeout: 60_000, env, ...options },
+        { encoding: 'buffer', maxBuffer: 64 * 1024 * 1024, timeout: DEADLINE_MS, env, ...options },
         (error: ExecFileException | null, stdout, stderr) =>
           resolve({ code: Number(error?.code ?? 0), stdout, stderr: stderr.toString() }),
       )

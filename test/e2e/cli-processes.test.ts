@@ -17,8 +17,6 @@ import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
-
 const MEBIBYTES = 20
 /** The last of them, which the command writes after the last failure. */
 const HELD_MEBIBYTES = 4

@@ -4,8 +4,6 @@ import { type BoxOptions, runBox } from '../cli/run-box.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
-
 t.test('logs -f reports the stop of the box; ps and logs work while it is stopped', async (t) => {
   const { coordinator, clientProxy, box: firstBox, key, restart } = await startProxiedCoordinator(t)
   const { id, hostname: name } = firstBox

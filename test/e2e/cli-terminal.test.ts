@@ -8,8 +8,6 @@ import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { startTmux } from '../support/tmux.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(240_000)
-
 if (!isInstalled('tmux')) t.pass('a terminal session', { skip: 'tmux is not installed' })
 else {
   const {

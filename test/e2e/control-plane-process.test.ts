@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { databaseEnv } from '../support/database-env.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../coordinator/server/main.ts')
 
@@ -33,16 +34,14 @@ function run(t: Test, dir: string, env: Record<string, string> = {}, stderr: 'pi
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT')
     await exited
   })
-  async function waitForOutput(pattern: RegExp): Promise<string> {
-    const deadline = performance.now() + 30_000
-    for (;;) {
+  const waitForOutput = (pattern: RegExp): Promise<string> =>
+    waitUntil(`the coordinator has printed ${pattern}`, () => {
       const match = pattern.exec(output.stdout)
       if (match) return match[1] ?? match[0]
-      if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`did not print ${pattern}: ${output.stdout}${output.stderr}`)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
+      if (child.exitCode !== null) throw new Error(`exited with ${child.exitCode}`)
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${output.stdout}${output.stderr}`)
+    })
   return { child, output, exited, waitForOutput }
 }
 

@@ -35,7 +35,7 @@ const countPixels = (page: Page, color: readonly number[]): Promise<number> =>
     return count
   })()`)
 
-t.test('the desktop of a box in a browser', { skip, timeout: 240_000 }, async (t) => {
+t.test('the desktop of a box in a browser', { skip }, async (t) => {
   const coordinator = await startCoordinatorWithBox(t, { env: HIGH_EDGE_LIMITS })
   const { url, box, boxRequest, exec, dataDir } = coordinator
   const browser = await startBrowser(t)
@@ -139,7 +139,7 @@ t.test('the desktop of a box in a browser', { skip, timeout: 240_000 }, async (t
 })
 
 for (const level of ISOLATION_LEVELS)
-  t.test(`at level ${level}, the desktop outlives its agent`, { skip, timeout: 120_000 }, async (t) => {
+  t.test(`at level ${level}, the desktop outlives its agent`, { skip }, async (t) => {
     const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level }
     const started = await startCoordinatorWithBox(t, { env }).catch((error: Error) => error)
     if (started instanceof Error)

@@ -1,8 +1,4 @@
 // Attached commands, connections to ports, and terminals of one real box over HTTP and WebSocket.
-import t from 'tap'
-
-t.setTimeout(480_000)
-
 await import('./edge-attach.ts')
 await import('./edge-ports.ts')
 await import('./edge-terminal-agent-killed.ts')

@@ -1,8 +1,4 @@
 // Commands, their processes and output streams, and files of one real box over HTTP.
-import t from 'tap'
-
-t.setTimeout(480_000)
-
 // Expects that the box has no other processes.
 await import('./edge-start-during-disconnects.ts')
 await import('./edge-files.ts')

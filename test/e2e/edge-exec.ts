@@ -3,8 +3,6 @@ import t from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
 
-const WAIT_MS = 15_000
-
 t.test('runs synchronous commands', async (t) => {
   const { url, key, boxRequest, exec, box, edge } = sharedCoordinator
 
@@ -86,16 +84,12 @@ t.test('runs synchronous commands', async (t) => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ command: 'touch started; sleep 62' }),
     }).catch(() => 'aborted')
-    await waitUntil(
-      'the command started',
-      async () => (await exec('test -e started')).exitCode === 0,
-      WAIT_MS,
-    )
+    await waitUntil('the command started', async () => (await exec('test -e started')).exitCode === 0)
     client.abort()
     t.equal(await request, 'aborted')
     // The pattern does not match the command line of grep itself.
     const findCommand = `cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep 'sleep 6[2]'`
-    await waitUntil('the command is killed', async () => (await exec(findCommand)).exitCode === 1, WAIT_MS)
+    await waitUntil('the command is killed', async () => (await exec(findCommand)).exitCode === 1)
   })
 })
 

@@ -6,6 +6,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../support/temp-dir.ts'
+import { DEADLINE_MS } from '../support/wait-until.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('writes and reads files of a box', async (t) => {
@@ -222,7 +223,7 @@ t.test('writes and reads files of a box', async (t) => {
             agent,
             headers: { authorization: `Bearer ${key}`, ...headers },
           })
-          request.setTimeout(20_000, () => request.destroy(new Error(`no response: ${method} ${path}`)))
+          request.setTimeout(DEADLINE_MS, () => request.destroy(new Error(`no response: ${method} ${path}`)))
           request.once('error', reject)
           request.once('response', (response) => {
             response.resume()

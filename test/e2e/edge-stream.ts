@@ -11,11 +11,9 @@ import {
 } from './edge-stream-reader.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
 
-const WAIT_MS = 20_000
-
 const parseOffsets = ({ id }: StreamEvent) => id.split(':').map(Number)
 const waitForStdout = (reader: StreamReader, text: string) =>
-  waitUntil(`stdout is ${JSON.stringify(text)}`, () => collectText(reader.events, 'stdout') === text, WAIT_MS)
+  waitUntil(`stdout is ${JSON.stringify(text)}`, () => collectText(reader.events, 'stdout') === text)
 
 t.test('follows a detached command', async (t) => {
   const coordinator = sharedCoordinator
@@ -33,7 +31,7 @@ t.test('follows a detached command', async (t) => {
     const reader = await open(id)
     t.match(reader.response.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     await waitForStdout(reader, 'one\n')
-    await waitUntil('stderr has arrived', () => collectText(reader.events, 'stderr') === 'err\n', WAIT_MS)
+    await waitUntil('stderr has arrived', () => collectText(reader.events, 'stderr') === 'err\n')
     t.match(reader.events[0], {
       event: 'attached',
       id: '0:0',
@@ -149,7 +147,7 @@ t.test('follows a detached command', async (t) => {
       data: { status: 'killed', exitCode: null, signal: 'KILL' },
     })
     const running = await open(await start('sleep 65'))
-    await waitUntil('the stream is attached', () => running.events.length > 0, WAIT_MS)
+    await waitUntil('the stream is attached', () => running.events.length > 0)
     await boxRequest('DELETE', `/exec/${running.events[0]?.data.processId}`)
     t.match((await running.ended).at(-1), { event: 'exit', data: { status: 'killed', signal: 'TERM' } })
   })
@@ -186,7 +184,7 @@ t.test('follows a detached command', async (t) => {
     const reader = await open(await start('sleep 66'))
     t.equal(limiter.acquiredCount(), 1)
     reader.response.socket.destroy()
-    await waitUntil('the slot is released', () => limiter.acquiredCount() === 0, WAIT_MS)
+    await waitUntil('the slot is released', () => limiter.acquiredCount() === 0)
   })
 
   await t.test('a stream continues while its tunnel reconnects', async (t) => {

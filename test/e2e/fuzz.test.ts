@@ -8,11 +8,11 @@ import { startTestCoordinator, type TestCoordinator } from '../support/coordinat
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { type Components, fromSchema, oddString, type Schema } from '../support/fuzz/schema-arbitrary.ts'
 import { measureHeapBytes } from '../support/heap.ts'
+import { DEADLINE_MS } from '../support/wait-until.ts'
 import { createCredentials } from './access/credentials.ts'
 
 const RUNS = Number(process.env.BOXWOOD_FUZZ_RUNS ?? 25)
 const SEED = Number(process.env.BOXWOOD_FUZZ_SEED ?? 1)
-const ANSWER_MS = 30_000
 const MAX_HEAP_GROWTH = 64 * 1024 * 1024
 
 type Parameter = { name: string; in: string; schema?: Schema }
@@ -144,7 +144,7 @@ async function fuzzRoute(
       method: method.toUpperCase(),
       headers,
       ...(method !== 'get' && sent !== undefined && { body: sent as string | Uint8Array<ArrayBuffer> }),
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: AbortSignal.timeout(DEADLINE_MS),
     })
     const problem = await findProblem(response)
     if (problem !== null) throw new Error(problem)
@@ -153,7 +153,7 @@ async function fuzzRoute(
 }
 
 async function assertAlive(t: Test, { url }: TestCoordinator): Promise<void> {
-  const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(ANSWER_MS) })
+  const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(DEADLINE_MS) })
   t.equal(response.status, 200, 'the coordinator responds')
 }
 
@@ -176,7 +176,7 @@ t.test('random requests of every route', async (t) => {
 /** Sends the bytes, and resolves with the response when the server has closed the connection. */
 async function sendBytes(port: number, bytes: Uint8Array): Promise<string> {
   const socket = connect(port, '127.0.0.1')
-  const timer = setTimeout(() => socket.destroy(new Error('the connection is still open')), ANSWER_MS)
+  const timer = setTimeout(() => socket.destroy(new Error('the connection is still open')), DEADLINE_MS)
   let text = ''
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1')

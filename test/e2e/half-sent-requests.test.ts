@@ -10,8 +10,6 @@ import { sendHalfRequests } from '../support/half-sent-requests.ts'
 import { isInstalled } from '../support/is-installed.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(180_000)
-
 const MAX_CONNECTIONS = 64
 const HALF_SENT = 2 * MAX_CONNECTIONS
 

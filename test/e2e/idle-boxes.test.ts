@@ -6,8 +6,6 @@ import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const MINUTE_MS = 60_000
-t.setTimeout(240_000)
-
 /** Runs like the system's clock, and can be set ahead. */
 function createAdjustableClock(): Clock & { advance(ms: number): void } {
   let offset = 0

@@ -5,8 +5,6 @@ import { createCrate, createNpmPackage, createWheel, npmPackageFile, wheelFile }
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-t.setTimeout(240_000)
-
 const NPM_FLAGS = '--offline --no-audit --no-fund --no-update-notifier'
 const PIP_FLAGS = '--quiet --no-index --disable-pip-version-check'
 

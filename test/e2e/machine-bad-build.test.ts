@@ -5,8 +5,6 @@ import { copyProject, joinMachine, startUpgradableCoordinator } from '../support
 import { PROJECT_DIR } from '../support/project.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(480_000)
-
 const MAIN = 'main().catch(fail)'
 const coordinator = await startUpgradableCoordinator(t, PROJECT_DIR)
 const local = await coordinator.waitForFirstBox()

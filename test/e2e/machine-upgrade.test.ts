@@ -16,8 +16,6 @@ import { PROJECT_DIR } from '../support/project.ts'
 import { openResumingTerminal } from '../support/resuming-terminal.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-t.setTimeout(480_000)
-
 const COMMANDS = 20
 const STREAMS = 5
 /** Counts until the file go exists, and writes the number of lines to a file. */
@@ -53,9 +51,8 @@ t.test('an upgrade interrupts nothing', async (t) => {
   const ids: string[] = []
   for (let n = 0; n < COMMANDS; n++) ids.push((await exec(countingCommand(n), { detached: true })).processId)
   const follow = (id: string) =>
-    createResumingReader(
-      (headers) => coordinator.send('GET', `${route}/exec/${id}/stream?encoding=base64`, undefined, headers),
-      60_000,
+    createResumingReader((headers) =>
+      coordinator.send('GET', `${route}/exec/${id}/stream?encoding=base64`, undefined, headers),
     )
   const readers = ids.slice(0, STREAMS).map(follow)
   const session = await coordinator.sendJson('POST', `${route}/terminal/sessions`, {

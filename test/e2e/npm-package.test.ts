@@ -8,8 +8,6 @@ import { PROJECT_DIR } from '../support/project.ts'
 import { stopDataDirectory } from '../support/stop-data-directory.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
-t.setTimeout(240_000)
-
 /** Errors of npm when it cannot download packages. */
 const OFFLINE = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENOTCACHED|ENETUNREACH)\b/
 

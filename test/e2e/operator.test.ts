@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { createProgram } from '../../coordinator/server/command-line/program.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
-import { waitUntil } from '../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { createCredentials } from './access/credentials.ts'
 
 const BILLING = { BOXWOOD_BILLING: 'manual', BOXWOOD_FREE_CREDIT: '5.00' }
@@ -115,7 +115,7 @@ async function runBoxwood(t: Test, { dataDir }: Pick<TestCoordinator, 'dataDir'>
   process.env.BOXWOOD_DATA = dataDir
   const output = t.capture(process.stdout, 'write', () => true)
   try {
-    await createProgram(AbortSignal.timeout(60_000)).parseAsync(args, { from: 'user' })
+    await createProgram(AbortSignal.timeout(DEADLINE_MS)).parseAsync(args, { from: 'user' })
   } finally {
     output.restore()
     if (BOXWOOD_DATA === undefined) delete process.env.BOXWOOD_DATA

@@ -8,10 +8,7 @@ import { readPageCommands } from '../support/page-commands.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
 import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
-import { waitUntil } from '../support/wait-until.ts'
-
-t.setTimeout(280_000)
-const INSTALL_TIMEOUT_MS = 200_000
+import { LONG_DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** What a user types into commands that do not end by themselves, after the screen has shown the text. */
 const ANSWERS: Record<string, { after: RegExp; type: string } | { after: RegExp; press: string }> = {
@@ -129,7 +126,7 @@ else {
           throw new Error(`${startLine} has failed:\n${server.readScreen()}`)
         return readRunningCoordinator(dataDir)
       },
-      INSTALL_TIMEOUT_MS,
+      LONG_DEADLINE_MS,
     )
     const [, suggestedLine = ''] =
       /^ {2}(\S*box .*)$/m.exec(await server.waitFor(/In another terminal.*\n.*box /)) ?? []

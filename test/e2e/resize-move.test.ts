@@ -4,6 +4,7 @@ import { createProviders } from '../../coordinator/providers/regions.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const GB = 1000 ** 3
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000'
@@ -23,14 +24,11 @@ async function start(t: Test, usedBytes = 0, inodes = 10) {
     await waitForState(json.box.id, 'running')
     return json.box.id
   }
-  async function waitForIdle(id: string): Promise<unknown> {
-    for (const deadline = performance.now() + 20_000; performance.now() < deadline; ) {
+  const waitForIdle = (id: string): Promise<unknown> =>
+    waitUntil('the job has ended', async () => {
       const { json } = await api('GET', `/boxes/${id}`)
-      if (json.job === null) return json
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    throw new Error('timed out waiting for the end of the job')
-  }
+      return json.job === null && json
+    })
   return { ...coordinator, createBox, waitForIdle }
 }
 

@@ -14,8 +14,6 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-t.setTimeout(240_000)
-
 const listReasons = async ({ api }: TestCoordinator, id: string): Promise<string[]> =>
   (await api('GET', `/boxes/${id}`)).json.events
     .filter(({ toState }: { toState: string }) => toState === 'suspending')

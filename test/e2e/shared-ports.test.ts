@@ -9,8 +9,6 @@ import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-t.setTimeout(240_000)
-
 /** Responds with the request, and sends what it receives after an upgrade back. Prints its port. */
 const APP = `
   const app = require("node:http").createServer((request, response) => {

@@ -11,8 +11,6 @@ import { describeTree } from '../support/tree-manifest.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 import { takeSnapshot, waitForStatus, waitUntilAbsent } from './snapshots-support.ts'
 
-t.setTimeout(240_000)
-
 const CREATE_FILES = `
 set -e
 mkdir -p tree/empty tree/a/b

@@ -5,8 +5,6 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const REQUESTS = 50
 
-t.setTimeout(240_000)
-
 t.test('equal requests make one box, also across a kill of the coordinator', async (t) => {
   const coordinator = await startCoordinatorProcess(t)
   const { send, sendJson, start, kill, waitForState } = coordinator

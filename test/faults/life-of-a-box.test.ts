@@ -2,8 +2,6 @@
 import t from 'tap'
 import { runLifeRound } from '../support/chaos/life-round.ts'
 
-t.setTimeout(300_000)
-
 t.test('a tree survives every operation of a box, also when the coordinator is killed', async (t) => {
   const result = await runLifeRound(t, { seed: 20_261_123, mebibytes: 16, randomOperations: 0 })
   t.comment(JSON.stringify(result))

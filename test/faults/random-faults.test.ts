@@ -4,7 +4,6 @@ import { runChaosRound, startChaosSetup } from '../support/chaos/chaos-round.ts'
 import { runDeletionRound } from '../support/chaos/deletion-round.ts'
 import { checkRefusedUploads } from '../support/chaos/refused-uploads.ts'
 
-t.setTimeout(300_000)
 const setup = await startChaosSetup(t)
 
 t.test('a client receives the exact output of a detached command despite 10 random faults', async (t) => {

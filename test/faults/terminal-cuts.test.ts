@@ -23,7 +23,7 @@ printf '\\033[1;1Htotal %d %d\\033[22;5H' $count $sum
 sleep 0.2
 exit 9`
 
-t.test('compared as screens', { timeout: 240_000 }, async (t) => {
+t.test('compared as screens', async (t) => {
   const { coordinator, clientProxy, agentProxy, box, restart } = await startProxiedCoordinator(t)
   const path = `/v1/box/${box.hostname}`
 

@@ -52,7 +52,7 @@ type ProgramState = Record<
 
 t.test(
   'everything in a box continues after a freeze',
-  { skip: !canFreeze && 'no cgroup freezer', timeout: 120_000 },
+  { skip: !canFreeze && 'no cgroup freezer' },
   async (t) => {
     const coordinator = await startCoordinatorProcess(t)
     const { send, sendJson, waitForState, authHeaders } = coordinator

@@ -25,8 +25,6 @@ import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { CERTIFICATE, PROXIES, startProxy } from './start-proxy.ts'
 
-t.setTimeout(200_000)
-
 setDefaultCACertificates([...getCACertificates('default'), readFileSync(CERTIFICATE, 'utf8')])
 
 /** Responds with the headers, and after an upgrade with what it received in upper case. Prints its port. */

@@ -10,8 +10,6 @@ import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { installInto } from './production-package.ts'
 
-t.setTimeout(280_000)
-
 const trees = await buildTrees(['trixie'])
 const READY = 'curl -fsS http://127.0.0.1:7070/readyz'
 

@@ -170,16 +170,12 @@ export async function checkCsvDownload(t: Test, { url, key, instance }: TestCoor
   t.ok(pages < allPages, `a client that disconnects stops the reading: ${pages} of ${allPages} pages`)
 }
 
-/** For a million events. */
-const TIMEOUT_MS = 300_000
-
 /** Runs all checks on SQLite, and those of the queries on Postgres where it is installed. */
 export async function checkLargeAuditLog(
   t: Test,
   counts: { sqlite: number; postgres: number },
 ): Promise<void> {
   await t.test(`${counts.sqlite} events on SQLite`, async (t) => {
-    t.setTimeout(TIMEOUT_MS)
     const coordinator = await startTestCoordinator(t, { env: { BOXWOOD_DATABASE_URL: '' } })
     const { db } = coordinator.instance.context
     const owner = await findActorByKey(db, coordinator.key)
@@ -191,7 +187,6 @@ export async function checkLargeAuditLog(
   const skip = 'skipReason' in postgres ? postgres.skipReason : false
   await t.test(`${counts.postgres} events on Postgres`, { skip }, async (t) => {
     if ('skipReason' in postgres) return
-    t.setTimeout(TIMEOUT_MS)
     t.teardown(() => postgres.stop())
     const db = await openDatabase(createPostgresConfig(await postgres.newDatabase()))
     t.teardown(() => db.destroy())

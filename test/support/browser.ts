@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 import type { Test } from 'tap'
 import { getFrontProxyName } from './front-proxy.ts'
+import { DEADLINE_MS } from './wait-until.ts'
 
 const EXECUTABLE = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
@@ -17,11 +18,15 @@ export async function launchBrowser(args: string[] = []): Promise<Browser> {
   // The proxy of the run has a certificate that no authority has signed.
   const proxyArgs = getFrontProxyName() === undefined ? [] : ['--ignore-certificate-errors']
   // Chromium cannot use its own sandbox as root. The tests open only their own coordinator.
-  return await chromium.launch({
+  const browser = await chromium.launch({
     executablePath: EXECUTABLE,
     chromiumSandbox: false,
     args: [...args, ...proxyArgs],
+    timeout: DEADLINE_MS,
   })
+  // Also for the context of browser.newPage().
+  browser.on('context', (context) => context.setDefaultTimeout(DEADLINE_MS))
+  return browser
 }
 
 /** Closes the browser after the test. */

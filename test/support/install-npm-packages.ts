@@ -4,8 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { PROJECT_DIR } from './project.ts'
-
-const TIMEOUT_MS = 500_000
+import { LONG_DEADLINE_MS } from './wait-until.ts'
 
 /**
  * `flock` makes the other test files wait for the installation. After a failure they do not repeat it for ten minutes.
@@ -37,7 +36,7 @@ export async function installNpmPackages(dir: string, names: string): Promise<st
     await promisify(execFile)('flock', [join(cacheDir, 'lock'), 'sh', '-c', INSTALL], {
       cwd: dir,
       env: { ...process.env, CACHE_DIR: cacheDir },
-      timeout: TIMEOUT_MS,
+      timeout: LONG_DEADLINE_MS,
     })
     return false
   } catch (error) {

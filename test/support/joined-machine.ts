@@ -21,7 +21,7 @@ import { PROJECT_DIR } from './project.ts'
 import { runInstaller } from './run-installer.ts'
 import { createTempDir } from './temp-dir.ts'
 import { startTunnelProxy } from './tunnel-proxy.ts'
-import { waitUntil } from './wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from './wait-until.ts'
 
 /** The changes of a copy: path → [text, replacement]. */
 export type Changes = Record<string, [string, string][]>
@@ -107,7 +107,7 @@ export async function startUpgradableCoordinator(
           last = await this.findAgent(boxId)
           return condition(last) && last
         },
-        180_000,
+        LONG_DEADLINE_MS,
       ).catch((error: Error) => {
         throw new Error(`${error.message}; the agent is ${JSON.stringify(last)}`)
       })

@@ -14,10 +14,10 @@ import {
   rmSync,
 } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { PROJECT_DIR } from './project.ts'
 import { getDatabaseDir } from './temp-dir.ts'
+import { waitUntil } from './wait-until.ts'
 
 export type Postgres = {
   /** The URL of the server, without a database. */
@@ -116,15 +116,13 @@ function copyDir(from: string, to: string): void {
 }
 
 async function waitUntilReady(pool: pg.Pool, hasExited: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000
-  for (;;) {
+  await waitUntil('Postgres accepts connections', async () => {
     try {
-      return void (await pool.query('select 1'))
+      return await pool.query('select 1')
     } catch (error) {
-      if (hasExited() || Date.now() > deadline) throw error
-      await sleep(50)
+      if (hasExited()) throw error
     }
-  }
+  })
 }
 
 function findBinDir(): string | undefined {

@@ -12,6 +12,7 @@ import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
+import { waitUntil } from './wait-until.ts'
 import { createOwner, createTestBoxService } from './workspace.ts'
 
 const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
@@ -66,11 +67,7 @@ export async function createRestartableLifecycle(
   }
 
   async function waitFor(description: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 15_000
-    while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`timed out after 15 s waiting for ${description}`)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+    await waitUntil(`the wait for ${description} ends`, condition)
   }
 
   const getDetail = (id: string) => boxes.get(owner, id)

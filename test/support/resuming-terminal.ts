@@ -77,14 +77,10 @@ export function openResumingTerminal(getUrl: () => string, headers: Record<strin
       if (isAttached) sendInput(from)
     },
     waitForExit: () =>
-      waitUntil(
-        'the program exits',
-        () => {
-          if (failure !== undefined) throw new Error(`the terminal failed: ${JSON.stringify(failure)}`)
-          return exit
-        },
-        60_000,
-      ),
+      waitUntil('the program exits', () => {
+        if (failure !== undefined) throw new Error(`the terminal failed: ${JSON.stringify(failure)}`)
+        return exit
+      }),
     /** Resolves when everything that has arrived is drawn. */
     flush: () => new Promise<void>((resolve) => terminal.write('', resolve)),
     async close() {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { TOKEN } from './bundle-server.ts'
+import { LONG_DEADLINE_MS } from './wait-until.ts'
 
 export type InstallerOptions = {
   /** The program and its arguments. Default: sh. */
@@ -16,7 +17,6 @@ export type InstallerOptions = {
 export type InstallerResult = { status: number | null; stdout: string; stderr: string }
 
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-const TIMEOUT_MS = 100_000
 
 export const downloadScript = async (url: string): Promise<string> =>
   (await fetch(`${url}/install.sh`)).text()
@@ -32,7 +32,7 @@ export async function runInstaller(
   const child = spawn(program, [...options, '-s', '--', ...args], {
     env: { PATH: SYSTEM_PATH, HOME: home, ...env },
     cwd: '/',
-    timeout: TIMEOUT_MS,
+    timeout: LONG_DEADLINE_MS,
   })
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)

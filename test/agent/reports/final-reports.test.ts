@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { deliverFinalReports } from '../../../agent/reports/final-reports.ts'
 import { createOpenStreams } from '../../../agent/reports/open-streams.ts'
 import { silentLog } from '../../support/tunnel.ts'
+import { DEADLINE_MS } from '../../support/wait-until.ts'
 import { createDir, drainSpool, openTestSpool } from '../exec/history/support.ts'
 
 async function createDeps(t: Test) {
@@ -39,7 +40,7 @@ t.test('resolves when the coordinator has acknowledged the reports that follow t
   })
   t.same(await drainSpool(spool), [], 'no report before the exits')
   exits.resolve()
-  await spool.waitForReport(AbortSignal.timeout(10_000))
+  await spool.waitForReport(AbortSignal.timeout(DEADLINE_MS))
   t.notOk(isDelivered)
   t.equal((await drainSpool(spool)).length, 1)
   await delivered

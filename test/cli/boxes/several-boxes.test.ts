@@ -4,7 +4,6 @@ import { runBoxInPty } from '../box-in-pty.ts'
 import { startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
 
-t.setTimeout(240_000)
 const fake = await startFakeCoordinator(t)
 await fake.addBox('fig')
 await fake.addBox('plum')

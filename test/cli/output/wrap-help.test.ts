@@ -5,8 +5,6 @@ import { wrapHelp } from '../../../cli/output/wrap-help.ts'
 import { createProgram } from '../../../cli/program.ts'
 import { runBox } from '../run-box.ts'
 
-t.setTimeout(240_000)
-
 t.test('the lines of a paragraph are joined and wrapped', async (t) => {
   const text = 'Lists the boxes, newest first. Shows the\nstate of each.\n\nSee also: box show'
   t.equal(wrapHelp(text, 60), 'Lists the boxes, newest first. Shows the state of each.\n\nSee also: box show')

@@ -1,6 +1,7 @@
 // The rate limiter counts requests per key, and reports when another request is allowed.
 import t from 'tap'
 import { createRateLimiter, rejectLimited } from '../../../coordinator/base/rate-limiter.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 t.test('each key has its own limit', async (t) => {
   const limiter = createRateLimiter({ requests: 2, seconds: 600 })
@@ -13,9 +14,7 @@ t.test('each key has its own limit', async (t) => {
 t.test('the key is allowed again after the window', async (t) => {
   const limiter = createRateLimiter({ requests: 1, seconds: 0.2 })
   await limiter.count('a')
-  const deadline = performance.now() + 10_000
-  while ((await limiter.count('a')) > 0 && performance.now() < deadline) await new Promise(setImmediate)
-  t.ok(performance.now() < deadline)
+  t.ok(await waitUntil('the key is allowed', async () => (await limiter.count('a')) === 0))
 })
 
 t.test('Retry-After is in whole seconds, at least one', async (t) => {

@@ -12,8 +12,6 @@ import type { KillablePoint } from '../../support/simulation/faults.ts'
 import { createKillableDriver } from '../../support/simulation/killable-driver.ts'
 import { createMemoryDatabase } from '../../support/simulation/memory-database.ts'
 
-t.setTimeout(290_000)
-
 async function simulateInMemory(size: MonthSize) {
   const { dialect, driver, db, close } = await createMemoryDatabase()
   const connect = (point: KillablePoint) => {

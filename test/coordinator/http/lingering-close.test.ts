@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { byKey } from '../../../coordinator/http/access.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import { startTestServer } from './test-server.ts'
 
 const refusing = route({
@@ -71,7 +71,7 @@ for (const [name, path, status] of [
           agent,
           headers: { authorization: `Bearer ${key}` },
         })
-        request.setTimeout(20_000, () => request.destroy(new Error('no response')))
+        request.setTimeout(DEADLINE_MS, () => request.destroy(new Error('no response')))
         request.once('error', reject)
         request.once('response', (response) => {
           response.resume()

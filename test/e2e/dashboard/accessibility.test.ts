@@ -61,7 +61,7 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   settings: 'Zero data retention',
 }
 
-t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
+t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/', {
     machines: 'local',
     env: { BOXWOOD_BILLING: 'manual', BOXWOOD_OIDC_ISSUER: ISSUER },
@@ -352,7 +352,6 @@ t.test('accessibility', { skip: NO_BROWSER, timeout: 600_000 }, async (t) => {
   for (const { name, path, as, prepare, open, ready, expected } of views)
     await t.test(name, async (t) => {
       const page = await createPage(as)
-      page.setDefaultTimeout(15_000)
       const problems = collectProblems(page)
       await prepare?.(page)
       await page.goto(url + path)

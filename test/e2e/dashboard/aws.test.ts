@@ -36,7 +36,6 @@ t.test('AWS roles', { skip: NO_BROWSER }, async (t) => {
   })
   url = dashboard.url
   const { api, page, problems } = dashboard
-  page.setDefaultTimeout(10_000)
   const context = page.context()
   const dialog = page.getByRole('dialog')
   const command = dialog.locator('.command code')

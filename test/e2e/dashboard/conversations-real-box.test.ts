@@ -4,14 +4,12 @@ import type { Run } from '../../../shared/api/prompts.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard } from '../../support/dashboard.ts'
 import { FAKE_CLAUDE } from '../../support/fake-claude.ts'
-import { DEADLINE_MS } from '../../support/wait-until.ts'
 
 t.test('a conversation, its queue, and an interrupt', { skip: NO_BROWSER }, async (t) => {
   const { box, page, problems, api, edge } = await openDashboard(
     t,
     ({ hostname }) => `/boxes/${hostname}/conversations`,
   )
-  page.setDefaultTimeout(DEADLINE_MS)
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true })
   const prompt = page.getByRole('textbox', { name: 'Prompt' })
   const path = '.local/bin/claude'

@@ -75,7 +75,6 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
   })
   agent.finish(old)
   const page = await (await startBrowser(t)).newPage()
-  page.setDefaultTimeout(10_000)
   await page.goto(`${pageUrl}/boxes/${box.hostname}/conversations`)
   await signIn(page, dataDir)
   const problems = collectProblems(page)

@@ -18,7 +18,6 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     t,
     ({ hostname }) => `/boxes/${hostname}/files`,
   )
-  page.setDefaultTimeout(10_000)
   const request = (method: string, path: string, body?: unknown) => edge(box.hostname, method, path, body)
   const exec = (command: string) => request('POST', '/exec', { command })
   const read = async (path: string) =>

@@ -319,7 +319,6 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     userAgent: `Chrome ${HOSTILE_TEXTS['an event handler']} ${HOSTILE_TEXTS.templates}`,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
   const attacks = await watchForAttacks(page, url)
   await page.goto(`${url}/boxes/constructor`)
   await signIn(page, dataDir)

@@ -12,7 +12,6 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
   const { api, box, page, problems, waitForState } = await openDashboard(t, () => '/boxes/', {
     machines: 'fake',
   })
-  page.setDefaultTimeout(10_000)
   const { tabTo, press, type, expect } = createKeyboard(t, page)
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true })
   const row = (name: string) => page.getByRole('row', { name: new RegExp(`^Choose ${name} `) })
@@ -109,7 +108,6 @@ t.test('a box', { skip: NO_BROWSER }, async (t) => {
     t,
     ({ hostname }) => `/boxes/${hostname}/terminals`,
   )
-  page.setDefaultTimeout(10_000)
   const { press, type, expect } = createKeyboard(t, page)
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true })
   const link = (name: string) => page.getByRole('link', { name, exact: true })

@@ -422,7 +422,6 @@ t.test('roles', { skip: NO_BROWSER }, async (t) => {
   ] as const)
     await t.test(name, async (t) => {
       const { page, refused, problems } = await openPage(browser, url, session)
-      page.setDefaultTimeout(10_000)
       const opened = { page, box, role, api }
       await api('POST', '/keys', { name: 'laptop' }, session)
 

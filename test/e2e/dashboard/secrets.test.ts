@@ -22,7 +22,6 @@ const readPage = (page: Page) =>
 t.test('secrets', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/workspace/secrets', { machines: 'fake' })
   const { api, box, page, problems, url } = dashboard
-  page.setDefaultTimeout(10_000)
   const owner = await createTestSession(dashboard)
   const member = await createTestSession(dashboard, 'member')
   const load = async (path: string) => (await api('GET', path, undefined, owner)).json

@@ -5,10 +5,7 @@ import { signIn } from '../../support/dashboard.ts'
 import { startProxiedCoordinator } from '../../support/proxied-coordinator.ts'
 import { testTerminalFlood } from '../../support/terminal-flood.ts'
 
-const timeout = 1_800_000
-t.setTimeout(timeout)
-
-t.test('a terminal prints 1 GiB', { skip: NO_BROWSER, timeout }, async (t) => {
+t.test('a terminal prints 1 GiB', { skip: NO_BROWSER }, async (t) => {
   const { coordinator, clientProxy, box } = await startProxiedCoordinator(t)
   await coordinator.waitForState(box.id, 'running')
   const context = await (await startBrowser(t)).newContext()
@@ -18,5 +15,5 @@ t.test('a terminal prints 1 GiB', { skip: NO_BROWSER, timeout }, async (t) => {
   await signIn(page, coordinator.dataDir)
   await page.getByRole('heading', { level: 1 }).waitFor()
   const { pid } = coordinator
-  await testTerminalFlood(t, { context, base, pid, bytes: 1024 ** 3, deadlineMs: 1_500_000 })
+  await testTerminalFlood(t, { context, base, pid, bytes: 1024 ** 3 })
 })

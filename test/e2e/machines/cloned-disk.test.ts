@@ -4,15 +4,8 @@ import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { type Machine, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'
-import { waitUntil } from '../../support/wait-until.ts'
-import {
-  DEADLINE_MS,
-  PREFIXES,
-  runLine,
-  startJoinCoordinator,
-  toUninstallLine,
-  withWget,
-} from './join-support.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
+import { PREFIXES, runLine, startJoinCoordinator, toUninstallLine, withWget } from './join-support.ts'
 
 const trees = await buildTrees(['busybox'])
 
@@ -66,7 +59,7 @@ async function waitForReason(t: Test, machine: Machine, reason: RegExp): Promise
         return false
       }
     },
-    DEADLINE_MS,
+    LONG_DEADLINE_MS,
   )
   const status = `${PREFIXES.root}/current/node ${PREFIXES.root}/current/setup.mjs status`
   t.match((await machine.run(status)).stdout, reason)

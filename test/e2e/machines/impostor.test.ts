@@ -7,8 +7,6 @@ import { PROJECT_DIR } from '../../support/project.ts'
 import { startTunnelServer } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-t.setTimeout(180_000)
-
 t.test('a machine runs no command of a server without the key of its coordinator', async (t) => {
   const coordinator = await startUpgradableCoordinator(t, PROJECT_DIR)
   const machine = await joinMachine(t, coordinator)

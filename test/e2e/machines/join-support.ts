@@ -9,15 +9,12 @@ import {
   type RunOptions,
   type User,
 } from '../../support/root-filesystems/machine.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 export type JoinCoordinator = Awaited<ReturnType<typeof startJoinCoordinator>>
 
 /** The machines reach the coordinator by a NAT, from the same address. */
 const ADDRESS_LIMIT_FACTOR = 1000
-
-/** A machine that reboots shares its CPUs with other machines and test files. */
-export const DEADLINE_MS = 120_000
 
 /** Starts a coordinator without boxes. */
 export async function startJoinCoordinator(t: Test) {
@@ -63,7 +60,8 @@ export async function startJoinCoordinator(t: Test) {
           const { status, json } = await coordinator.edge(name, 'POST', '/exec', { command })
           return status === 200 && json.exitCode === 0 ? `${json.stdout}` : undefined
         },
-        DEADLINE_MS,
+        // The machine may reboot.
+        LONG_DEADLINE_MS,
       ),
   }
 }

@@ -4,15 +4,8 @@ import { test } from 'tap'
 import type { InitName } from '../../support/root-filesystems/inits.ts'
 import { startMachine, type User } from '../../support/root-filesystems/machine.ts'
 import { buildTrees, type TreeName } from '../../support/root-filesystems/trees.ts'
-import { waitUntil } from '../../support/wait-until.ts'
-import {
-  DEADLINE_MS,
-  PREFIXES,
-  runLine,
-  startJoinCoordinator,
-  toUninstallLine,
-  withWget,
-} from './join-support.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
+import { PREFIXES, runLine, startJoinCoordinator, toUninstallLine, withWget } from './join-support.ts'
 
 const POLL_METRICS_MS = 500
 
@@ -93,7 +86,7 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
             const values: (number | null)[] = json.series.process_count.avg
             return values.some((value) => value !== null) && values
           },
-          DEADLINE_MS,
+          LONG_DEADLINE_MS,
         )
         t.ok(counts.some((count) => count !== null && count > 0))
       }
@@ -115,7 +108,7 @@ test('fresh machines join', 'skip' in trees ? trees : {}, async (t) => {
           const processes = await machine.listProcesses()
           return !processes.some((line) => line.includes('boxwood'))
         },
-        DEADLINE_MS,
+        LONG_DEADLINE_MS,
       )
       if (init === 'systemd') await machine.run('loginctl disable-linger tester')
       t.match(await machine.run('cat /home/tester/kept && rm /home/tester/kept'), { stdout: 'kept\n' })

@@ -9,11 +9,7 @@ import { connectAttachClient } from '../../support/attach-client.ts'
 import { startCoordinatorProcess } from '../../support/coordinator-process.ts'
 import { TEST_PROVIDERS, type TestProviderName } from '../../support/engines/providers.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
-import { waitUntil } from '../../support/wait-until.ts'
-
-const CREATION_LIMIT_MS = 120_000
-/** A box has its first snapshot of processes after at most a minute. */
-const FIRST_SNAPSHOT_LIMIT_MS = 70_000
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 
 /** Prints a session, and succeeds as soon as the file `go` exists. */
 const INSTALL_FAKE_CLAUDE = `
@@ -53,7 +49,6 @@ ${CONTAINER_PATHS.nodeDir}/${NODE_FILES.program} --use-openssl-ca -e '
   fetch("https://${BROKER_TEST_HOST}/").then(({ status }) => console.log(status))'`
 
 export function testLifeOfABox(name: TestProviderName): void {
-  t.setTimeout(240_000)
   t.test(`the life of a box of the provider ${name}`, async (t) => {
     const provider = await TEST_PROVIDERS[name].start()
     if ('skip' in provider) return void t.pass('', { skip: provider.skip })
@@ -92,7 +87,7 @@ export function testLifeOfABox(name: TestProviderName): void {
     async function waitForNewBox(response: { box?: { id: string } }) {
       if (response.box === undefined) throw new Error(`no box was created: ${JSON.stringify(response)}`)
       ids.push(response.box.id)
-      return waitForBox(response.box.id, 'running', CREATION_LIMIT_MS)
+      return waitForBox(response.box.id, 'running', LONG_DEADLINE_MS)
     }
 
     const request = { name: 'life', tier: 'nano', ...(provider.image !== null && { image: provider.image }) }
@@ -296,7 +291,8 @@ export function testLifeOfABox(name: TestProviderName): void {
           const response = await api('GET', `/boxes/${id}/procs-at?t=${new Date().toISOString()}`)
           return response.status === 200 && response
         },
-        FIRST_SNAPSHOT_LIMIT_MS,
+        // The first snapshot is taken after at most a minute.
+        LONG_DEADLINE_MS,
       )
       t.ok(procs.length > 0, `${procs.length} processes`)
     })

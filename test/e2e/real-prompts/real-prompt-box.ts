@@ -10,7 +10,7 @@ import { startPackageRegistry } from '../../support/coding-agents/package-regist
 import { listBoxPids } from '../../support/find-agent-process.ts'
 import { startModelServer } from '../../support/model-server/model-server.ts'
 import { findPrivateDirectory } from '../../support/private-directory.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from '../coordinator-with-box.ts'
 
 const agents = await installCodingAgents()
@@ -20,8 +20,6 @@ const NPM = (process.env.PATH ?? '')
   .filter(existsSync)
   .map((path) => realpathSync(path))[0]
 
-/** A start of OpenCode takes 4 s of CPU time, which is most of a minute on a busy machine. */
-const RUN_TIMEOUT_MS = 120_000
 /** A shorter interval takes more CPU time than the coding agents. */
 const POLL_MS = 250
 
@@ -107,7 +105,7 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
           if (status === 200 && json.run.status !== 'running') return json.run
           await delay(POLL_MS)
         },
-        RUN_TIMEOUT_MS,
+        LONG_DEADLINE_MS,
       ),
     waitForFile: (path: string) =>
       waitUntil(
@@ -116,7 +114,7 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
           if ((await exec(`test -e ${path}`)).exitCode === 0) return true
           await delay(POLL_MS)
         },
-        RUN_TIMEOUT_MS,
+        LONG_DEADLINE_MS,
       ),
     readText: async (id: string) =>
       (await readEvents(id)).flatMap(({ type, text }) => (type === 'text' ? [text] : [])).join(''),

@@ -23,8 +23,6 @@ import {
 import { waitForStatus } from '../snapshots-support.ts'
 import { Search } from './find-text.ts'
 
-t.setTimeout(240_000)
-
 const HOST = 'api.example.com'
 /** In no certificate; and nothing listens there. */
 const [UNTRUSTED, DOWN] = ['untrusted.example.org', 'down.example.com']

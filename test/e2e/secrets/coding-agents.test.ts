@@ -8,7 +8,7 @@ import { toolResults, userTexts } from '../../support/model-server/model-request
 import { startModelServer } from '../../support/model-server/model-server.ts'
 import { type Reply, text, toolCall } from '../../support/model-server/replies.ts'
 import { findPrivateDirectory } from '../../support/private-directory.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import { mountSecrets, startBoxWithSecrets } from './box-with-secrets.ts'
 import { HOSTS, startToolServers } from './tool-servers.ts'
 
@@ -48,7 +48,6 @@ const AGENTS: readonly TestedAgent[] = [
   },
 ]
 
-const RUN_TIMEOUT_MS = 120_000
 const POLL_MS = 250
 
 const agents = await installCodingAgents()
@@ -102,7 +101,7 @@ t.test('coding agents', { skip: findSkipReason() }, async (t) => {
           if (json.run.status !== 'running') return json.run
           await delay(POLL_MS)
         },
-        RUN_TIMEOUT_MS,
+        LONG_DEADLINE_MS,
       )
       const events: PromptEvent[] = (await boxRequest('GET', `/prompts/${id}/events?limit=1000`)).json.events
       t.match(run, { status: 'done', error: null }, JSON.stringify(events))

@@ -7,10 +7,8 @@ import t, { type Test } from 'tap'
 import { boxNode } from '../../support/box-node.ts'
 import { createCertificate } from '../../support/certificate.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from '../coordinator-with-box.ts'
-
-t.setTimeout(240_000)
 
 const HOST = 'api.example.com'
 const VALUE = 'value-of-the-secret-0123456789'
@@ -111,7 +109,7 @@ t.test('200 connections and a stream of 1 GB', async (t) => {
       if (isStreaming) answers += 1
       return await readFile('received')
     },
-    180_000,
+    LONG_DEADLINE_MS,
   )
   t.equal(received, String(BYTES))
   t.equal(await readFile('held'), String(CONNECTIONS - 1))

@@ -6,7 +6,6 @@ import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { AUDIENCES, type OpenShare, requestShare, startSharingBox } from './shared-app.ts'
 import { call, testBasicAuth, testChat, testCookies, testFeed, testTransfers, waitFor } from './use-app.ts'
 
-t.setTimeout(300_000)
 const CREDENTIALS = { username: 'ada', password: 'lovelace' }
 const WEBSOCKET = {
   connection: 'upgrade',

@@ -6,14 +6,12 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { PROJECT_DIR } from '../../support/project.ts'
+import { LONG_DEADLINE_MS } from '../../support/wait-until.ts'
 import { installWebApps } from '../../support/web-apps/install-web-apps.ts'
 import { AUDIENCES, type OpenShare, startSharingBox } from './shared-app.ts'
 
-t.setTimeout(500_000)
 const FIXTURES = join(PROJECT_DIR, 'test/fixtures/web-apps')
 const frameworks = await installWebApps()
-/** The first compilation takes most of a minute on a busy machine. */
-const TIMEOUT_MS = 120_000
 
 type Project = {
   port: number
@@ -44,7 +42,8 @@ t.test('development servers', { skip: frameworks.skip || NO_BROWSER }, async (t)
   const openPage = (share: OpenShare) =>
     coordinator.openPage(browser, share, {
       async navigate(page) {
-        page.setDefaultTimeout(TIMEOUT_MS)
+        // The first compilation takes most of a minute on a busy machine.
+        page.setDefaultTimeout(LONG_DEADLINE_MS)
         const socket = page.waitForEvent('websocket')
         await Promise.all([socket.then((ws) => ws.waitForEvent('framereceived')), page.goto(share.url)])
       },

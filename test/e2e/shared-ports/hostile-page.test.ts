@@ -10,7 +10,6 @@ import { PROJECT_DIR } from '../../support/project.ts'
 import { startTlsFront } from '../../support/tls-front.ts'
 import { type OpenShare, startSharingBox } from './shared-app.ts'
 
-t.setTimeout(300_000)
 const FIXTURES = join(PROJECT_DIR, 'test/fixtures/web-apps')
 const readFixture = (name: string) => readFileSync(join(FIXTURES, name), 'utf8')
 const BROWSER_ARGS = [

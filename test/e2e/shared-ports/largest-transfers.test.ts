@@ -5,8 +5,6 @@ import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { AUDIENCES, startSharingBox } from './shared-app.ts'
 import { testTransfers } from './use-app.ts'
 
-t.setTimeout(550_000)
-
 t.test('1 GiB', { skip: NO_BROWSER }, async (t) => {
   const coordinator = await startSharingBox(t)
   const port = await coordinator.startApp()

@@ -8,8 +8,7 @@ import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { BLOCK_BYTES, createBlocks, hashBlocks } from '../../fixtures/web-apps/blocks.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
-
-const TRANSFER_TIMEOUT_MS = 300_000
+import { LONG_DEADLINE_MS } from '../../support/wait-until.ts'
 
 /** Calls a function of page.js. */
 export const call = <T = unknown>(page: Page, name: string, ...args: unknown[]): Promise<T> =>
@@ -50,7 +49,7 @@ export async function testFeed(t: Test, page: Page): Promise<void> {
 
 /** Downloads with the browser's own download, and uploads a file from disk. @param count of blocks of 1 MiB */
 export async function testTransfers(t: Test, page: Page, count: number): Promise<void> {
-  page.setDefaultTimeout(TRANSFER_TIMEOUT_MS)
+  page.setDefaultTimeout(LONG_DEADLINE_MS)
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.evaluate(`location.href = '/download?blocks=${count}'`),

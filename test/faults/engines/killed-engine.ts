@@ -4,7 +4,6 @@ import { runEngineRound } from '../../support/chaos/engine-round.ts'
 import { TEST_PROVIDERS, type TestProviderName } from '../../support/engines/providers.ts'
 
 export function testKilledEngine(name: TestProviderName): void {
-  t.setTimeout(240_000)
   t.test(`no box of the provider ${name} is lost, doubled or left over`, async (t) => {
     const provider = await TEST_PROVIDERS[name].start()
     if ('skip' in provider) return void t.pass('', { skip: provider.skip })

@@ -117,7 +117,7 @@ export async function runChaosRound(
   const streamPath = `${route}/exec/${processId}/stream?encoding=base64`
   const open = (headers: Record<string, string>): Promise<IncomingMessage> =>
     coordinator.send('GET', streamPath, undefined, headers)
-  const reader = createResumingReader(open, 60_000)
+  const reader = createResumingReader(open)
   let isSettled = false
   const outcome = reader.done
     .then(

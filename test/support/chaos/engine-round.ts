@@ -7,7 +7,7 @@ import { type CoordinatorProcess, startCoordinatorProcess } from '../coordinator
 import type { StartedProvider } from '../engines/providers.ts'
 import { createSeededRandom } from '../random.ts'
 import { createTempDir } from '../temp-dir.ts'
-import { waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import { createRepeatingClient, type RepeatingClient } from './repeating-client.ts'
 
 export type EngineRoundOptions = {
@@ -31,8 +31,6 @@ type History = {
 const KILL_PROBABILITY = 0.7
 const MAX_KILL_DELAY_MS = 2_000
 const MAX_DOWN_MS = 500
-/** What a deleted box had is removed, at the latest, by the next attempt of a job. */
-const REMOVAL_LIMIT_MS = 60_000
 
 /** Starts a coordinator that uses the engine. Both are stopped by the caller's test. */
 export async function runEngineRound(
@@ -129,7 +127,8 @@ async function runEngineHistory(
   await waitUntil(
     'nothing of the boxes remains',
     async () => (await provider.listRemains()).length === 0,
-    REMOVAL_LIMIT_MS,
+    // At the latest, the next attempt of a job removes it.
+    LONG_DEADLINE_MS,
   ).catch(() => undefined)
   t.strictSame(await provider.listRemains(), [], `${name}: nothing of the boxes remains`)
   return killed

@@ -7,13 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { startCoordinatorProcess } from '../coordinator-process.ts'
 import { createTempDir } from '../temp-dir.ts'
-import { waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 
 const INODES = 100_000
 /** How many files the box creates at once. It then creates about 500 per second. */
 const FIRST_FILES = 80_000
-/** The coordinator checks its disk every 5 s. */
-const REACTION_MS = 120_000
 /** In this time the box creates files, unless it is limited. */
 const OBSERVATION_MS = 3000
 const CREATE_FILES = `mkdir many; cd many; i=0
@@ -50,7 +48,7 @@ export async function runInodesRound(t: Test): Promise<{ freeInodes: number } | 
     await delay(OBSERVATION_MS)
     return (await exec()) && (await readFreeInodes()) > before - 100
   }
-  t.ok(await waitUntil('the box cannot create more files', isLimited, REACTION_MS), 'the box is limited')
+  t.ok(await waitUntil('the box cannot create more files', isLimited, LONG_DEADLINE_MS), 'the box is limited')
   for (let number = 0; number < 10; number++) t.ok(await exec(), 'another box runs a command')
   const { operation } = await coordinator.sendJson('DELETE', `/api/v1/boxes/${created.box.id}`)
   t.ok(operation, 'the box can be deleted')

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { killIfAlive } from '../../agent/exec/detached/support.ts'
 import { findAgentPid, listBoxPids } from '../find-agent-process.ts'
 import { createSeededRandom } from '../random.ts'
-import { DEADLINE_MS, waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import type { ChaosSetup } from './chaos-round.ts'
 
 const FAULTS: Readonly<Record<string, (boxId: string) => void>> = {
@@ -16,8 +16,6 @@ const FAULTS: Readonly<Record<string, (boxId: string) => void>> = {
     for (const pid of listBoxPids(boxId)) killIfAlive(pid)
   },
 }
-/** The next coordinator waits up to 35 s for the agent before the deletion. */
-const DELETION_MS = DEADLINE_MS + 40_000
 const LINES = 2000
 
 export async function runLostMachineRound(t: Test, setup: ChaosSetup, { seed }: { seed: number }) {
@@ -51,7 +49,8 @@ export async function runLostMachineRound(t: Test, setup: ChaosSetup, { seed }: 
       `the box is deleted after ${fault}`,
       async () =>
         (await coordinator.sendJson('GET', `/api/v1/boxes/${box.id}`)).box?.observedState === 'terminated',
-      DELETION_MS,
+      // The next coordinator waits up to 35 s for the agent before the deletion.
+      LONG_DEADLINE_MS,
     )
     proxy.reset()
     t.match(

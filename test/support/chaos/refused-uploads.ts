@@ -2,25 +2,25 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { DEADLINE_MS } from '../wait-until.ts'
 import type { ChaosSetup } from './chaos-round.ts'
 
 const UPLOADS = 12
 /** More than the buffers of the sockets between client, coordinator and agent can hold. */
 const BODY = Buffer.alloc(16 * 1024 * 1024)
-const TIMEOUT_MS = 60_000
 
 export async function checkRefusedUploads(t: Test, { coordinator, box }: ChaosSetup): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 2 })
-  /** The status of the response. Rejects when the connection is idle for TIMEOUT_MS. */
+  /** The status of the response. Rejects when the connection is idle for DEADLINE_MS. */
   const upload = () =>
     new Promise<number | undefined>((resolve, reject) => {
       const sent = request(`${coordinator.url}/v1/box/${box.hostname}/upload?path=/proc/missing/file`, {
         method: 'PUT',
         agent,
         headers: { ...coordinator.authHeaders(), 'content-length': BODY.length },
-        timeout: TIMEOUT_MS,
+        timeout: DEADLINE_MS,
       })
-      sent.once('timeout', () => sent.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)))
+      sent.once('timeout', () => sent.destroy(new Error(`no response within ${DEADLINE_MS} ms`)))
       sent.once('error', reject)
       sent.once('response', (response) => {
         text(response).then(() => resolve(response.statusCode), reject)

@@ -4,9 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Box, BoxDetail, ObservedState } from '../../../shared/api/boxes.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import type { CoordinatorProcess } from '../coordinator-process.ts'
-import { waitUntil } from '../wait-until.ts'
-
-const SETTLE_SECONDS = 120
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 
 class FinalError extends Error {}
 
@@ -22,7 +20,7 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
     // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields.
   ): Promise<any> {
     const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() }
-    const deadline = performance.now() + SETTLE_SECONDS * 1000
+    const startedAt = performance.now()
     for (;;) {
       try {
         const text = body === undefined ? undefined : JSON.stringify(body)
@@ -39,7 +37,7 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
         const isTemporary = [502, 503].includes(status) || content.includes('idempotency_in_progress')
         if (!isTemporary) throw new FinalError(`${method} ${path}: ${status} ${content}`)
       } catch (error) {
-        if (error instanceof FinalError || performance.now() > deadline) throw error
+        if (error instanceof FinalError || performance.now() - startedAt > LONG_DEADLINE_MS) throw error
       }
       await delay(50)
     }
@@ -51,15 +49,19 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
   /** Waits until the box is in this state without a job. */
   async function settle(boxId: string, state: ObservedState): Promise<Box> {
     let last: unknown
-    const deadline = performance.now() + SETTLE_SECONDS * 1000
-    while (performance.now() < deadline) {
-      const { box, job, events } = await readDetail(boxId)
-      if (box.observedState === state && job === null) return box
-      if (box.observedState === 'provision_failed') throw new Error(`provision_failed: ${events[0]?.reason}`)
-      last = { state: box.observedState, job, events: events.slice(0, 3) }
-      await delay(50)
-    }
-    throw new Error(`the box did not become ${state}: ${JSON.stringify(last)}`)
+    return waitUntil(
+      `box ${boxId} is ${state}`,
+      async () => {
+        const { box, job, events } = await readDetail(boxId)
+        if (box.observedState === 'provision_failed')
+          throw new Error(`provision_failed: ${events[0]?.reason}`)
+        last = { state: box.observedState, job, events: events.slice(0, 3) }
+        return box.observedState === state && job === null && box
+      },
+      LONG_DEADLINE_MS,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(last)}`)
+    })
   }
 
   async function waitForSnapshot(id: string): Promise<void> {
@@ -71,7 +73,7 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
         if (found?.status === 'failed') throw new Error(`the snapshot failed: ${found.error}`)
         return found?.status === 'available'
       },
-      SETTLE_SECONDS * 1000,
+      LONG_DEADLINE_MS,
     )
   }
 
@@ -88,7 +90,7 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
         const kept: { snapshots: Snapshot[] } = await request('GET', '/snapshots?transient=1')
         return live.boxes.length === 0 && kept.snapshots.length === 0
       },
-      SETTLE_SECONDS * 1000,
+      LONG_DEADLINE_MS,
     )
   }
 

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import { LONG_DEADLINE_MS } from '../wait-until.ts'
 
 export type Exit = { status: string; exitCode: number | null; signal: string | null }
 
@@ -32,8 +33,8 @@ const PERMANENT_ERRORS = new Set([400, 401, 404, 405])
 
 class PermanentError extends Error {}
 
-/** @param silenceTimeoutMs how long the reader waits for the next bytes, over all its attempts to reconnect */
-export function createResumingReader(open: Open, silenceTimeoutMs: number): ResumingReader {
+/** The deadline is for the next bytes, over all attempts to reconnect. */
+export function createResumingReader(open: Open): ResumingReader {
   const offsets = { stdout: 0, stderr: 0 }
   const hashes = { stdout: createHash('sha256'), stderr: createHash('sha256') }
   let current: IncomingMessage | null = null
@@ -110,8 +111,8 @@ export function createResumingReader(open: Open, silenceTimeoutMs: number): Resu
       } finally {
         current = null
       }
-      if (performance.now() - lastReceived > silenceTimeoutMs)
-        throw new Error(`nothing received for ${silenceTimeoutMs} ms after ${lastId}`)
+      if (performance.now() - lastReceived > LONG_DEADLINE_MS)
+        throw new Error(`nothing received for ${LONG_DEADLINE_MS} ms after ${lastId}`)
       if (exit === null) await delay(50)
     }
     const result = (name: 'stdout' | 'stderr') => ({

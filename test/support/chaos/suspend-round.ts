@@ -2,12 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { createSeededRandom } from '../random.ts'
-import { DEADLINE_MS, waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import type { FixedPortSetup } from './fixed-port-setup.ts'
 
 const SUSPENDS = 6
-/** The next coordinator waits up to 35 s for the agent before the freeze. */
-const SUSPEND_MS = DEADLINE_MS + 40_000
 /** Holds a random value in a variable of the shell, and writes the value to `answer` when there is a file `ask`. */
 const HOLD_VALUE = `value=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \\n')
 printf %s "$value" >held
@@ -45,7 +43,10 @@ export async function runSuspendRound(t: Test, setup: FixedPortSetup, { seed }: 
       await suspend()
       await delay(random() * 400)
       await killAndRestart(random() * 1000)
-      t.match(await waitUntil('the box is suspended', isSuspended, SUSPEND_MS), { suspendedAs: 'frozen' })
+      // The next coordinator waits up to 35 s for the agent before the freeze.
+      t.match(await waitUntil('the box is suspended', isSuspended, LONG_DEADLINE_MS), {
+        suspendedAs: 'frozen',
+      })
       await wake()
       const ask = 'rm -f answer; touch ask; while [ ! -e answer ]; do sleep 0.05; done; cat answer'
       const { stdout } = await coordinator.exec(hostname, ask, { timeoutSeconds: 20 })

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT_DIR } from '../project.ts'
-import { waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import type { Sandbox } from './sandbox.ts'
 
 const SCRIPTS = ['build-images.sh', 'fill-registry.sh'].map((name) => join(import.meta.dirname, name))
@@ -12,7 +12,6 @@ const CACHE_DIR = join(PROJECT_DIR, 'node_modules/.cache/boxwood/engine-images')
 const REGISTRY_CONFIG = join(import.meta.dirname, 'registry.yml')
 /** The exit status of the build script for a mirror that cannot be reached. */
 const EX_TEMPFAIL = 75
-const BUILD_LIMIT_MS = 200_000
 
 /** Programs that build and serve the images. */
 export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'ss']
@@ -45,7 +44,7 @@ function build(): Promise<EngineImages | { skip: string }> {
   return new Promise((resolve, reject) => {
     // Test files run concurrently.
     const args = [`${dir}.lock`, SCRIPTS[0] as string, dir]
-    execFile('flock', args, { timeout: BUILD_LIMIT_MS }, (error, _stdout, stderr) => {
+    execFile('flock', args, { timeout: LONG_DEADLINE_MS }, (error, _stdout, stderr) => {
       if (error === null)
         resolve({
           debian: join(dir, 'debian.tar'),

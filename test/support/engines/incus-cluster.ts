@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import { buildBusyboxTree, packIncusImage } from './busybox-tree.ts'
 import { findProgram } from './find-program.ts'
 import { HUB_ADDRESS, HUB_NAME, HUB_NETWORK } from './own-namespaces.ts'
@@ -38,7 +38,6 @@ export type IncusCluster = {
 
 /** The lowest value that Incus accepts: a member is offline after this time without a heartbeat, in seconds. */
 const OFFLINE_THRESHOLD = 11
-const COMMAND_LIMIT_MS = 60_000
 
 /**
  * The first process of a member, which reaps orphans. A new network namespace needs a new sysfs, on which the cgroups are
@@ -129,7 +128,7 @@ function createMember(parent: string, index: number): IncusMember & { host: stri
   const run = (command: string, args: readonly string[], input = ''): Promise<string> =>
     new Promise((resolve, reject) => {
       const namespace = `--net=/proc/${holder?.pid}/ns/net`
-      const options = { env, timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' as const }
+      const options = { env, timeout: LONG_DEADLINE_MS, killSignal: 'SIGKILL' as const }
       const child = execFile('nsenter', [namespace, command, ...args], options, (error, stdout, stderr) => {
         if (error === null) resolve(stdout)
         else reject(new Error(`${command} ${args.join(' ')}: ${stderr || error.message}`))
@@ -187,7 +186,7 @@ function createMember(parent: string, index: number): IncusMember & { host: stri
         throw new Error(`incusd has exited:\n${readFileSync(logFile, 'utf8').slice(-2000)}`)
       return existsSync(join(dir, 'unix.socket'))
     })
-    await run('incus', ['admin', 'waitready', `--timeout=${COMMAND_LIMIT_MS / 1000}`])
+    await run('incus', ['admin', 'waitready', `--timeout=${Math.ceil(LONG_DEADLINE_MS / 1000)}`])
   }
 
   async function killServer() {

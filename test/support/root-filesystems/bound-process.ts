@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { LONG_DEADLINE_MS } from '../wait-until.ts'
 
 export type BoundProcess = {
   pid: number
@@ -59,11 +60,11 @@ export type Result = { exitCode: number | null; stdout: string; stderr: string }
 /** Runs a program. Waits until its output is closed, also by the services that it has started. */
 export async function runProgram(
   command: readonly string[],
-  { input = '', ms }: { input?: string; ms: number },
+  { input = '' }: { input?: string } = {},
 ): Promise<Result> {
   const child = spawn('env', withoutEnvironment(command), {
     stdio: 'pipe',
-    timeout: ms,
+    timeout: LONG_DEADLINE_MS,
     killSignal: 'SIGKILL',
   })
   const exited = once(child, 'exit')

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createTempDir } from '../temp-dir.ts'
-import { waitUntil } from '../wait-until.ts'
+import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import { type BoundProcess, type Result, runProgram, startBoundProcess } from './bound-process.ts'
 import { INITS, type InitName } from './inits.ts'
 import { listFiles } from './list-files.ts'
@@ -13,8 +13,6 @@ export const HOST_ADDRESS = '10.0.2.2'
 
 const HOLD_SCRIPT = join(import.meta.dirname, 'hold.sh')
 const BOOT_SCRIPT = join(import.meta.dirname, 'boot.sh')
-const BOOT_LIMIT_MS = 120_000
-const COMMAND_LIMIT_MS = 180_000
 const NAMESPACES = ['--mount', '--net', '--pid', '--uts', '--ipc', '--cgroup', '--root', '--wd']
 
 /** With these, an init would change the kernel that the machine shares with this one. */
@@ -75,7 +73,7 @@ export async function startMachine(
           if (failure) throw new Error(`the machine stopped: ${await failure}`)
           return condition()
         },
-        BOOT_LIMIT_MS,
+        LONG_DEADLINE_MS,
       )
     await waitUntilTrue('the machine has started', () => {
       pid = readChild(unshare.pid)
@@ -94,7 +92,6 @@ export async function startMachine(
     const script = 'echo 0 >"$0/cgroup.procs"; exec nsenter "$@"'
     return runProgram(['sh', '-c', script, cgroupDir, '--target', String(pid), ...NAMESPACES, ...command], {
       ...(input === undefined ? {} : { input }),
-      ms: COMMAND_LIMIT_MS,
     })
   }
 

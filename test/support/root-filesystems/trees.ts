@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isInstalled } from '../is-installed.ts'
 import { PROJECT_DIR } from '../project.ts'
+import { LONG_DEADLINE_MS } from '../wait-until.ts'
 
 const BUILD_SCRIPT = join(import.meta.dirname, 'build-trees.sh')
 const CACHE_DIR = join(PROJECT_DIR, 'node_modules/.cache/boxwood/root-filesystems')
@@ -20,7 +21,6 @@ const REQUIRED_PROGRAMS = [
 ]
 /** The exit status of the build script for a mirror that cannot be reached. */
 const EX_TEMPFAIL = 75
-const BUILD_LIMIT_MS = 280_000
 
 /** The Debian suite from which each is built. build-trees.sh describes them. */
 const SUITES = { trixie: 'trixie', openrc: 'trixie', busybox: 'trixie', bookworm: 'bookworm' } as const
@@ -54,7 +54,7 @@ function build(suite: string, dir: string): Promise<string | null> {
   return new Promise((resolve, reject) => {
     // Test files run concurrently.
     const args = [`${dir}.lock`, BUILD_SCRIPT, suite, dir]
-    execFile('flock', args, { timeout: BUILD_LIMIT_MS }, (error, _stdout, stderr) => {
+    execFile('flock', args, { timeout: LONG_DEADLINE_MS }, (error, _stdout, stderr) => {
       if (error === null) resolve(null)
       else if (error.code === EX_TEMPFAIL) resolve(stderr.trim())
       else reject(new Error(`failed to build root file systems from ${suite}: ${stderr}`, { cause: error }))

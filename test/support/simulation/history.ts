@@ -312,9 +312,9 @@ class History {
     this.#faults.enabled = false
     await this.#returnAgents()
     await this.#restart()
-    const deadline = Date.now() + SETTLE_MS
+    const endsAt = Date.now() + SETTLE_MS
     while (!(await this.#isSettled())) {
-      if (Date.now() > deadline)
+      if (Date.now() > endsAt)
         throw new Error(`nothing fails any more, but this does not end: ${await this.#describe()}`)
       await this.#advance(20 * SECOND)
       await this.#returnAgents()

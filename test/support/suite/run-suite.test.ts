@@ -10,8 +10,6 @@ import { createTempDir } from '../temp-dir.ts'
 import { SLOWDOWN_VARIABLE, waitUntil } from '../wait-until.ts'
 import { isLong, listUnusedGlobs, PARTS, runsAlone, selectPart } from './selection.ts'
 
-t.setTimeout(240_000)
-
 const isRoot = process.getuid?.() === 0
 const fixture = (name: string): string => `test/fixtures/suite/${name}.ts`
 

@@ -4,6 +4,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync }
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { PROVIDERS } from '../../../../shared/field-values.ts'
+import { DEADLINE_MS } from '../../../support/wait-until.ts'
 import { addPrograms, createTestBox } from './support.ts'
 
 t.test('a prompt without a credential is refused with what to do', async (t) => {
@@ -135,5 +136,5 @@ t.test('a detector that is not closed does not keep the process alive', async (t
     console.log('ready')`
   const args = ['--input-type=module', '--eval', script]
   const cwd = join(import.meta.dirname, '../../../..')
-  t.equal(execFileSync(process.execPath, args, { cwd, encoding: 'utf8', timeout: 60_000 }), 'ready\n')
+  t.equal(execFileSync(process.execPath, args, { cwd, encoding: 'utf8', timeout: DEADLINE_MS }), 'ready\n')
 })

@@ -70,7 +70,7 @@ t.test('the host of a deleted directory hangs the program up without an agent', 
   rmSync(join(dir, ID), { recursive: true })
   pty.host?.disconnect()
   t.same(await hosts.restore(), [])
-  await waitUntil('the program and its host have exited', () => !isAlive(pty.pid) && !isAlive(host), 30_000)
+  await waitUntil('the program and its host have exited', () => !isAlive(pty.pid) && !isAlive(host))
 })
 
 /** The directory of a session, whose host this process is. @param command the process of the program */

@@ -13,8 +13,6 @@ import {
   startBundleServer,
 } from '../../../support/bundle-server.ts'
 
-t.setTimeout(120_000)
-
 const dataDir = createDataDir(t)
 const bundles = createSmallBundles(t, { dataDir })
 

@@ -197,42 +197,36 @@ t.test("disconnecting a box closes its streams and no other box's", async (t) =>
   await other.sending
 })
 
-t.test(
-  'thousands of disconnected readers leave nothing behind on either side',
-  { timeout: 90_000 },
-  async (t) => {
-    const { streams, box, dialer } = await setUp(t)
-    const { process, stdout } = createMemoryProcess()
-    const options = {
-      detachedProcess: process,
-      offsets: { stdout: 0, stderr: 0 },
-      streams: ['stdout', 'stderr'],
-      encoding: 'utf8',
-      onError: (error: unknown) => t.error(error),
-    } as const
-    const readAndDisconnect = async () => {
-      const pending = streams.expect(box.boxId)
-      const sending = dialer
-        .send(pending.id, (signal) => streamFrames(options, signal))
-        .catch(() => undefined)
-      const stream = await pending.connection
-      await once(stream, 'data')
-      stream.destroy()
-      await sending
-    }
-    const run = async (count: number) => {
-      for (let left = count; left > 0; left -= 20)
-        await Promise.all(Array.from({ length: 20 }, readAndDisconnect))
-    }
-    await run(1000)
-    const before = await measureHeapBytes()
-    await run(4000)
-    t.equal(stdout.watchers(), 0)
-    const growth = (await measureHeapBytes()) - before
-    // A leak of 500 bytes per reader exceeds this.
-    t.ok(growth < 2_000_000, `the heap grew by ${growth} bytes`)
-  },
-)
+t.test('thousands of disconnected readers leave nothing behind on either side', async (t) => {
+  const { streams, box, dialer } = await setUp(t)
+  const { process, stdout } = createMemoryProcess()
+  const options = {
+    detachedProcess: process,
+    offsets: { stdout: 0, stderr: 0 },
+    streams: ['stdout', 'stderr'],
+    encoding: 'utf8',
+    onError: (error: unknown) => t.error(error),
+  } as const
+  const readAndDisconnect = async () => {
+    const pending = streams.expect(box.boxId)
+    const sending = dialer.send(pending.id, (signal) => streamFrames(options, signal)).catch(() => undefined)
+    const stream = await pending.connection
+    await once(stream, 'data')
+    stream.destroy()
+    await sending
+  }
+  const run = async (count: number) => {
+    for (let left = count; left > 0; left -= 20)
+      await Promise.all(Array.from({ length: 20 }, readAndDisconnect))
+  }
+  await run(1000)
+  const before = await measureHeapBytes()
+  await run(4000)
+  t.equal(stdout.watchers(), 0)
+  const growth = (await measureHeapBytes()) - before
+  // A leak of 500 bytes per reader exceeds this.
+  t.ok(growth < 2_000_000, `the heap grew by ${growth} bytes`)
+})
 
 t.test('a reader that stops reading pauses the agent in bounded memory', async (t) => {
   const { streams, box, dialer } = await setUp(t)

@@ -10,8 +10,6 @@ import { createOwner } from '../../../support/workspace.ts'
 const { BOXWOOD_HISTORY: only, BOXWOOD_HISTORIES: count = '200' } = process.env
 const seeds = only === undefined ? Array.from({ length: Number(count) }, (_, i) => i + 1) : [Number(only)]
 
-t.setTimeout(290_000)
-
 t.test(
   'every history ends in the desired state, with the files of the box, and leaves nothing after a delete',
   async (t) => {

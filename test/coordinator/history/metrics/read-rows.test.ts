@@ -27,8 +27,6 @@ async function reportMonth({ clock, report }: Setup): Promise<void> {
   }
 }
 
-// Most of the time is for filling the databases.
-t.setTimeout(240_000)
 onEachDatabase(t, async (t, newDb) => {
   t.test('plans use the key of the box, and the indexes of pending and old chunks', async (t) => {
     const base = await newDb(t)

@@ -197,7 +197,6 @@ function assertEqualsTruth(t: Test, metrics: Metrics, truth: Truth, range: { fro
   return samplesByBucket.filter((samples) => samples.length > 0).length
 }
 
-t.setTimeout(240_000)
 onEachDatabase(t, async (t, newDb) => {
   for (const seed of SEEDS) {
     t.test(`seed ${seed}`, async (t) => {

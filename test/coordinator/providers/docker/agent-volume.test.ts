@@ -28,7 +28,7 @@ ln -s ${LAST} /agent/current
 ln -s ${LAST_NODE} /agent/node
 printf '%s %s' ${LAST} ${LAST_NODE} >/agent/installed`
 
-t.test('old builds of the agent', { skip: findDockerProblem() ?? false, timeout: 120_000 }, async (t) => {
+t.test('old builds of the agent', { skip: findDockerProblem() ?? false }, async (t) => {
   const docker = await startDocker()
   if ('skip' in docker) return void t.comment(docker.skip)
   t.teardown(() => docker.close())

@@ -130,7 +130,7 @@ function listObjects({ command }: ImageEngine): string[] {
   return lists.flatMap((list) => command(list).split('\n').filter(Boolean)).sort()
 }
 
-t.test('kills', { skip: findDockerProblem() ?? false, timeout: 300_000 }, async (t) => {
+t.test('kills', { skip: findDockerProblem() ?? false }, async (t) => {
   const engine = await startDocker()
   if ('skip' in engine) return void t.comment(engine.skip)
   t.teardown(() => engine.close())

@@ -16,7 +16,7 @@ import { createMachines, createSpec } from './support.ts'
 const DEPLOYMENT = '0123456789abcdef'
 const CREATE = '/containers/create?name=boxwood-'
 
-t.test('repairs', { skip: findDockerProblem() ?? false, timeout: 120_000 }, async (t) => {
+t.test('repairs', { skip: findDockerProblem() ?? false }, async (t) => {
   const docker = await startDocker()
   if ('skip' in docker) return void t.comment(docker.skip)
   t.teardown(() => docker.close())

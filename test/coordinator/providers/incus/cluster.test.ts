@@ -12,14 +12,9 @@ import { startCoordinatorProcess } from '../../../support/coordinator-process.ts
 import { findIncusProblem } from '../../../support/engines/incus.ts'
 import { startIncusCluster } from '../../../support/engines/incus-cluster.ts'
 import { getNamespacesDir, runInOwnNamespaces } from '../../../support/engines/own-namespaces.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
-
-t.setTimeout(280_000)
+import { LONG_DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
 const [REGION_1, REGION_2] = ['us-east-1', 'us-east-2'] as const
-/** A box becomes degraded when its agent is disconnected for a minute. */
-const MEMBER_DEADLINE_MS = 120_000
-
 /** A move of them takes long enough to be interrupted. */
 const LARGE_BYTES = 200_000_000
 
@@ -82,7 +77,8 @@ async function testCluster(t: Test, dir: string) {
         const { box } = await coordinator.sendJson('GET', `/api/v1/boxes/${id}`)
         return isDeepStrictEqual({ ...box, ...wanted }, box)
       },
-      MEMBER_DEADLINE_MS,
+      // A box becomes degraded when its agent is disconnected for a minute.
+      LONG_DEADLINE_MS,
     )
   const waitForRegion = (id: string, region: Region) => waitForBox(id, { observedState: 'running', region })
   const waitForCopy = (id: string) =>

@@ -14,7 +14,7 @@ import {
 } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { findMissingRequirement } from '../../../../coordinator/providers/local/network/own-network.ts'
 import { hasEnvironmentEntry, listPids, readArgv } from '../../../../coordinator/providers/local/proc.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 import { createDataDir, openProvider, startBox, testEachLevel, waitForFileText } from './support.ts'
 
 const skip = findMissingRequirement() ?? false
@@ -40,9 +40,9 @@ async function startListener(test: Test, host: string, port = 0) {
 }
 
 /** Targets that must fail may drop every packet. */
-const BLOCKED_TIMEOUT_MS = 3000
-/** The network of the box may still be starting. Shorter than the deadline of the test for all results. */
-const CONNECT_TIMEOUT_MS = 20_000
+const BLOCKED_MS = 3000
+/** The network of the box may still be starting. Shorter than the deadline for all results. */
+const CONNECT_MS = DEADLINE_MS / 2
 
 type Target = [host: string, port: number, timeoutMs: number]
 
@@ -79,12 +79,12 @@ testOwnNetwork('connects to other machines, and not to localhost of the host', a
     .find((address) => address?.family === 'IPv4' && !address.internal)?.address
   const outbound = external === undefined ? null : await startListener(test, external)
   const script = buildConnectScript({
-    loopback: ['127.0.0.1', loopback.port, BLOCKED_TIMEOUT_MS],
-    gateway: ['10.0.2.2', loopback.port, BLOCKED_TIMEOUT_MS],
-    metadata: ['169.254.169.254', 80, BLOCKED_TIMEOUT_MS],
+    loopback: ['127.0.0.1', loopback.port, BLOCKED_MS],
+    gateway: ['10.0.2.2', loopback.port, BLOCKED_MS],
+    metadata: ['169.254.169.254', 80, BLOCKED_MS],
     ...(external === undefined || outbound === null
       ? {}
-      : { outbound: [external, outbound.port, CONNECT_TIMEOUT_MS] }),
+      : { outbound: [external, outbound.port, CONNECT_MS] }),
   })
   const box = await startBox(test, { level, network: 'own', script })
   test.match(box.isolation, { level, network: 'own' })

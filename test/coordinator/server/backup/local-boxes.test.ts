@@ -12,8 +12,6 @@ import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { configOf, listNames, NEVER, restore } from './support.ts'
 
-t.setTimeout(200_000)
-
 /** Creates a tree with many files on the box, and returns a digest of it. */
 const CREATE_TREE =
   'mkdir -p tree/sub && for n in $(seq 200); do echo "$n" >tree/sub/$n; done; ln -s sub tree/link; head -c 3000000 /dev/urandom >tree/blob; chmod 640 tree/blob'

@@ -12,6 +12,7 @@ import { readEngineSpool } from '../../../../../coordinator/providers/docker/rea
 import { ArchiveError } from '../../../../../coordinator/providers/provider.ts'
 import { formatSegmentName } from '../../../../../shared/report-spool.ts'
 import type { ImageEngine } from '../../../../support/engines/engine.ts'
+import { DEADLINE_MS } from '../../../../support/wait-until.ts'
 import { openEngineTest } from './support.ts'
 
 const WORKSPACE = 'ws1'
@@ -174,7 +175,7 @@ export async function testArchives(t: Test, kind: EngineKind, imageEngine: Image
 
   await t.test('the disk of a box has its layer and its volumes', async (t) => {
     const disk = createEngineDisk(test.engine, () => imageEngine.dir)
-    const signal = AbortSignal.timeout(30_000)
+    const signal = AbortSignal.timeout(DEADLINE_MS)
     const before = await disk.measure(boxId, signal)
     for (const path of ['/root/data', '/etc/data', '/var/lib/boxwood/data'])
       test.exec(boxId, `dd if=/dev/zero of=${path} bs=1M count=3 && sync`)

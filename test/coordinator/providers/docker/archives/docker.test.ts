@@ -4,7 +4,7 @@ import { findDockerProblem, startDocker } from '../../../../support/engines/dock
 import { testArchives } from './archive-cases.ts'
 
 const problem = findDockerProblem()
-t.test('archives', { skip: problem ?? false, timeout: 300_000 }, async (t) => {
+t.test('archives', { skip: problem ?? false }, async (t) => {
   const engine = await startDocker()
   if ('skip' in engine) return void t.comment(engine.skip)
   t.teardown(() => engine.close())

@@ -8,7 +8,7 @@ import { openEngineTest } from './support.ts'
 
 const key = (archiveId: string) => ({ workspaceId: 'ws1', archiveId })
 
-t.test('killed commits', { skip: findPodmanProblem('root') ?? false, timeout: 120_000 }, async (t) => {
+t.test('killed commits', { skip: findPodmanProblem('root') ?? false }, async (t) => {
   const podman = await startPodman('root')
   if ('skip' in podman) return void t.comment(podman.skip)
   t.teardown(() => podman.close())

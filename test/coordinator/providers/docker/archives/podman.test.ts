@@ -4,7 +4,7 @@ import { findPodmanProblem, startPodman } from '../../../../support/engines/podm
 import { testArchives } from './archive-cases.ts'
 
 const problem = findPodmanProblem('root')
-t.test('archives', { skip: problem ?? false, timeout: 300_000 }, async (t) => {
+t.test('archives', { skip: problem ?? false }, async (t) => {
   const engine = await startPodman('root')
   if ('skip' in engine) return void t.comment(engine.skip)
   t.teardown(() => engine.close())

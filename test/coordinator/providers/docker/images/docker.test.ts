@@ -3,7 +3,7 @@ import t from 'tap'
 import { findDockerProblem, startDocker } from '../../../../support/engines/docker.ts'
 import { testImages } from './image-cases.ts'
 
-t.test('images', { skip: findDockerProblem() ?? false, timeout: 120_000 }, async (t) => {
+t.test('images', { skip: findDockerProblem() ?? false }, async (t) => {
   const engine = await startDocker()
   if ('skip' in engine) return void t.comment(engine.skip)
   t.teardown(() => engine.close())

@@ -9,9 +9,6 @@ import { listPids } from '../../../../../coordinator/providers/local/proc.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 import { archiveKey, BOX_UIDS, changeOwner, createBoxFiles, listStore, openArchives } from './support.ts'
 
-// Each capture and each killed coordinator starts processes: about 100 in all.
-t.setTimeout(240_000)
-
 const MIB = 1024 ** 2
 const FIXTURE = join(import.meta.dirname, 'fixtures/capture.ts')
 
