@@ -1,8 +1,5 @@
 // The box command with one coordinator and real boxes.
 await import('./cli-cp.ts')
-await import('./cli-exec-agent-killed.ts')
 await import('./cli-prompts.ts')
 // Stops the first box.
 await import('./cli-usage.ts')
-// Deletes the first box.
-await import('./cli-life.ts')

@@ -1,6 +1,4 @@
 // Commands, their processes and output streams, and files of one real box over HTTP.
-// Expects that the box has no other processes.
-await import('./edge-start-during-disconnects.ts')
 await import('./edge-files.ts')
 await import('./edge-stream.ts')
 await import('./edge-keys.ts')
