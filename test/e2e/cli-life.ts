@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
+import { DEADLINE_MS } from '../support/wait-until.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
 
 t.test('a box is copied, restored, resized, moved, stopped and deleted', async (t) => {
@@ -75,5 +76,6 @@ t.test('a box is copied, restored, resized, moved, stopped and deleted', async (
   await run('snapshots', 'rm', 'before')
   t.equal((await run('snapshots', '-q', '--all', '--filter', 'name=before')).stdout, '')
   await run('rm', '-y', 'fig', 'plum', 'old', '--no-wait')
-  for (const name of ['fig', 'plum', 'old']) await run('wait', name, '--for', 'deleted', '--timeout', '60s')
+  for (const name of ['fig', 'plum', 'old'])
+    await run('wait', name, '--for', 'deleted', '--timeout', `${Math.ceil(DEADLINE_MS / 1000)}s`)
 })

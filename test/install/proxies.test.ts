@@ -196,7 +196,7 @@ for (const name of PROXIES) {
 
   for (const hasPath of [false, true])
     t.test(`agents through ${name}${hasPath ? ' with a path' : ''}`, options, async (t) => {
-      const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
+      const coordinator = await startTunnelServer({ dialBackTimeoutMs: DEADLINE_MS })
       t.after(() => coordinator.close())
       const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`, hasPath)
       const box = coordinator.addBox()

@@ -14,7 +14,7 @@ import { DEADLINE_MS } from '../../support/wait-until.ts'
 const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
 
 async function startTlsCoordinator(t: Test) {
-  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: DEADLINE_MS })
   const server = createServer({ cert: readPem('cert.pem'), key: readPem('key.pem') }, (downstream) => {
     const upstream = connect(coordinator.port, '127.0.0.1')
     downstream.pipe(upstream).pipe(downstream)

@@ -10,10 +10,10 @@ import { decodeFrame, isOutput, MAX_FRAME_BYTES, type StreamFrame } from '../../
 import { createMemoryProcess } from '../../../agent/exec/stream/support.ts'
 import { measureHeapBytes } from '../../../support/heap.ts'
 import { startTunnelServer } from '../../../support/tunnel.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
 async function setUp(t: Test, options: Parameters<typeof startTunnelServer>[0] = {}) {
-  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000, ...options })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: DEADLINE_MS, ...options })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const createDialer = ({ boxId, token }: typeof box) =>

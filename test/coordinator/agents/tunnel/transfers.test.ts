@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../../agent/tunnel/transfer-dialer.ts'
 import { readAll, startTunnelServer } from '../../../support/tunnel.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
+import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
 /** Copies each chunk: the dialer reuses their memory. */
 async function copyAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -16,7 +16,7 @@ async function copyAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 async function setUp(t: Test) {
-  const coordinator = await startTunnelServer({ dialBackTimeoutMs: 5000 })
+  const coordinator = await startTunnelServer({ dialBackTimeoutMs: DEADLINE_MS })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
   const createDialer = ({ boxId, token }: typeof box) =>

@@ -56,7 +56,7 @@ async function testCluster(t: Test, dir: string) {
     return lines.filter(isOfBox).map((line) => line.split(','))
   }
   const run = async (id: string, command: string) => {
-    const { exitCode, stdout } = await coordinator.exec(id, command, { timeoutMs: 60_000 })
+    const { exitCode, stdout } = await coordinator.exec(id, command, { timeoutSeconds: 60 })
     return exitCode === 0 ? stdout.trim() : `exited with ${exitCode}`
   }
   const readFiles = (id: string) => run(id, 'cat /root/note; sha256sum </root/large')
