@@ -121,16 +121,16 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     edge: (box: string, method: string, path: string, body?: unknown, options?: RequestOptions) =>
       send(method, `/v1/box/${box}${path}`, body, options),
     /** Polls the box until it has the observed state. */
-    async waitForState(id: string, state: Box['observedState'], ms = DEADLINE_MS): Promise<Box> {
+    async waitForState(id: string, state: Box['observedState']): Promise<Box> {
       const startedAt = performance.now()
       for (;;) {
         const requestedAt = performance.now()
         const { json } = await send('GET', `/api/v1/boxes/${id}`)
         if (json.box?.observedState === state) return json.box
         const now = performance.now()
-        if (now - startedAt > ms)
+        if (now - startedAt > DEADLINE_MS)
           throw new Error(
-            `timed out after ${ms} ms: box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`,
+            `timed out after ${DEADLINE_MS} ms: box is ${json.box?.observedState}, not ${state}: ${JSON.stringify(json.job)}`,
           )
         await new Promise((resolve) => setTimeout(resolve, nextPollDelay(now - requestedAt)))
       }
