@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createArchives } from '../coordinator/providers/local/archives/archives.ts'
-import { isInstalled } from '../test/support/is-installed.ts'
+import { findOnPath } from '../shared/command-name.ts'
 import { createChangingTree } from './support/changing-tree.ts'
 import { runProgram } from './support/processes.ts'
 import { formatNumber, measureDuration, median, toMiB } from './support/stats.ts'
@@ -77,7 +77,9 @@ export async function benchSnapshots(): Promise<Table[]> {
       restore: (target) => runShell('zstd -q -dc ../tar.zst | tar -x', target),
     },
   ]
-  const available = candidates.filter(({ name }) => !name.includes('zstd') || isInstalled('zstd'))
+  const available = candidates.filter(
+    ({ name }) => !name.includes('zstd') || findOnPath('zstd', process.env.PATH) !== null,
+  )
   const results = available.map(() => ({
     captureMs: [] as number[],
     storedBytes: 0,

@@ -14,7 +14,7 @@ import { createServer } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createSmallBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
-import { isInstalled } from '../support/is-installed.ts'
+import { findProgram, type Program, requires } from '../support/requires.ts'
 import { downloadScript, type InstallerOptions, listTree, runInstaller } from '../support/run-installer.ts'
 import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -24,12 +24,13 @@ const server = await startBundleServer(t, bundles)
 const isRoot = process.getuid?.() === 0
 const SYSTEM_DIRS = ['/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
-type Shell = { name: string; command: string[] }
-const SHELLS: Shell[] = [
+type Shell = { name: Program; command: string[] }
+const ALL_SHELLS: Shell[] = [
   { name: 'dash', command: ['dash'] },
   { name: 'bash', command: ['bash', '--posix'] },
   { name: 'busybox', command: ['busybox', 'sh'] },
-].filter(({ name }) => isInstalled(name))
+]
+const SHELLS = ALL_SHELLS.filter(({ name }) => findProgram(name) !== undefined)
 
 /** A directory of programs for the PATH: name → the text of a shell script. */
 function createPrograms(test: Test, programs: Record<string, string>): string {
@@ -135,8 +136,8 @@ t.test('missing programs', async (test) => {
 })
 
 /** The same problems, which curl and wget report in different ways. */
-for (const program of ['curl', 'wget'].filter(isInstalled))
-  t.test(`connections with ${program}`, async (test) => {
+for (const program of ['curl', 'wget'] as const)
+  t.test(`connections with ${program}`, { skip: requires(program) }, async (test) => {
     const PATH = createPathWithout(test, program === 'curl' ? [] : ['curl'])
     const expectRefusal = (sentence: RegExp, options: InstallerOptions) =>
       expectSentence(test, sentence, { ...options, env: { PATH, ...options.env } })
@@ -153,9 +154,8 @@ for (const program of ['curl', 'wget'].filter(isInstalled))
     await expectRefusal(/does not have this agent bundle any more/, { script })
   })
 
-t.test('a proxy that refuses the connection', async (test) => {
-  if (!isInstalled('curl'))
-    return test.pass('the proxy', { skip: 'curl is not installed, and wget repeats its request for minutes' })
+// wget repeats its request for minutes.
+t.test('a proxy that refuses the connection', { skip: requires('curl') }, async (test) => {
   await expectSentence(test, /The proxy|cannot be reached/, {
     args: ['--url', 'https://box.example'],
     env: { https_proxy: server.url },
@@ -205,9 +205,7 @@ t.test(
   },
 )
 
-t.test('a directory of another user', async (test) => {
-  if (!isRoot || !isInstalled('setpriv'))
-    return test.pass('root changes the user', { skip: 'needs root and setpriv' })
+t.test('a directory of another user', { skip: isRoot ? requires('setpriv') : 'needs root' }, async (test) => {
   const shell = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh']
   await expectSentence(test, /\/opt\S* cannot be written by \S+\. Run the installer as root/, {
     shell,
@@ -249,10 +247,13 @@ t.test('arguments', async (test) => {
   test.match(help, { status: 0, stdout: /^Usage: / })
 })
 
-t.test('shellcheck finds no problem in the rendered script', async (test) => {
-  if (!isInstalled('shellcheck')) return test.pass('shellcheck', { skip: 'shellcheck is not installed' })
-  const file = join(createTempDir(test, 'shellcheck'), 'install.sh')
-  writeFileSync(file, await downloadScript(server.url))
-  const { status, stdout } = spawnSync('shellcheck', ['-S', 'warning', file], { encoding: 'utf8' })
-  test.equal(status, 0, stdout)
-})
+t.test(
+  'shellcheck finds no problem in the rendered script',
+  { skip: requires('shellcheck') },
+  async (test) => {
+    const file = join(createTempDir(test, 'shellcheck'), 'install.sh')
+    writeFileSync(file, await downloadScript(server.url))
+    const { status, stdout } = spawnSync('shellcheck', ['-S', 'warning', file], { encoding: 'utf8' })
+    test.equal(status, 0, stdout)
+  },
+)

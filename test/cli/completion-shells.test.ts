@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { SCRIPTS } from '../../cli/completion/scripts.ts'
-import { findOnPath } from '../../shared/command-name.ts'
 import { PROJECT_DIR } from '../support/project.ts'
+import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
@@ -26,11 +26,6 @@ const env = {
   HOME: home,
   XDG_CONFIG_HOME: '',
   XDG_DATA_HOME: '',
-}
-
-const skipUnlessInstalled = (...programs: string[]): string | false => {
-  const missing = programs.filter((program) => findOnPath(program, process.env.PATH) === null)
-  return missing.length > 0 && `${missing.join(' and ')} is not installed`
 }
 
 const BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
@@ -96,27 +91,40 @@ const LOADED_COMPLETIONS = COMPLETIONS.filter(([typed]) =>
 )
 
 const SHELLS = [
-  { name: 'bash', command: 'bash --noprofile --rcfile bashrc', needs: null, completions: COMPLETIONS },
+  {
+    name: 'bash',
+    program: 'bash',
+    command: 'bash --noprofile --rcfile bashrc',
+    needs: null,
+    completions: COMPLETIONS,
+  },
   {
     name: 'bash with bash-completion',
+    program: 'bash',
     command: 'bash --noprofile --rcfile bashrc-with-library',
     needs: BASH_COMPLETION,
     completions: LOADED_COMPLETIONS,
   },
-  { name: 'zsh', command: `env ZDOTDIR=${home}/zsh-source zsh`, needs: null, completions: COMPLETIONS },
+  {
+    name: 'zsh',
+    program: 'zsh',
+    command: `env ZDOTDIR=${home}/zsh-source zsh`,
+    needs: null,
+    completions: COMPLETIONS,
+  },
   {
     name: 'zsh with an autoloaded file',
+    program: 'zsh',
     command: `env ZDOTDIR=${home}/zsh-file zsh`,
     needs: null,
     completions: LOADED_COMPLETIONS,
   },
-  { name: 'fish', command: 'fish', needs: null, completions: COMPLETIONS },
-]
+  { name: 'fish', program: 'fish', command: 'fish', needs: null, completions: COMPLETIONS },
+] as const
 
-for (const { name, command, needs, completions } of SHELLS) {
-  const program = /\b(bash|zsh|fish)\b/.exec(name)?.[0] ?? name
+for (const { name, program, command, needs, completions } of SHELLS) {
   const skip =
-    skipUnlessInstalled('tmux', program) ||
+    requires('tmux', program) ||
     (needs !== null && !existsSync(needs) && 'the package bash-completion is not installed')
   t.test(`Tab in ${name}`, { skip }, async (t) => {
     const terminal = await startShell(t, command)
@@ -128,7 +136,7 @@ for (const { name, command, needs, completions } of SHELLS) {
   })
 }
 
-t.test('fish describes the candidates', { skip: skipUnlessInstalled('fish') }, async (t) => {
+t.test('fish describes the candidates', { skip: requires('fish') }, async (t) => {
   const list = async (line: string) => {
     const args = ['-c', `complete -C '${line}'`]
     return (await promisify(execFile)('fish', args, { cwd: home, env: { ...process.env, ...env } })).stdout

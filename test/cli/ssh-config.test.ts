@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createSshdScript } from '../../cli/openssh/sshd-script.ts'
+import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { createCoordinatorRecord } from './coordinator-record.ts'
 import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
@@ -16,15 +17,7 @@ const configDir = createTempDir(t, 'config')
 const keyPath = join(configDir, 'boxwood/ssh/id_ed25519')
 const box = (...args: string[]) => runBox(fake.url, args, { env: { XDG_CONFIG_HOME: configDir } })
 
-const hasSshKeygen = (() => {
-  try {
-    execFileSync('sh', ['-c', 'command -v ssh-keygen && command -v ssh'])
-    return true
-  } catch {
-    return false
-  }
-})()
-const skip = hasSshKeygen ? false : 'OpenSSH is not installed'
+const skip = requires('ssh-keygen', 'ssh')
 
 t.test('ssh-proxy without a key says how to create one', async (t) => {
   t.match(await box('ssh-proxy', 'fig'), { code: 1, stderr: /Create it with `box ssh-config`/ })

@@ -5,16 +5,12 @@ import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
-import { isInstalled } from '../support/is-installed.ts'
+import { availableLevels } from '../support/isolation-levels.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-const getSkipReason = (level: string) =>
-  level === 'bubblewrap' && !isInstalled('bwrap') ? 'bwrap is not installed' : false
-
-for (const level of ISOLATION_LEVELS) {
-  t.test(`at level ${level} with the network of the host`, { skip: getSkipReason(level) }, async (t) => {
+for (const { level, skip } of await availableLevels()) {
+  t.test(`at level ${level} with the network of the host`, { skip }, async (t) => {
     const coordinator = await startCoordinatorProcess(t, {
       BOXWOOD_LOCAL_ISOLATION: level,
       BOXWOOD_LOCAL_NETWORK: 'host',
@@ -39,7 +35,7 @@ for (const level of ISOLATION_LEVELS) {
   })
 
   const name = `a box at level ${level} that has taken the port is stopped, and the coordinator listens`
-  t.test(name, { skip: getSkipReason(level) }, async (t) => {
+  t.test(name, { skip }, async (t) => {
     const env: Record<string, string> = { BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: 'host' }
     const coordinator = await startCoordinatorProcess(t, env)
     const { id, hostname } = await coordinator.waitForFirstBox()

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runBox } from '../cli/run-box.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
-import { isInstalled } from '../support/is-installed.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
+import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
-const missing = ['ssh', 'sshd', 'scp', 'ssh-keygen'].filter((program) => !isInstalled(program))
+const skip = requires('ssh', 'sshd', 'scp', 'ssh-keygen')
 
-if (missing.length > 0) t.pass('OpenSSH', { skip: `not installed: ${missing.join(', ')}` })
+if (skip !== false) t.pass('OpenSSH', { skip })
 else {
   const coordinator = await startCoordinatorProcess(t, { BOXWOOD_LOG: 'silent' })
   const { id, hostname: name } = await coordinator.waitForFirstBox()
@@ -101,35 +101,27 @@ else {
     t.equal(readFileSync(join(dir, 'copy/sub/file'), 'utf8'), 'content\n')
   })
 
-  t.test(
-    'rsync copies a directory',
-    { skip: isInstalled('rsync') ? false : 'rsync is not installed' },
-    async (t) => {
-      const source = join(dir, 'rsync')
-      mkdirSync(source)
-      writeFileSync(join(source, 'file'), 'synchronized\n')
-      t.match(await run('rsync', ['-a', '-e', `ssh -F ${config}`, `${source}/`, `${host}:rsync/`]), {
-        code: 0,
-      })
-      t.match(await coordinator.exec(name, 'cat rsync/file'), { stdout: 'synchronized\n' })
-    },
-  )
+  t.test('rsync copies a directory', { skip: requires('rsync') }, async (t) => {
+    const source = join(dir, 'rsync')
+    mkdirSync(source)
+    writeFileSync(join(source, 'file'), 'synchronized\n')
+    t.match(await run('rsync', ['-a', '-e', `ssh -F ${config}`, `${source}/`, `${host}:rsync/`]), {
+      code: 0,
+    })
+    t.match(await coordinator.exec(name, 'cat rsync/file'), { stdout: 'synchronized\n' })
+  })
 
-  t.test(
-    'git clones from a box',
-    { skip: isInstalled('git') ? false : 'git is not installed' },
-    async (t) => {
-      const create =
-        'git init -q repo && cd repo && git -c user.name=n -c user.email=e commit -q --allow-empty -m "first commit"'
-      t.match(await coordinator.exec(name, create), { exitCode: 0 })
-      const gitEnv = { ...env, GIT_SSH_COMMAND: `ssh -F ${config}` }
-      t.match(await run('git', ['clone', '-q', `${host}:repo`, join(dir, 'clone')], '', { env: gitEnv }), {
-        code: 0,
-      })
-      t.match(
-        execFileSync('git', ['-C', join(dir, 'clone'), 'log', '--format=%s'], { encoding: 'utf8' }),
-        'first commit\n',
-      )
-    },
-  )
+  t.test('git clones from a box', { skip: requires('git') }, async (t) => {
+    const create =
+      'git init -q repo && cd repo && git -c user.name=n -c user.email=e commit -q --allow-empty -m "first commit"'
+    t.match(await coordinator.exec(name, create), { exitCode: 0 })
+    const gitEnv = { ...env, GIT_SSH_COMMAND: `ssh -F ${config}` }
+    t.match(await run('git', ['clone', '-q', `${host}:repo`, join(dir, 'clone')], '', { env: gitEnv }), {
+      code: 0,
+    })
+    t.match(
+      execFileSync('git', ['-C', join(dir, 'clone'), 'log', '--format=%s'], { encoding: 'utf8' }),
+      'first commit\n',
+    )
+  })
 }

@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import t from 'tap'
 import type { TerminalSession } from '../../shared/api/terminal.ts'
 import { runBox } from '../cli/run-box.ts'
-import { isInstalled } from '../support/is-installed.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
-import { startTmux } from '../support/tmux.ts'
+import { findProgram, requires } from '../support/requires.ts'
+import { NO_TMUX, startTmux } from '../support/tmux.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-if (!isInstalled('tmux')) t.pass('a terminal session', { skip: 'tmux is not installed' })
+if (NO_TMUX) t.pass('a terminal session', { skip: NO_TMUX })
 else {
   const {
     coordinator,
@@ -99,10 +99,10 @@ else {
     t.equal([...screen.matchAll(/^ +\d\s+\w+$/gm)].length, 3, 'each line arrived once')
   })
 
-  const vim = ['vim', 'vi'].find(isInstalled)
+  const vim = (['vim', 'vi'] as const).find(findProgram)
   t.test(
     'vim: edit, detach, attach to the same screen, save',
-    { skip: vim ? false : 'vim is not installed' },
+    { skip: vim === undefined && requires('vim') },
     async (t) => {
       const terminal = await startTmux(t, { env: { ...env, BOX: boxCommand } })
       terminal.type(`$BOX exec -it ${name} -- ${vim} notes.txt; echo code=$?`)

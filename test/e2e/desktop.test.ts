@@ -3,17 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { LiveProcess } from '../../shared/api/live-processes.ts'
-import { NO_BROWSER, startBrowser } from '../support/browser.ts'
+import { startBrowser } from '../support/browser.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
-import { isInstalled } from '../support/is-installed.ts'
+import { availableLevels } from '../support/isolation-levels.ts'
+import { requires } from '../support/requires.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-const PROGRAMS = ['Xvfb', 'openbox', 'x11vnc', 'xterm', 'chromium']
-const missing = PROGRAMS.filter((program) => !isInstalled(program))
-const skip = NO_BROWSER || (missing.length > 0 && `not installed: ${missing.join(', ')}`)
+const missing = requires('Xvfb', 'openbox', 'x11vnc', 'xterm', 'chromium')
 
 /** Lists the processes that a desktop has started. Those of the agent's other commands have another marker. */
 const LIST_MARKED = 'grep -lz ^BOXWOOD_PROCESS_ID=desktop- /proc/[0-9]*/environ 2>/dev/null || true'
@@ -35,7 +33,7 @@ const countPixels = (page: Page, color: readonly number[]): Promise<number> =>
     return count
   })()`)
 
-t.test('the desktop of a box in a browser', { skip }, async (t) => {
+t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
   const coordinator = await startCoordinatorWithBox(t, { env: HIGH_EDGE_LIMITS })
   const { url, box, boxRequest, exec, dataDir } = coordinator
   const browser = await startBrowser(t)
@@ -138,13 +136,10 @@ t.test('the desktop of a box in a browser', { skip }, async (t) => {
   t.same(problems, [])
 })
 
-for (const level of ISOLATION_LEVELS)
-  t.test(`at level ${level}, the desktop outlives its agent`, { skip }, async (t) => {
+for (const { level, skip } of await availableLevels()) {
+  t.test(`at level ${level}, the desktop outlives its agent`, { skip: missing || skip }, async (t) => {
     const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level }
-    const started = await startCoordinatorWithBox(t, { env }).catch((error: Error) => error)
-    if (started instanceof Error)
-      return void t.pass('', { skip: `the level is not available: ${started.message}` })
-    const { box, boxRequest, exec, instance } = started
+    const { box, boxRequest, exec, instance } = await startCoordinatorWithBox(t, { env })
     for (const mode of ['desktop', 'browser']) {
       const { status, json } = await boxRequest('POST', '/desktop/start', { mode })
       t.match([status, json], [200, { mode, alreadyRunning: false }])
@@ -166,3 +161,4 @@ for (const level of ISOLATION_LEVELS)
     const { stdout } = await exec(LIST_MARKED)
     t.equal(stdout, '', 'no process is left')
   })
+}

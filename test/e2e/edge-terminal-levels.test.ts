@@ -2,17 +2,14 @@
 import t from 'tap'
 import { connectAttachClient } from '../support/attach-client.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
+import { availableLevels } from '../support/isolation-levels.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-for (const level of ['bubblewrap', 'namespaces', 'process']) {
-  t.test(`isolation level ${level}`, async (t) => {
-    const started = await startCoordinatorWithBox(t, { env: { BOXWOOD_LOCAL_ISOLATION: level } }).catch(
-      (error: unknown) => error,
-    )
-    if (started instanceof Error)
-      return void t.pass('', { skip: `the level is not available: ${started.message}` })
-    const { url, key, box } = started as Awaited<ReturnType<typeof startCoordinatorWithBox>>
+for (const { level, skip } of await availableLevels()) {
+  t.test(`isolation level ${level}`, { skip }, async (t) => {
+    const env = { BOXWOOD_LOCAL_ISOLATION: level }
+    const { url, key, box } = await startCoordinatorWithBox(t, { env })
     const attach = async (query: string) => {
       const path = `/v1/box/${box.hostname}/terminal?session=level&${query}`
       const client = await connectAttachClient(url + path, { authorization: `Bearer ${key}` })

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startUpstream } from '../support/broker/upstream.ts'
-import { isInstalled } from '../support/is-installed.ts'
+import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -46,7 +46,7 @@ function createRepository(t: Test) {
   }
 }
 
-t.test('the environment of a box', { skip: !isInstalled('git') && 'git is not installed' }, async (t) => {
+t.test('the environment of a box', { skip: requires('git') }, async (t) => {
   const repository = createRepository(t)
   const firstCommit = await repository.commit('1')
   const upstream = await startUpstream(t, (...exchange) => void repository.serve(...exchange))

@@ -1,7 +1,6 @@
 // Programs on a box get credentials of AWS by profile and without a key, from an STS that verifies the token of the box by the
 // documents of the coordinator.
 import { randomInt } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
@@ -9,6 +8,7 @@ import t, { type Test } from 'tap'
 import { boxPathsIn } from '../../coordinator/providers/local/machine-file.ts'
 import { startUpstream } from '../support/broker/upstream.ts'
 import { type FakeSts, startFakeSts } from '../support/fake-sts.ts'
+import { requires } from '../support/requires.ts'
 import { buildCallerIdentityProgram } from '../support/sts/box-program.ts'
 import { createTrustPolicy } from '../support/sts/trust-policy.ts'
 import { type CoordinatorWithBox, HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -18,8 +18,7 @@ const ACCOUNT = '123456789012'
 const REGION = 'eu-central-1'
 const HOUR_MS = 3_600_000
 const NODE = `node=/run/boxwood/bin/node; [ -x "$node" ] || node='${process.execPath}'; exec "$node"`
-/** Boxes see only the programs in /usr. */
-const CLI = '/usr/bin/aws'
+const CLI = 'aws'
 const TOKEN = '~/.boxwood/aws/token'
 
 const toRoleArn = (name: string) => `arn:aws:iam::${ACCOUNT}:role/ci/${name}`
@@ -249,7 +248,8 @@ async function serveEndpoint(
   sts: FakeSts,
 ): Promise<{ certificate: string; skip: string | false }> {
   const unavailable = (skip: string) => ({ certificate: '', skip })
-  if (!existsSync(CLI)) return unavailable('the AWS CLI is not installed')
+  const missing = requires('aws')
+  if (missing !== false) return unavailable(missing)
   const hosts = join(boxPathsIn(join(dataDir, 'boxes', box.id)).etc, 'hosts')
   // No other test has the address, so the port need not be free elsewhere.
   const host = `127.${[0, 0, 0].map(() => randomInt(1, 255)).join('.')}`

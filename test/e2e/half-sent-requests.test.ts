@@ -3,21 +3,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { sendHalfRequests } from '../support/half-sent-requests.ts'
-import { isInstalled } from '../support/is-installed.ts'
+import { availableLevels } from '../support/isolation-levels.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MAX_CONNECTIONS = 64
 const HALF_SENT = 2 * MAX_CONNECTIONS
 
-const getSkipReason = (level: string) =>
-  level === 'bubblewrap' && !isInstalled('bwrap') ? 'bwrap is not installed' : false
-
-for (const level of ISOLATION_LEVELS) {
-  t.test(`at level ${level}`, { skip: getSkipReason(level) }, async (t) => {
+for (const { level, skip } of await availableLevels()) {
+  t.test(`at level ${level}`, { skip }, async (t) => {
     const coordinator = await startCoordinatorProcess(t, {
       BOXWOOD_LOCAL_ISOLATION: level,
       BOXWOOD_LOCAL_NETWORK: 'host',

@@ -3,19 +3,16 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
+import { availableLevels } from '../support/isolation-levels.ts'
 import { connectToPort, startPortServer } from '../support/port-client.ts'
-import { type CoordinatorWithBox, HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
+import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-for (const level of ISOLATION_LEVELS)
-  t.test(`at level ${level}`, async (t) => {
-    const started = await startCoordinatorWithBox(t, {
+for (const { level, skip } of await availableLevels())
+  t.test(`at level ${level}`, { skip }, async (t) => {
+    const coordinator = await startCoordinatorWithBox(t, {
       env: { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: 'host' },
-    }).catch((error: unknown) => error)
-    if (started instanceof Error)
-      return void t.pass('', { skip: `the level is not available: ${started.message}` })
-    const coordinator = started as CoordinatorWithBox
+    })
     const { url, key, box } = coordinator
     const connect = (port: number) => connectToPort(t, { url, key, name: box.hostname, port })
 

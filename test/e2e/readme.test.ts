@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isInstalled } from '../support/is-installed.ts'
 import { createNewUser } from '../support/new-user.ts'
 import { readPageCommands } from '../support/page-commands.ts'
 import { PROJECT_DIR } from '../support/project.ts'
+import { requires } from '../support/requires.ts'
 import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
 import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
 import { LONG_DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
@@ -95,8 +95,8 @@ const NEEDS_ENGINE = [
   'box run --rm --image python:3.13 -- python -V',
 ]
 
-const missing = ['tmux', 'bash', 'curl', 'top'].filter((program) => !isInstalled(program))
-if (missing.length > 0) t.pass('the commands of the README', { skip: `not installed: ${missing.join(', ')}` })
+const skip = requires('tmux', 'bash', 'curl', 'top')
+if (skip !== false) t.pass('the commands of the README', { skip })
 else {
   const [startLine = '', testLine = '', ...allCommands] = readPageCommands('README.md')
   const lines = allCommands.filter((line) => !NEEDS_ENGINE.includes(stripComment(line)))

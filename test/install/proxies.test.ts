@@ -18,8 +18,8 @@ import {
   startCoordinatorWithBox,
 } from '../e2e/coordinator-with-box.ts'
 import { boxNode } from '../support/box-node.ts'
-import { isInstalled } from '../support/is-installed.ts'
 import { PROJECT_DIR } from '../support/project.ts'
+import { requires } from '../support/requires.ts'
 import { transferBothWays } from '../support/transfer-files.ts'
 import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
@@ -62,8 +62,7 @@ const readText = async (response: IncomingMessage): Promise<string> =>
 const homeOf = ({ dataDir, box }: CoordinatorWithBox): string => join(dataDir, 'boxes', box.id, 'home')
 
 for (const name of PROXIES) {
-  const options = isInstalled(name) ? {} : { skip: `${name} is not installed` }
-  t.test(`clients through ${name}`, options, async (t) => {
+  t.test(`clients through ${name}`, { skip: requires(name) }, async (t) => {
     const env = {
       ...HIGH_EDGE_LIMITS,
       BOXWOOD_TRUSTED_PROXIES: '127.0.0.1',
@@ -195,7 +194,7 @@ for (const name of PROXIES) {
   })
 
   for (const hasPath of [false, true])
-    t.test(`agents through ${name}${hasPath ? ' with a path' : ''}`, options, async (t) => {
+    t.test(`agents through ${name}${hasPath ? ' with a path' : ''}`, { skip: requires(name) }, async (t) => {
       const coordinator = await startTunnelServer({ dialBackTimeoutMs: DEADLINE_MS })
       t.after(() => coordinator.close())
       const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`, hasPath)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { Test } from 'tap'
 import { CERTIFICATE, type ProxyName } from '../install/start-proxy.ts'
-import { isInstalled } from './is-installed.ts'
+import { requires } from './requires.ts'
 
 export type ProxiedFiles = {
   /** Whether axe-core runs on the pages. */
@@ -13,10 +13,8 @@ export type ProxiedFiles = {
 }
 
 export async function runBehindProxy(t: Test, name: ProxyName, options: ProxiedFiles): Promise<void> {
-  if (!isInstalled(name)) {
-    t.test(`behind ${name}`, { skip: `${name} is not installed` }, async () => undefined)
-    return
-  }
+  const skip = requires(name)
+  if (skip !== false) return void t.test(`behind ${name}`, { skip }, () => undefined)
   setDefaultCACertificates([...getCACertificates('default'), readFileSync(CERTIFICATE, 'utf8')])
   process.env.BOXWOOD_TEST_PROXY = name
   if (!options.accessibility) process.env.BOXWOOD_TEST_ACCESSIBILITY = 'off'

@@ -3,28 +3,20 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The PEM texts, which are also in the files `key` and `cert` of the directory. Undefined where openssl is not installed. */
-export function createCertificate(
-  dir: string,
-  host: string,
-): { key: string; cert: string; ca: string } | undefined {
+/** The PEM texts, which are also in the files `key` and `cert` of the directory. Needs openssl. */
+export function createCertificate(dir: string, host: string): { key: string; cert: string; ca: string } {
   const file = (name: string) => join(dir, name)
   const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ca = ['-x509', '-keyout', file('ca.key'), '-out', file('ca.pem'), '-subj', '/CN=Test CA']
   const names = `subjectAltName=DNS:${host},IP:127.0.0.1`
-  try {
-    run('req', ...newKey, ...ca)
-    run('req', ...newKey, '-keyout', file('key'), '-out', file('csr'), '-subj', `/CN=${host}`)
-    writeFileSync(file('ext'), names)
-    run(
-      ...['x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key')],
-      ...['-set_serial', '1', '-extfile', file('ext'), '-out', file('cert')],
-    )
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  run('req', ...newKey, ...ca)
+  run('req', ...newKey, '-keyout', file('key'), '-out', file('csr'), '-subj', `/CN=${host}`)
+  writeFileSync(file('ext'), names)
+  run(
+    ...['x509', '-req', '-in', file('csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key')],
+    ...['-set_serial', '1', '-extfile', file('ext'), '-out', file('cert')],
+  )
   const read = (name: string) => readFileSync(file(name), 'utf8')
   return { key: read('key'), cert: read('cert'), ca: read('ca.pem') }
 }

@@ -1,21 +1,8 @@
-// Databases for tests: a temporary SQLite file, and Postgres where it is installed.
-import { join } from 'node:path'
+// Runs tests on each kind of database: a temporary SQLite file, and Postgres where it is installed.
 import type { Test } from 'tap'
 import { type DatabaseConfig, type Db, openDatabase } from '../../coordinator/db/open.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
-import { createTempDir, getDatabaseDir } from './temp-dir.ts'
-
-/** The path of a database file in a directory that is removed when the test ends. */
-export function databaseFile(t: Test): string {
-  return join(createTempDir(t, 'db', getDatabaseDir()), 'boxwood.db')
-}
-
-/** A new, empty SQLite database, closed when the test ends. */
-export async function sqliteForTest(t: Test): Promise<Db> {
-  const db = await openDatabase({ kind: 'sqlite', file: databaseFile(t) })
-  t.teardown(() => db.destroy())
-  return db
-}
+import { sqliteForTest } from './sqlite.ts'
 
 export const createPostgresConfig = (url: string): DatabaseConfig & { kind: 'postgres' } => ({
   kind: 'postgres',

@@ -2,20 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  accessSync,
-  chownSync,
-  constants,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-} from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { PROJECT_DIR } from './project.ts'
+import { findProgram, requires } from './requires.ts'
 import { getDatabaseDir } from './temp-dir.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -33,8 +24,9 @@ type Account = { uid?: number; gid?: number }
 
 /** Starts a server. Returns a reason, as a sentence, when Postgres cannot run on this machine. */
 export async function startPostgres(): Promise<Postgres | { skipReason: string }> {
-  const binDir = findBinDir()
-  if (!binDir) return { skipReason: 'Postgres is not installed' }
+  const missing = requires('postgres', 'initdb', 'createdb')
+  if (missing !== false) return { skipReason: missing }
+  const binDir = dirname(findProgram('postgres') ?? '')
   const account = findAccount()
   if (!account) return { skipReason: 'Postgres does not run as root, and the user postgres does not exist' }
   const tempDir = mkdtempSync(join(getDatabaseDir(), 'bw-pg-'))
@@ -123,23 +115,6 @@ async function waitUntilReady(pool: pg.Pool, hasExited: () => boolean): Promise<
       if (hasExited()) throw error
     }
   })
-}
-
-function findBinDir(): string | undefined {
-  const dirs = [
-    ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
-    ...(process.env.PATH ?? '').split(delimiter),
-  ]
-  return dirs.find((dir) => ['initdb', 'postgres', 'createdb'].every((name) => isExecutable(join(dir, name))))
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** The account that Postgres runs as: the current user, or `postgres` for root. undefined when `postgres` is missing. */

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { dialectTraits, sqliteDialect } from '../../coordinator/db/dialects.ts'
 import { type Db, openDatabase } from '../../coordinator/db/open.ts'
 import type { Tables } from '../../coordinator/db/schema.ts'
-import { databaseFile } from './db.ts'
+import { databaseFile } from './sqlite.ts'
 
 /** A SQLite database whose rows can be counted. */
 export async function countingSqliteForTest(t: Test): Promise<Db> {

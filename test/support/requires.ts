@@ -7,16 +7,24 @@ import { delimiter, join } from 'node:path'
 export const OPTIONAL_PROGRAMS = [
   ...['bwrap', 'slirp4netns', 'mmdebstrap', 'ip', 'iptables', 'nft', 'newuidmap', 'newgidmap'],
   ...['ssh', 'sshd', 'ssh-keygen', 'scp', 'sftp', 'rsync', 'curl', 'openssl', 'git', 'gh', 'aws'],
-  ...['tmux', 'vim', 'zsh', 'fish', 'busybox', 'shellcheck', 'top', 'script', 'promtool'],
+  ...['tmux', 'vim', 'vi', 'zsh', 'fish', 'busybox', 'shellcheck', 'top', 'script', 'promtool'],
   ...['getfattr', 'setfattr', 'getfacl', 'setfacl'],
   ...['nginx', 'caddy', 'chromium', 'Xvfb', 'xauth', 'openbox', 'x11vnc', 'xterm', 'xdotool'],
-  ...['pip3', 'pipx', 'cargo', 'cc', 'gcc', 'clang', 'tcc'],
+  ...['pip', 'pip3', 'pipx', 'cargo', 'cc', 'c++', 'gcc', 'g++', 'clang', 'tcc'],
   ...['psql', 'postgres', 'initdb', 'createdb'],
   ...['docker', 'dockerd', 'containerd', 'podman', 'runc', 'crun', 'skopeo', 'docker-registry'],
   ...['incus', 'incusd', 'dnsmasq', 'mkfs.btrfs', 'fuse-overlayfs'],
 ] as const
 
 export type OptionalProgram = (typeof OPTIONAL_PROGRAMS)[number]
+
+/** Programs that not every Linux system has. They are not hidden, since other tests rely on some of them. */
+export type SystemProgram =
+  | ('bash' | 'dash' | 'perl' | 'wget' | 'conmon')
+  | ('unshare' | 'nsenter' | 'setpriv' | 'flock' | 'findmnt' | 'ss')
+  | ('apt-get' | 'dnf' | 'yum' | 'apk')
+
+export type Program = OptionalProgram | SystemProgram
 
 /** Programs outside the PATH. */
 const DIRECTORIES = [
@@ -26,7 +34,7 @@ const DIRECTORIES = [
 ]
 
 /** Returns the path of the program. */
-export function findProgram(name: OptionalProgram): string | undefined {
+export function findProgram(name: Program): string | undefined {
   return DIRECTORIES.map((dir) => join(dir, name)).find((path) => {
     try {
       accessSync(path, constants.X_OK)
@@ -38,7 +46,7 @@ export function findProgram(name: OptionalProgram): string | undefined {
 }
 
 /** Why a test that needs these programs is skipped: the option `skip` of the test. false: all are installed. */
-export function requires(...programs: OptionalProgram[]): string | false {
+export function requires(...programs: Program[]): string | false {
   const missing = programs.filter((program) => findProgram(program) === undefined)
   if (missing.length === 0) return false
   return `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not installed`

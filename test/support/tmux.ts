@@ -1,11 +1,12 @@
 // A terminal in tmux: types keys and reads the screen, as a person does.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
+import { requires } from './requires.ts'
 import { waitUntil } from './wait-until.ts'
 
 /** Reason to skip tests that need tmux; false: it is installed. */
-export const NO_TMUX = spawnSync('tmux', ['-V']).status === 0 ? false : 'tmux is not installed'
+export const NO_TMUX = requires('tmux')
 
 export type TmuxTerminal = {
   /** Types text, without a newline. */

@@ -11,7 +11,7 @@ import {
   readlinkSync,
   readSync,
 } from 'node:fs'
-import { isInstalled } from './is-installed.ts'
+import { findProgram } from './requires.ts'
 
 export type ManifestOptions = {
   /** The owner of the box's files; shown as `box`. Default: this user. */
@@ -101,7 +101,7 @@ function hashFile(path: Buffer): string {
 
 /** User attributes and access control lists, with the owner's user id as `box`. */
 function listAttributes(root: string, uid: number): string[] {
-  if (!isInstalled('getfattr')) return []
+  if (findProgram('getfattr') === undefined) return []
   const args = ['-R', '-h', '-d', '-m', '^(user[.]|system[.]posix_acl)', '-e', 'hex', '.']
   // getfattr fails where this user may not read a directory.
   const { stdout } = spawnSync('getfattr', args, {

@@ -9,7 +9,7 @@ import { baseEnvironment, createEnvironmentFactory } from '../../../agent/exec/e
 import { RequestResetError } from '../../../agent/requests/json-routes.ts'
 import { startWallTimer } from '../../../agent/running-clock.ts'
 import type { AgentRepoRequest } from '../../../shared/api/environment-delivery.ts'
-import { isInstalled } from '../../support/is-installed.ts'
+import { requires } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -64,7 +64,7 @@ function setUp(t: Test) {
   }
 }
 
-const skip = !isInstalled('git') && 'git is not installed'
+const skip = requires('git')
 
 t.test('clones once, and repeated requests share the clone', { skip }, async (t) => {
   const { ensure, commit, read, home, countOperations } = setUp(t)

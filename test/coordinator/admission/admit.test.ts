@@ -12,9 +12,10 @@ import type { Policy } from '../../../shared/api/policies.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createTestAdmit } from '../../support/admit.ts'
 import { createBillingFacts } from '../../support/billing-facts.ts'
-import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
+import { onEachDatabase } from '../../support/db.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { capturePlans, captureQueries } from '../../support/query-plan.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { addKeyOf, addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const setPolicy = ({ workspaceId }: Actor, db: Db, policy: Partial<Policy>) =>

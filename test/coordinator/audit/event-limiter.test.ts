@@ -3,7 +3,7 @@ import t from 'tap'
 import { createAuditLog } from '../../../coordinator/audit/audit-log.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { sqliteForTest } from '../../support/db.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { createOwner, createTestClock } from '../../support/workspace.ts'
 
 t.test('a credential may send 20 reports and downloads per second', async (t) => {

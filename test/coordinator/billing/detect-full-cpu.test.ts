@@ -4,8 +4,8 @@ import t from 'tap'
 import { createFullCpuDetector } from '../../../coordinator/billing/detect-full-cpu.ts'
 import { upsertMeter } from '../../../coordinator/billing/store/meters.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
-import { sqliteForTest } from '../../support/db.ts'
 import { createTestFinances } from '../../support/finances.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { sample, setUp } from '../history/metrics/support.ts'
 
 /** The length of the buckets of an average, in seconds: one sample of each is enough. */

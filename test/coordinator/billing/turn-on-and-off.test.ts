@@ -10,7 +10,7 @@ import { BALANCE_SCHEDULE } from '../../../coordinator/billing/service.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import { type Db, openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
-import { databaseFile } from '../../support/db.ts'
+import { databaseFile } from '../../support/sqlite.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 
 const HOUR_MS = 3_600_000

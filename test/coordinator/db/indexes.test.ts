@@ -6,8 +6,8 @@ import {
 } from '../../../coordinator/boxes/store/box-lists.ts'
 import { createCommandHistory } from '../../../coordinator/history/commands/service.ts'
 import { systemClock } from '../../../shared/clock.ts'
-import { sqliteForTest } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const LIVE = /^SEARCH boxes USING (COVERING )?INDEX boxes_live/

@@ -4,8 +4,9 @@ import type { StoreObserver } from '../../../coordinator/db/observed-driver.ts'
 import { type DatabaseConfig, openDatabase } from '../../../coordinator/db/open.ts'
 import { prepareQuery } from '../../../coordinator/db/prepared-queries.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
-import { createPostgresConfig, databaseFile } from '../../support/db.ts'
+import { createPostgresConfig } from '../../support/db.ts'
 import { startPostgres } from '../../support/postgres.ts'
+import { databaseFile } from '../../support/sqlite.ts'
 
 const workspace = (id: string) => ({ id, name: id, zero_data_retention: 0 as const, created_at: 0 })
 

@@ -5,8 +5,8 @@ import { statSync } from 'node:fs'
 import t from 'tap'
 import { openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
-import { databaseFile, sqliteForTest } from '../../support/db.ts'
 import { firstOutput } from '../../support/first-output.ts'
+import { databaseFile, sqliteForTest } from '../../support/sqlite.ts'
 
 t.test('rejects a second coordinator on the same file with a readable message', async (t) => {
   const file = databaseFile(t)

@@ -10,13 +10,13 @@ import { WebSocket } from 'ws'
 import { loadConfig } from '../../../coordinator/base/config.ts'
 import { createCertificate } from '../../support/certificate.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { requires } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const HOST = 'boxes.example'
 const dir = createTempDir(t, 'tls')
-const certificate = createCertificate(dir, HOST)
-const options = certificate === undefined ? { skip: 'openssl is not installed' } : {}
+const options = { skip: requires('openssl') }
 const ENV = {
   BOXWOOD_TLS_LISTEN: '127.0.0.1:0',
   BOXWOOD_TLS_CERT: join(dir, 'cert'),
@@ -25,9 +25,10 @@ const ENV = {
 }
 
 t.test('serves the API, WebSockets and links with a certificate from files', options, async (t) => {
+  const certificate = createCertificate(dir, HOST)
   const coordinator = await startTestCoordinator(t, { env: ENV })
   const { tlsPort: port } = coordinator.instance
-  if (port === null || certificate === undefined) throw new Error('there is no listener')
+  if (port === null) throw new Error('there is no listener')
   const trust = { host: '127.0.0.1', port, ca: certificate.ca, servername: HOST, agent: false as const }
 
   async function get(path: string, host = HOST) {
@@ -65,7 +66,7 @@ t.test('serves the API, WebSockets and links with a certificate from files', opt
   const before = await readFingerprint()
   const next = createTempDir(t, 'tls-next')
   const renewed = createCertificate(next, HOST)
-  trust.ca = `${certificate.ca}${renewed?.ca}`
+  trust.ca = `${certificate.ca}${renewed.ca}`
   writeFileSync(ENV.BOXWOOD_TLS_CERT, 'not a certificate')
   copyFileSync(join(next, 'key'), ENV.BOXWOOD_TLS_KEY)
   t.equal(await readFingerprint(), before)

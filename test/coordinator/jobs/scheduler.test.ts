@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { createScheduler } from '../../../coordinator/jobs/scheduler.ts'
-import { sqliteForTest } from '../../support/db.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { createTestClock } from '../../support/workspace.ts'
 

@@ -6,9 +6,10 @@ import type { Db } from '../../../coordinator/db/open.ts'
 import type { ModuleRegistry } from '../../../coordinator/http/module.ts'
 import { createPurge } from '../../../coordinator/retention/purge.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
-import { onEachDatabase, sqliteForTest } from '../../support/db.ts'
+import { onEachDatabase } from '../../support/db.ts'
 import { deleteOfBox } from '../../support/owners.ts'
 import { capturePlans } from '../../support/query-plan.ts'
+import { sqliteForTest } from '../../support/sqlite.ts'
 import { createTestClock } from '../../support/workspace.ts'
 import {
   createWorkspaceRows,

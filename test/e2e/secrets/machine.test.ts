@@ -4,13 +4,14 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { requestToken } from '../../support/enroll.ts'
+import { requires } from '../../support/requires.ts'
 import { runInstaller } from '../../support/run-installer.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { mountSecrets, startCoordinatorOfMachines } from './box-with-secrets.ts'
 import { HOSTS, startToolServers } from './tool-servers.ts'
 
-t.test('an enrolled machine', async (t) => {
+t.test('an enrolled machine', { skip: requires('curl') }, async (t) => {
   const servers = await startToolServers(t)
   const coordinator = await startCoordinatorOfMachines(t, servers)
   const { api } = coordinator

@@ -1,12 +1,13 @@
 // The servers that the tools of the tests use, on one TLS port of loopback: an API that sends back what it received, a git
 // repository, a package registry, the API of GitHub, and the APIs of models.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { startUpstream } from '../../support/broker/upstream.ts'
+import { findProgram } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 export const HOSTS = {
@@ -31,7 +32,7 @@ export type ToolServers = {
 
 /** @param modelsUrl a fake model server */
 export async function startToolServers(t: Test, modelsUrl?: string): Promise<ToolServers> {
-  const repository = existsSync('/usr/bin/git') ? createRepository(t) : ''
+  const repository = findProgram('git') === undefined ? '' : createRepository(t)
   const requests: ReceivedRequest[] = []
   const record = ({ headers, url = '' }: IncomingMessage): ReceivedRequest => {
     const request = { host: headers.host ?? '', path: url, headers }

@@ -3,19 +3,18 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import t from 'tap'
 import { findPrivateDirectory } from '../../support/private-directory.ts'
+import { requires } from '../../support/requires.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { mountSecrets, startBoxWithSecrets } from './box-with-secrets.ts'
 import { HOSTS, startToolServers } from './tool-servers.ts'
 
 const NODE = process.execPath
 const PYTHON = '/usr/bin/python3'
-const CURL = '/usr/bin/curl'
-const skipWithoutCurl = !existsSync(CURL) && 'curl is not installed'
+const skipWithoutCurl = requires('curl')
 
 type Tool = {
   name: string
-  /** The file without which the tool is not tested. */
-  requires: string
+  skip: string | false
   host: string
   /** The variable with the placeholder. */
   variable: string
@@ -25,51 +24,52 @@ type Tool = {
   prints: RegExp
 }
 
+const unlessExists = (path: string): string | false => !existsSync(path) && `${path} is not installed`
 const bearer = (value: string): string => `Bearer ${value}`
 const REFLECTED = /"authorization": ?"Bearer \*+"|'authorization': ?'Bearer \*+'/
 
 const TOOLS: readonly Tool[] = [
   {
-    ...{ name: 'curl', requires: CURL, host: HOSTS.api, variable: 'API_TOKEN' },
+    ...{ name: 'curl', skip: requires('curl'), host: HOSTS.api, variable: 'API_TOKEN' },
     command: `curl -sSf -H "Authorization: Bearer $API_TOKEN" https://${HOSTS.api}/`,
     ...{ header: bearer, prints: REFLECTED },
   },
   {
-    ...{ name: 'git', requires: '/usr/bin/git', host: HOSTS.git, variable: 'GIT_TOKEN' },
+    ...{ name: 'git', skip: requires('git'), host: HOSTS.git, variable: 'GIT_TOKEN' },
     command: `git clone "https://x-access-token:$GIT_TOKEN@${HOSTS.git}/team/project.git" && git -C project log --format=%s`,
     header: (value) => `Basic ${Buffer.from(`x-access-token:${value}`).toString('base64')}`,
     prints: /^first$/m,
   },
   {
-    ...{ name: 'fetch of Node', requires: NODE, host: HOSTS.api, variable: 'API_TOKEN' },
+    ...{ name: 'fetch of Node', skip: false, host: HOSTS.api, variable: 'API_TOKEN' },
     command: `${NODE} -e 'fetch("https://${HOSTS.api}/", { headers: { authorization: "Bearer " + process.env.API_TOKEN } }).then((r) => r.text()).then(console.log)'`,
     ...{ header: bearer, prints: REFLECTED },
   },
   {
-    ...{ name: 'urllib of Python', requires: PYTHON, host: HOSTS.api, variable: 'API_TOKEN' },
+    ...{ name: 'urllib of Python', skip: unlessExists(PYTHON), host: HOSTS.api, variable: 'API_TOKEN' },
     command: `${PYTHON} -c 'import os, urllib.request as u; print(u.urlopen(u.Request("https://${HOSTS.api}/", headers={"Authorization": "Bearer " + os.environ["API_TOKEN"]})).read().decode())'`,
     ...{ header: bearer, prints: REFLECTED },
   },
   {
-    ...{ name: 'requests of Python', requires: '/usr/lib/python3/dist-packages/requests' },
+    ...{ name: 'requests of Python', skip: unlessExists('/usr/lib/python3/dist-packages/requests') },
     ...{ host: HOSTS.api, variable: 'API_TOKEN' },
     command: `${PYTHON} -c 'import os, requests; print(requests.get("https://${HOSTS.api}/", headers={"Authorization": "Bearer " + os.environ["API_TOKEN"]}).text)'`,
     ...{ header: bearer, prints: REFLECTED },
   },
   {
-    ...{ name: 'npm', requires: '/usr/bin/npm', host: HOSTS.registry, variable: 'NPM_TOKEN' },
+    ...{ name: 'npm', skip: unlessExists('/usr/bin/npm'), host: HOSTS.registry, variable: 'NPM_TOKEN' },
     command: `echo '//${HOSTS.registry}/:_authToken=\${NPM_TOKEN}' >.npmrc && npm whoami`,
     ...{ header: bearer, prints: /^tester$/m },
   },
   {
-    ...{ name: 'gh', requires: '/usr/bin/gh', host: HOSTS.github, variable: 'GH_TOKEN' },
+    ...{ name: 'gh', skip: requires('gh'), host: HOSTS.github, variable: 'GH_TOKEN' },
     command: 'gh api user',
     ...{ header: (value) => `token ${value}`, prints: /"login":"tester"/ },
   },
   {
     ...{
       name: 'wget with --ca-certificate',
-      requires: '/usr/bin/wget',
+      skip: unlessExists('/usr/bin/wget'),
       host: HOSTS.api,
       variable: 'API_TOKEN',
     },
@@ -97,11 +97,10 @@ t.test('tools', { skip }, async (t) => {
   const { stdout: placeholders } = await exec('env')
   t.match(placeholders, /^API_TOKEN=dcpsec_[0-9a-z]{32}$/m)
 
-  for (const { name, requires, host, variable, command, header, prints } of TOOLS)
-    await t.test(name, async (t) => {
-      if (!existsSync(requires)) return void t.pass('', { skip: `${requires} is not installed` })
+  for (const { name, skip, host, variable, command, header, prints } of TOOLS)
+    await t.test(name, { skip }, async (t) => {
       servers.requests.length = 0
-      const PATH = `${dirname(NODE)}:/usr/bin:/bin`
+      const PATH = `${dirname(NODE)}:/usr/local/bin:/usr/bin:/bin`
       const result = await exec(command, { env: { PATH }, timeoutSeconds: 60 })
       t.match(result, { exitCode: 0 }, JSON.stringify(result))
       t.match(result.stdout, prints)

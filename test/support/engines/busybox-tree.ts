@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { findProgram } from './find-program.ts'
+import { findProgram, requires } from '../requires.ts'
 
 /** Runs as pid 1: reaps orphans, and terminates all processes on SIGPWR, with which Incus stops a container. */
 export const INIT = `#!/bin/sh
@@ -32,8 +32,7 @@ done
 const DIRECTORIES = ['bin', 'dev', 'etc', 'proc', 'root', 'run', 'sbin', 'sys', 'tmp', 'usr/bin', 'var/lib']
 
 /** Why the tree cannot be built on this machine, as a sentence. undefined: it can. */
-export const findBusyboxProblem = (): string | undefined =>
-  findProgram('busybox') === undefined ? 'busybox is not installed' : undefined
+export const findBusyboxProblem = (): string | undefined => requires('busybox') || undefined
 
 /** Creates the root file system in the directory, which must not exist. Its commands are those of busybox. */
 export function buildBusyboxTree(dir: string): void {

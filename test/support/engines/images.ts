@@ -14,7 +14,7 @@ const REGISTRY_CONFIG = join(import.meta.dirname, 'registry.yml')
 const EX_TEMPFAIL = 75
 
 /** Programs that build and serve the images. */
-export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'ss']
+export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'ss'] as const
 
 const PROXY = join(import.meta.dirname, 'registry-proxy.mjs')
 const PROXY_PORT = 5001

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { findProgram } from '../requires.ts'
 import { LONG_DEADLINE_MS, waitUntil } from '../wait-until.ts'
 import { buildBusyboxTree, packIncusImage } from './busybox-tree.ts'
-import { findProgram } from './find-program.ts'
 import { HUB_ADDRESS, HUB_NAME, HUB_NETWORK } from './own-namespaces.ts'
 
 export type IncusMember = {

@@ -13,10 +13,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findProgram, requires } from '../requires.ts'
 import { waitUntil } from '../wait-until.ts'
 import { buildBusyboxTree, findBusyboxProblem, packIncusImage } from './busybox-tree.ts'
 import { listInstancesOf, removeCgroups } from './cgroups.ts'
-import { findProgram } from './find-program.ts'
 
 export type Incusd = {
   /** The path of the server's Unix socket. */
@@ -49,11 +49,8 @@ export type IncusdOptions = {
 /** Why Incus cannot be started on this machine, as a sentence. undefined: it can. */
 export function findIncusProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'Incus needs root'
-  const missing = ['incusd', 'incus', 'unshare', 'nsenter', 'mkfs.btrfs', 'ip', 'dnsmasq'].find(
-    (name) => findProgram(name) === undefined,
-  )
-  if (missing !== undefined) return `${missing} is not installed`
-  return findBusyboxProblem()
+  const missing = requires('incusd', 'incus', 'unshare', 'nsenter', 'mkfs.btrfs', 'ip', 'dnsmasq')
+  return missing || findBusyboxProblem()
 }
 
 /**

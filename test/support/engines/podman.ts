@@ -6,7 +6,7 @@ import { buildEngineImages, FAULTY_REGISTRY, IMAGE_PROGRAMS, REGISTRY, startRegi
 import { runDaemon } from './run-daemon.ts'
 import { findSandboxProblem, type Sandbox, startSandbox } from './sandbox.ts'
 
-const PROGRAMS = ['podman', 'conmon', 'runc', 'iptables', ...IMAGE_PROGRAMS]
+const PROGRAMS = ['podman', 'conmon', 'runc', 'iptables', ...IMAGE_PROGRAMS] as const
 
 /** The ordinary user, which exists in the sandbox only, and the first of the user ids of its containers. */
 const USER = { name: 'boxwood-engine', id: 54_323, firstSubordinateId: 200_000_000 }

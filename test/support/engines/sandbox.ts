@@ -14,8 +14,8 @@ import {
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { type Program, requires } from '../requires.ts'
 import { waitUntil } from '../wait-until.ts'
-import { findProgram } from './find-program.ts'
 
 const SCRIPT = join(import.meta.dirname, 'sandbox.sh')
 /** Also the name of the cgroups. The path of a socket in the directory has at most 107 bytes. */
@@ -41,12 +41,9 @@ export type SandboxProcess = {
 }
 
 /** Why this machine cannot have a sandbox with these programs, as a sentence. undefined: it can. */
-export function findSandboxProblem(programs: readonly string[]): string | undefined {
+export function findSandboxProblem(programs: readonly Program[]): string | undefined {
   if (process.getuid?.() !== 0) return 'an engine in namespaces of its own needs root'
-  const missing = ['unshare', 'nsenter', 'ip', 'findmnt', ...programs].filter(
-    (name) => findProgram(name) === undefined,
-  )
-  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`
+  return requires('unshare', 'nsenter', 'ip', 'findmnt', ...programs) || undefined
 }
 
 export async function startSandbox(): Promise<Sandbox> {

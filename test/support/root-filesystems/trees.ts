@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isInstalled } from '../is-installed.ts'
 import { PROJECT_DIR } from '../project.ts'
+import { requires } from '../requires.ts'
 import { LONG_DEADLINE_MS } from '../wait-until.ts'
 
 const BUILD_SCRIPT = join(import.meta.dirname, 'build-trees.sh')
@@ -18,7 +18,7 @@ const REQUIRED_PROGRAMS = [
   'flock',
   'ip',
   'curl',
-]
+] as const
 /** The exit status of the build script for a mirror that cannot be reached. */
 const EX_TEMPFAIL = 75
 
@@ -36,8 +36,8 @@ export type Trees<Name extends TreeName> = { paths: Record<Name, string> } | { s
 /** Builds the root file systems that the cache does not have. */
 export async function buildTrees<Name extends TreeName>(names: readonly Name[]): Promise<Trees<Name>> {
   if (process.getuid?.() !== 0) return { skip: 'machines in namespaces need root' }
-  const missing = REQUIRED_PROGRAMS.filter((program) => !isInstalled(program))
-  if (missing.length > 0) return { skip: `not installed: ${missing.join(', ')}` }
+  const skipReason = requires(...REQUIRED_PROGRAMS)
+  if (skipReason !== false) return { skip: skipReason }
   mkdirSync(CACHE_DIR, { recursive: true })
   const version = createHash('sha256').update(readFileSync(BUILD_SCRIPT)).digest('hex').slice(0, 8)
   const getDir = (suite: string) => join(CACHE_DIR, `${suite}-${version}`)

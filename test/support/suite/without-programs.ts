@@ -3,10 +3,11 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { OPTIONAL_PROGRAMS } from '../requires.ts'
 
-/** Programs that some tests need (install/test-packages.sh, install/test-engines.sh), and C compilers. */
-const OPTIONAL =
-  /^(bwrap|slirp4netns|mmdebstrap|ip|ssh|sshd|ssh-keygen|scp|sftp|tmux|vim|rsync|git|gh|curl|busybox|shellcheck|getfattr|setfattr|setfacl|getfacl|top|nginx|caddy|openssl|zsh|fish|pip3?|pipx|cargo|aws|psql|postgres|initdb|createdb|chromium|google-chrome|Xvfb|openbox|x11vnc|xterm|cc|gcc|clang|c\+\+|g\+\+|tcc|docker|dockerd|podman|runc|crun|skopeo|docker-registry|incus|newuidmap|newgidmap|dnsmasq|mkfs\.btrfs)(-[\d.]+)?$/
+const NAMES = OPTIONAL_PROGRAMS.map((name) => name.replace(/[.+]/g, '\\$&'))
+/** Also with a version after the name: gcc-14. */
+const OPTIONAL = new RegExp(`^(${NAMES.join('|')})(-[\\d.]+)?$`)
 
 /** The coordinator finds the programs of boxes here. */
 const SYSTEM_DIRS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']

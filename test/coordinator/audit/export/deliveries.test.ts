@@ -3,8 +3,10 @@ import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Post } from '../../../../coordinator/audit/export/post.ts'
 import type { AuditDelivery } from '../../../../shared/api/audit-sink.ts'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
 import { type Collector, type Received, startCollector } from '../../../support/https-collector.ts'
+import { requires } from '../../../support/requires.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { setUp } from './support.ts'
 
@@ -208,8 +210,6 @@ async function runTests(t: Test, collector: Collector): Promise<void> {
   })
 }
 
-t.test('deliveries', async (t) => {
-  const collector = await startCollector(t)
-  if ('skipReason' in collector) t.plan(0, collector.skipReason)
-  else await runTests(t, collector)
+t.test('deliveries', { skip: requires('openssl') }, async (t) => {
+  await runTests(t, await startCollector(t))
 })

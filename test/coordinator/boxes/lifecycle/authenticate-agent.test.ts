@@ -5,8 +5,9 @@ import { createAgentAuthenticator } from '../../../../coordinator/boxes/lifecycl
 import { openDatabase } from '../../../../coordinator/db/open.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
 import { newUuid } from '../../../../shared/ids.ts'
-import { databaseFile, onEachDatabase } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { databaseFile } from '../../../support/sqlite.ts'
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('accepts a token only for its own box, from its first start until deletion', async (t) => {

@@ -1,7 +1,7 @@
 // The final reports of a box are collected before its machine stops.
 import t from 'tap'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 t.test('collects reports before a suspend, a delete and Ctrl-C, while the machine runs', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))

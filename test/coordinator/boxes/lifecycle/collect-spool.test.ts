@@ -4,10 +4,10 @@ import { applyReports } from '../../../../coordinator/boxes/lifecycle/apply-repo
 import { enqueueSleep } from '../../../../coordinator/boxes/lifecycle/enqueue-jobs.ts'
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { noReportHandlers } from '../../../support/report-handlers.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 /** A sample whose time is `number`. */
 const line = (epoch: string, seq: number, number = seq): string =>

@@ -2,13 +2,13 @@
 import t from 'tap'
 import { createOperationService } from '../../../../coordinator/jobs/operations/service.ts'
 import { systemClock as clock } from '../../../../shared/clock.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { findTarget } from '../../../support/owners.ts'
 import {
   createRestartableLifecycle,
   type RestartableLifecycle,
 } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 const PROVIDER_CALLS = {
   create: ['create', 'start'],

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createFailingFault } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 t.test('restarts a machine that has stopped by itself', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))

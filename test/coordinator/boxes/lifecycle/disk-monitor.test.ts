@@ -5,9 +5,9 @@ import { createDiskMonitor, groupByFileSystem } from '../../../../coordinator/bo
 import type { Provider, SharedDisk } from '../../../../coordinator/providers/provider.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { silentLog } from '../../../support/tunnel.ts'
 
 const GB = 1000 ** 3

@@ -9,9 +9,10 @@ import { transaction } from '../../../../coordinator/db/transaction.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createLeases } from '../../../../coordinator/jobs/leases.ts'
 import { systemClock } from '../../../../shared/clock.ts'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
 import { createSeededRandom } from '../../../support/random.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 const YEAR_MS = 365 * 24 * 60 * 60_000
 

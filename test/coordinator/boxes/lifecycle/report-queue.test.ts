@@ -7,8 +7,9 @@ import type { Db } from '../../../../coordinator/db/open.ts'
 import type { CommandReportHandler } from '../../../../coordinator/history/commands/commands.ts'
 import type { CommandReport } from '../../../../shared/api/reports.ts'
 import { newId } from '../../../../shared/ids.ts'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
 import { noReportHandlers } from '../../../support/report-handlers.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createOwner, createTestBoxService } from '../../../support/workspace.ts'
 
 const commandFinished = (): CommandReport => ({

@@ -13,7 +13,6 @@ import { systemClock } from '../../../../shared/clock.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import type { Region } from '../../../../shared/tiers.ts'
 import { createTestAdmit } from '../../../support/admit.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { FakeImages, withImages } from '../../../support/fake-images.ts'
 import {
   createFailingFault,
@@ -21,6 +20,7 @@ import {
   FakeInfrastructure,
 } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTestBoxService } from '../../../support/workspace.ts'
 
 const TARGET: Region = 'eu-central-1'

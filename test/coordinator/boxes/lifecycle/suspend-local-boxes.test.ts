@@ -3,9 +3,9 @@ import pLimit from 'p-limit'
 import t from 'tap'
 import { suspendLocalBoxes } from '../../../../coordinator/boxes/lifecycle/suspend-local-boxes.ts'
 import { systemClock } from '../../../../shared/clock.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 t.test('Ctrl-C suspends every box and the next start wakes them', async (t) => {
   const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))

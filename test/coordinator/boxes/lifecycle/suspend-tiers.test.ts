@@ -7,9 +7,10 @@ import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { PermanentProviderError } from '../../../../coordinator/providers/provider.ts'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 const FROZEN_REASON = /; its processes are frozen and keep their memory$/
 const STOPPED_REASON = /; its processes were terminated$/

@@ -1,8 +1,8 @@
 // Waiting for a running box, as an exec request does.
 import t from 'tap'
 import { newUuid } from '../../../../shared/ids.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { DEADLINE_MS } from '../../../support/wait-until.ts'
 
 t.test('waits until a box is running, times out, aborts, and rejects failed or deleted boxes', async (t) => {

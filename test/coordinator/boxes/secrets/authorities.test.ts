@@ -16,8 +16,9 @@ import {
 import { findAuthority } from '../../../../coordinator/boxes/secrets/authority-store.ts'
 import { createAuthority, createLeaf } from '../../../../coordinator/boxes/secrets/certificates.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
-import { isInstalled } from '../../../support/is-installed.ts'
+import { onEachDatabase } from '../../../support/db.ts'
+import { requires } from '../../../support/requires.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { createOwner, createTestClock } from '../../../support/workspace.ts'
 
@@ -61,47 +62,41 @@ t.test('a client that trusts the authority connects to the host of the leaf only
   )
 })
 
-t.test(
-  'OpenSSL accepts the chain with all checks',
-  {
-    skip: !isInstalled('openssl') && 'needs openssl',
-  },
-  (t) => {
-    const dir = createTempDir(t, 'certificates')
-    const authority = createAuthority('Boxwood ws_0123456789', Date.now())
-    const leaf = createLeaf(authority, LONG_HOST, Date.now())
-    const [caFile, leafFile] = [join(dir, 'ca.pem'), join(dir, 'leaf.pem')]
-    writeFileSync(caFile, authority.certificate)
-    const verify = (certificate: string, host: string, ...options: string[]) => {
-      writeFileSync(leafFile, certificate)
-      const args = [
-        'verify',
-        '-x509_strict',
-        '-purpose',
-        'sslserver',
-        '-verify_hostname',
-        host,
-        '-CAfile',
-        caFile,
-        ...options,
-      ]
-      const { status, stdout, stderr } = spawnSync('openssl', [...args, leafFile], { encoding: 'utf8' })
-      return { status, output: stdout + stderr }
-    }
-    t.match(verify(leaf.certificate, LONG_HOST), { status: 0 })
-    t.match(verify(leaf.certificate, 'other.example.com'), { status: 2, output: /hostname mismatch/i })
-    const after = Math.floor(Date.now() / 1000) + 49 * 3600
-    t.match(verify(leaf.certificate, LONG_HOST, '-attime', `${after}`), { output: /expired/ })
-    const text = spawnSync('openssl', ['x509', '-in', caFile, '-noout', '-text'], { encoding: 'utf8' }).stdout
-    t.match(text, /Basic Constraints: critical\s+CA:TRUE, pathlen:0\s/)
-    t.match(text, /Key Usage: critical\s+Certificate Sign\s/)
-    // pathlen 0: a leaf is not an authority.
-    writeFileSync(caFile, authority.certificate + leaf.certificate)
-    const forged = createLeaf({ certificate: leaf.certificate, key: leaf.key }, LONG_HOST, Date.now())
-    t.match(verify(forged.certificate, LONG_HOST, '-untrusted', leafFile), { status: 2 })
-    t.end()
-  },
-)
+t.test('OpenSSL accepts the chain with all checks', { skip: requires('openssl') }, (t) => {
+  const dir = createTempDir(t, 'certificates')
+  const authority = createAuthority('Boxwood ws_0123456789', Date.now())
+  const leaf = createLeaf(authority, LONG_HOST, Date.now())
+  const [caFile, leafFile] = [join(dir, 'ca.pem'), join(dir, 'leaf.pem')]
+  writeFileSync(caFile, authority.certificate)
+  const verify = (certificate: string, host: string, ...options: string[]) => {
+    writeFileSync(leafFile, certificate)
+    const args = [
+      'verify',
+      '-x509_strict',
+      '-purpose',
+      'sslserver',
+      '-verify_hostname',
+      host,
+      '-CAfile',
+      caFile,
+      ...options,
+    ]
+    const { status, stdout, stderr } = spawnSync('openssl', [...args, leafFile], { encoding: 'utf8' })
+    return { status, output: stdout + stderr }
+  }
+  t.match(verify(leaf.certificate, LONG_HOST), { status: 0 })
+  t.match(verify(leaf.certificate, 'other.example.com'), { status: 2, output: /hostname mismatch/i })
+  const after = Math.floor(Date.now() / 1000) + 49 * 3600
+  t.match(verify(leaf.certificate, LONG_HOST, '-attime', `${after}`), { output: /expired/ })
+  const text = spawnSync('openssl', ['x509', '-in', caFile, '-noout', '-text'], { encoding: 'utf8' }).stdout
+  t.match(text, /Basic Constraints: critical\s+CA:TRUE, pathlen:0\s/)
+  t.match(text, /Key Usage: critical\s+Certificate Sign\s/)
+  // pathlen 0: a leaf is not an authority.
+  writeFileSync(caFile, authority.certificate + leaf.certificate)
+  const forged = createLeaf({ certificate: leaf.certificate, key: leaf.key }, LONG_HOST, Date.now())
+  t.match(verify(forged.certificate, LONG_HOST, '-untrusted', leafFile), { status: 2 })
+  t.end()
+})
 
 t.test(
   'the certificates are valid from an hour before, the leaf for 48 hours, the authority for 10 years',

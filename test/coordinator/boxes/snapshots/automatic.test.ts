@@ -5,12 +5,12 @@ import { enqueueSleep } from '../../../../coordinator/boxes/lifecycle/enqueue-jo
 import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { ProviderUnavailableError } from '../../../../coordinator/providers/provider.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
 import {
   createRestartableSnapshots,
   type RestartableSnapshots,
 } from '../../../support/restartable-snapshots.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTestClock, type TestClock } from '../../../support/workspace.ts'
 
 const HOUR_MS = 60 * 60 * 1000

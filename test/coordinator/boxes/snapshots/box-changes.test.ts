@@ -7,9 +7,9 @@ import { lockBox } from '../../../../coordinator/db/lock-box.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { createProviders } from '../../../../coordinator/providers/regions.ts'
 import type { Region } from '../../../../shared/tiers.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createHangingFault, FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
 import { createRestartableSnapshots } from '../../../support/restartable-snapshots.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 t.test('the files of a box are not removed while they are captured', async (t) => {
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t))

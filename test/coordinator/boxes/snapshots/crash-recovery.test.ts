@@ -1,11 +1,11 @@
 // A coordinator killed during any provider call of a snapshot: the next coordinator completes the request, and leaves nothing.
 import t, { type Test } from 'tap'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createHangingFault } from '../../../support/fake-infrastructure.ts'
 import {
   createRestartableSnapshots,
   type RestartableSnapshots,
 } from '../../../support/restartable-snapshots.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 
 type Call = 'capture' | 'removeArchive' | 'create' | 'destroy'
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { SecretValue } from '../../../../coordinator/base/sealing/secret-value.ts'
 import { PUBLISHED_BEFORE_USE_MS } from '../../../../coordinator/federation/issuer/plan-rotation.ts'
 import { createSigningKeys } from '../../../../coordinator/federation/issuer/signing-keys.ts'
-import { sqliteForTest } from '../../../support/db.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTestClock } from '../../../support/workspace.ts'
 
 const keyring = {

@@ -1,7 +1,8 @@
 // The stored output of a command: the last MiB without gaps, read in pages that do not split characters.
 import { sql } from 'kysely'
 import t from 'tap'
-import { onEachDatabase, sqliteForTest } from '../../../support/db.ts'
+import { onEachDatabase } from '../../../support/db.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { finished, output, setUp } from './support.ts'
 
 const MiB = 1024 * 1024

@@ -1,7 +1,7 @@
 // Pruning of several boxes: each on its own.
 import t from 'tap'
 import { createCommandPruner } from '../../../../coordinator/history/commands/prune.ts'
-import { sqliteForTest } from '../../../support/db.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTestBoxService } from '../../../support/workspace.ts'
 import { finished, setUp } from './support.ts'
 

@@ -10,8 +10,8 @@ import {
   type ProcessSnapshotReport,
   processSnapshotReportSchema,
 } from '../../../../shared/api/process-snapshots.ts'
-import { sqliteForTest } from '../../../support/db.ts'
 import { createSeededRandom } from '../../../support/random.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import {
   DAY,
   HOUR,

@@ -5,7 +5,7 @@ import type { Db } from '../../../../coordinator/db/open.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createAccountService } from '../../../../coordinator/identity/account/service.ts'
 import { type Account, accountSchema, CUSTOMER_STATUSES } from '../../../../shared/api/account.ts'
-import { sqliteForTest } from '../../../support/db.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
 import { addUser, createOwner, createTestBoxService } from '../../../support/workspace.ts'
 
 function createLoad(db: Db, boxes: BoxService) {

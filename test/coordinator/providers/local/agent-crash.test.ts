@@ -1,7 +1,8 @@
 // A killed agent is restarted by the box's init, and the other processes of the box keep running.
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { startBox, testEachLevel } from './support.ts'
+import { startBox } from './support.ts'
 
 testEachLevel('restarts a killed agent and leaves other processes running', async (test, level) => {
   const otherSeconds = uniqueSleepSeconds()

@@ -21,13 +21,13 @@ import { listPids, readArgv } from '../../../../coordinator/providers/local/proc
 import { restoreMachine } from '../../../../coordinator/providers/local/restore-machine.ts'
 import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import {
   createDataDir,
   createMachineSpec,
   isRoot,
   openProvider,
   startBox,
-  testEachLevel,
   waitForFileText,
 } from './support.ts'
 

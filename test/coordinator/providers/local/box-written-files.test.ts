@@ -17,7 +17,8 @@ import {
   readStart,
 } from '../../../../coordinator/providers/local/read-bounded.ts'
 import { newUuid } from '../../../../shared/ids.ts'
-import { createDataDir, openProvider, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, openProvider, startBox, waitForFileText } from './support.ts'
 
 const script = `for name in url token; do
   rm -f "$BOXWOOD_STATE/$name"; mkdir -p "$BOXWOOD_STATE/$name/inner"

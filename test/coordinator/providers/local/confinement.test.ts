@@ -3,17 +3,13 @@ import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { describeIsolation } from '../../../../coordinator/providers/local/describe-isolation.ts'
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
-import { isInstalled } from '../../../support/is-installed.ts'
-import { createDataDir, isRoot, openHost, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { requires } from '../../../support/requires.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, isRoot, openHost, startBox, waitForFileText } from './support.ts'
 
 /** The number of add_key; request_key and keyctl follow. */
 const ADD_KEY = { x64: 248, arm64: 217 }[process.arch as string]
-const skip =
-  ADD_KEY === undefined
-    ? 'the numbers of the system calls are not known'
-    : isInstalled('perl')
-      ? false
-      : 'perl is not installed'
+const skip = ADD_KEY === undefined ? 'the numbers of the system calls are not known' : requires('perl')
 
 /** Prints the result and the errno of add_key, request_key and keyctl, which returns the id of the session keyring. */
 const CALL_KEYRINGS = `perl -e '

@@ -8,15 +8,9 @@ import { boxPaths, readMachine } from '../../../../coordinator/providers/local/m
 import { isAlive } from '../../../../coordinator/providers/local/proc.ts'
 import { firstOutput } from '../../../support/first-output.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import {
-  createDataDir,
-  createMachineSpec,
-  openHost,
-  openProvider,
-  startBox,
-  testEachLevel,
-} from './support.ts'
+import { createDataDir, createMachineSpec, openHost, openProvider, startBox } from './support.ts'
 
 const STARTER = new URL('fixtures/start-and-wait.ts', import.meta.url).pathname
 

@@ -2,7 +2,8 @@
 import { readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
-import { createDataDir, createMachineSpec, isRoot, openProvider, startBox, testEachLevel } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, createMachineSpec, isRoot, openProvider, startBox } from './support.ts'
 
 testEachLevel('creates a stopped box with its own uid', async (test, level) => {
   const dataDir = await createDataDir(test)

@@ -5,8 +5,9 @@ import type { Test } from 'tap'
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { type Machine, readMachine } from '../../../../coordinator/providers/local/machine-file.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { createMachineSpec, openProvider, startBox, testEachLevel } from './support.ts'
+import { createMachineSpec, openProvider, startBox } from './support.ts'
 
 /** Starts a box with two processes, one of them without the environment of the box. */
 async function startBoxWithProcesses(test: Test, level: Level) {

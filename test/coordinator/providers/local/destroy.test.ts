@@ -3,8 +3,9 @@ import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { createMachineSpec, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { createMachineSpec, startBox, waitForFileText } from './support.ts'
 
 /** 60 nested directories with names of 200 characters: the path is longer than PATH_MAX. */
 const CREATE_DEEP_TREE = `(cd "$HOME"; name=$(printf %0200d 0); i=0

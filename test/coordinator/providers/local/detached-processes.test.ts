@@ -7,8 +7,9 @@ import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { listPids, readArgv, readStat } from '../../../../coordinator/providers/local/proc.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { projectRoot, startBox, testEachLevel } from './support.ts'
+import { projectRoot, startBox } from './support.ts'
 
 /** Sends a request to the agent over its own socket. Returns null while the agent does not respond. */
 async function sendRequest(socket: string, method: string, path: string, body?: object) {

@@ -1,7 +1,8 @@
 // Measuring the disk usage of a local box.
 import { execFileSync } from 'node:child_process'
 import { statfsSync } from 'node:fs'
-import { createMachineSpec, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createMachineSpec, startBox, waitForFileText } from './support.ts'
 
 const MiB = 1024 * 1024
 

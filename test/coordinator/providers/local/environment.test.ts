@@ -1,7 +1,8 @@
 // The environment variables of a local box: the agent's own, and none of the coordinator's.
 import { listCgroupPids } from '../../../../agent/vitals/cgroup-pids.ts'
 import { readMachine } from '../../../../coordinator/providers/local/machine-file.ts'
-import { startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { startBox, waitForFileText } from './support.ts'
 
 process.env.COORDINATOR_SECRET = 'secret'
 process.env.NODE_EXTRA_CA_CERTS = '/etc/ssl/certs/ca-certificates.crt'

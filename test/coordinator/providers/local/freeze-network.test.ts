@@ -7,7 +7,8 @@ import t from 'tap'
 import { probeCgroups } from '../../../../coordinator/providers/local/cgroups.ts'
 import { findMissingRequirement } from '../../../../coordinator/providers/local/network/own-network.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { startBox, waitForFileText } from './support.ts'
 
 const external = Object.values(networkInterfaces())
   .flat()

@@ -6,8 +6,9 @@ import t, { type Test } from 'tap'
 import { probeCgroups } from '../../../../coordinator/providers/local/cgroups.ts'
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { openProvider, startBox, testEachLevel } from './support.ts'
+import { openProvider, startBox } from './support.ts'
 
 const { canFreeze } = await probeCgroups()
 

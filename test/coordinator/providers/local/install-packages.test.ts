@@ -1,6 +1,7 @@
 // pip and npm install into the home directory, with a file-system view of the box's own and without one.
 import { createNpmPackage, createWheel, npmPackageFile, wheelFile } from '../../../support/packages.ts'
-import { startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { startBox, waitForFileText } from './support.ts'
 
 /** `install` prints to stderr only. */
 const MANAGERS = [

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { createDataDir, isRoot, projectRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, isRoot, projectRoot, startBox, waitForFileText } from './support.ts'
 
 /** Returns a script that runs each check and writes `name=yes` or `name=no` to the file `results` in its home. */
 const buildChecksScript = (hiddenPaths: Record<string, string>) => `

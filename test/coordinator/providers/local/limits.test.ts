@@ -1,7 +1,8 @@
 // Cgroup limits: each limit that the provider reports is enforced.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { startBox, waitForFileText } from './support.ts'
 
 /** `tail` buffers 1.3 GB, more than the memory of a nano box. `tail` writes to every page, so the cgroup counts all. */
 const EXCEED_MEMORY = `head -c 1300000000 /dev/zero | tail -c 1300000000 >/dev/null; echo $? >"$HOME/out"; mv "$HOME/out" "$HOME/status"`

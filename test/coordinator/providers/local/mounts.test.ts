@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { CHECK_MOUNTS, DEFINE_FAIL } from '../../../../coordinator/providers/local/levels/choose-level.ts'
+import { requires } from '../../../support/requires.ts'
 import { isRoot } from './support.ts'
 
 const FIXTURE = new URL('fixtures/start-and-print.ts', import.meta.url).pathname
@@ -37,13 +38,13 @@ function run([program = '', ...args]: string[]) {
 }
 
 /** Does not use the probe of the level, which would skip a level whose mounts are writable. */
-const requirements = {
-  bubblewrap: [...mounter, ...sameUser, 'bwrap', '--version'],
-  namespaces: [...mounter, ...sameUser, 'true'],
-}
+const requirement = [...mounter, ...sameUser, 'true']
+const cannotMount = run(requirement).status !== 0 && `${requirement.join(' ')} does not work`
 
-for (const [level, requirement] of Object.entries(requirements)) {
-  const skip = run(requirement).status === 0 ? false : `${requirement.join(' ')} does not work`
+for (const [level, skip] of [
+  ['bubblewrap', requires('bwrap') || cannotMount],
+  ['namespaces', cannotMount],
+] as const) {
   t.test(`keeps mounts below system directories read-only (level ${level})`, { skip }, async (test) => {
     const fixture = [...sameUser, process.execPath, FIXTURE, DATA_DIR, level, BOX_SCRIPT]
     const { status, stdout, stderr } = run([...mounter, 'sh', '-c', MOUNT_SCRIPT, 'sh', ...fixture])

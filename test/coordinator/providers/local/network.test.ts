@@ -15,7 +15,8 @@ import {
 import { findMissingRequirement } from '../../../../coordinator/providers/local/network/own-network.ts'
 import { hasEnvironmentEntry, listPids, readArgv } from '../../../../coordinator/providers/local/proc.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
-import { createDataDir, openProvider, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, openProvider, startBox, waitForFileText } from './support.ts'
 
 const skip = findMissingRequirement() ?? false
 const LEVELS = ['bubblewrap', 'namespaces'] as const

@@ -9,10 +9,11 @@ import type { Level } from '../../../../coordinator/providers/local/levels/choos
 import type { Machine } from '../../../../coordinator/providers/local/machine-file.ts'
 import { createMachines } from '../../../../coordinator/providers/local/machines.ts'
 import { readStat } from '../../../../coordinator/providers/local/proc.ts'
-import { isInstalled } from '../../../support/is-installed.ts'
+import { requires } from '../../../support/requires.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findPidsByArgument, uniqueSleepSeconds } from './find-processes.ts'
-import { openProvider, startBox, testEachLevel } from './support.ts'
+import { openProvider, startBox } from './support.ts'
 
 const cgroups = await probeCgroups()
 const METHODS = ['freezer', 'signals'] as const
@@ -146,10 +147,10 @@ testEachLevel(
   ['process'],
 )
 
-for (const shell of ['bash', 'zsh']) {
+for (const shell of ['bash', 'zsh'] as const) {
   t.test(
     `a pause with signals stops no job of an interactive ${shell}, and continues no stopped job`,
-    { skip: !(isInstalled('script') && isInstalled(shell)) && `script or ${shell} is not installed` },
+    { skip: requires('script', shell) },
     async (test) => {
       const stoppedSeconds = uniqueSleepSeconds()
       const options = shell === 'bash' ? '--norc --noprofile -i' : '-f -i'

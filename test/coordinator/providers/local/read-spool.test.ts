@@ -7,7 +7,8 @@ import t, { type Test } from 'tap'
 import { readSpool } from '../../../../coordinator/providers/local/read-spool.ts'
 import { formatSegmentName } from '../../../../shared/report-spool.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { isRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { isRoot, startBox, waitForFileText } from './support.ts'
 
 const MiB = 1024 * 1024
 

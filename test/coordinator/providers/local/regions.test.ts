@@ -8,6 +8,7 @@ import { isAlive } from '../../../../coordinator/providers/local/proc.ts'
 import { createLocalProvider } from '../../../../coordinator/providers/local/provider.ts'
 import { relocateBoxes } from '../../../../coordinator/providers/local/relocate-boxes.ts'
 import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
+import { testEachLevel } from './each-level.ts'
 import {
   createDataDir,
   createMachineSpec,
@@ -15,7 +16,6 @@ import {
   openHost,
   startBox,
   type TestProviderOptions,
-  testEachLevel,
   waitForFileText,
 } from './support.ts'
 

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../../../coordinator/base/config.ts'
 import { adviseRoot } from '../../../../coordinator/providers/local/open-host.ts'
-import { isInstalled } from '../../../support/is-installed.ts'
+import { findProgram, requires } from '../../../support/requires.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { isRoot, openHost, projectRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { isRoot, openHost, projectRoot, startBox, waitForFileText } from './support.ts'
 
 const EXPLANATION =
   /^sudo does not work in this box: .*no root access.*\n.*root access.*\n.*npm install -g.*isolation\.md#installing-software\)\.\n$/
@@ -27,7 +28,7 @@ testEachLevel('sudo explains what works, also in a login shell', async (test, le
 })
 
 testEachLevel('the package manager of the machine explains what works', async (test, level) => {
-  const manager = ['apt-get', 'dnf', 'yum', 'apk'].find(isInstalled)
+  const manager = (['apt-get', 'dnf', 'yum', 'apk'] as const).find(findProgram)
   if (manager === undefined) {
     test.pass('a package manager', { skip: 'no package manager is installed' })
     return
@@ -97,18 +98,14 @@ t.test('refuses the subcommands that need root access, with options before them'
   t.end()
 })
 
-t.test(
-  'runs the program for what works without root access',
-  { skip: isInstalled('apt-get') ? false : 'apt-get is not installed' },
-  (t) => {
-    const run = createProgram(t)
-    for (const args of [
-      ['--version'],
-      ['help', 'install'],
-      ['-o', 'Dir=/nonexistent', '--version'],
-      ['-s', '--version', 'install'],
-    ])
-      t.match(run('apt-get', ...args), { status: 0, stdout: /^apt /, stderr: '' }, args.join(' '))
-    t.end()
-  },
-)
+t.test('runs the program for what works without root access', { skip: requires('apt-get') }, (t) => {
+  const run = createProgram(t)
+  for (const args of [
+    ['--version'],
+    ['help', 'install'],
+    ['-o', 'Dir=/nonexistent', '--version'],
+    ['-s', '--version', 'install'],
+  ])
+    t.match(run('apt-get', ...args), { status: 0, stdout: /^apt /, stderr: '' }, args.join(' '))
+  t.end()
+})

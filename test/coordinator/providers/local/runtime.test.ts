@@ -24,15 +24,8 @@ import {
 } from '../../../../coordinator/providers/local/runtime.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import {
-  createDataDir,
-  createMachineSpec,
-  isRoot,
-  openProvider,
-  projectRoot,
-  startBox,
-  testEachLevel,
-} from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, createMachineSpec, isRoot, openProvider, projectRoot, startBox } from './support.ts'
 
 testEachLevel('starts boxes after the runtime directory was removed', async (test, level) => {
   const { provider, dataDir } = await startBox(test, { level })

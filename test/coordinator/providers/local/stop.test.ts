@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { waitUntil } from '../../../support/wait-until.ts'
+import { testEachLevel } from './each-level.ts'
 import { findSleepPids, uniqueSleepSeconds } from './find-processes.ts'
-import { startBox, testEachLevel } from './support.ts'
+import { startBox } from './support.ts'
 
 testEachLevel('terminates every process of a stopped box and can be repeated', async (test, level) => {
   const otherSessionSeconds = uniqueSleepSeconds()

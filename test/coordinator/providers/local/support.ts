@@ -3,22 +3,12 @@ import { existsSync } from 'node:fs'
 import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { type LocalHostOptions, openLocalHost } from '../../../../coordinator/providers/local/host.ts'
-import {
-  chooseLevel,
-  type Level,
-  type LevelChoice,
-} from '../../../../coordinator/providers/local/levels/choose-level.ts'
+import type { Level, LevelChoice } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
 import { createLocalProvider } from '../../../../coordinator/providers/local/provider.ts'
-import { buildRuntime } from '../../../../coordinator/providers/local/runtime.ts'
-import {
-  type MachineSpec,
-  PermanentProviderError,
-  type Provider,
-} from '../../../../coordinator/providers/provider.ts'
-import { ISOLATION_LEVELS } from '../../../../shared/api/boxes.ts'
+import type { MachineSpec, Provider } from '../../../../coordinator/providers/provider.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
@@ -32,40 +22,6 @@ export async function createDataDir(test: Test): Promise<string> {
   // At level process a box user needs search permission here, to access the directories of its box.
   await chmod(dir, 0o711)
   return dir
-}
-
-/** Runs the test at each isolation level. Skips levels that do not work on this machine, with the reason. */
-export function testEachLevel(
-  name: string,
-  body: (test: Test, level: Level) => Promise<void>,
-  levels: readonly Level[] = ISOLATION_LEVELS,
-): void {
-  for (const level of levels) {
-    t.test(`${name} (level ${level})`, async (test) => {
-      try {
-        await body(test, level)
-      } catch (error) {
-        // A host at this level does not open.
-        const problem = error instanceof PermanentProviderError ? await findProblem(test, level) : undefined
-        if (problem === undefined) throw error
-        test.pass('the level works on this machine', { skip: problem })
-      }
-    })
-  }
-}
-
-/** Why the level does not work on this machine. */
-async function findProblem(test: Test, level: Level): Promise<string | undefined> {
-  const dataDir = await createDataDir(test)
-  const { unavailable } = await chooseLevel([level], {
-    boxesDir: dataDir,
-    dataDir,
-    projectRoot,
-    runtimeDir: await buildRuntime(projectRoot, dataDir),
-    nodePath: process.execPath,
-    network: 'host',
-  })
-  return unavailable[0]?.reason
 }
 
 /** Nothing listens at this URL. */

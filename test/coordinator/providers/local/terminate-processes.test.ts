@@ -14,16 +14,15 @@ import { boxPaths, type Machine } from '../../../../coordinator/providers/local/
 import { readIdentity } from '../../../../coordinator/providers/local/proc.ts'
 import { terminateProcesses } from '../../../../coordinator/providers/local/terminate-processes.ts'
 import { newUuid } from '../../../../shared/ids.ts'
+import { requires } from '../../../support/requires.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createDataDir, isRoot, startBox } from './support.ts'
 
-const hasCompiler = spawnSync('cc', ['--version']).status === 0
 const cgroups = await probeCgroups()
 const limitsPids = cgroups.controllers.includes('pids')
 
 function getSkipReason(isAvailable: boolean, requirement: string): string | false {
-  if (!hasCompiler) return 'needs a C compiler'
-  return isAvailable ? false : `needs ${requirement}`
+  return requires('cc') || (isAvailable ? false : `needs ${requirement}`)
 }
 
 /** Compiles a file of `fixtures` into `dir`. */

@@ -1,7 +1,8 @@
 // What a box may do with user namespaces, at each isolation level: as much as any user of the host. Browsers
 // and sandboxes of coding agents need user namespaces.
 import { spawnSync } from 'node:child_process'
-import { isRoot, startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { isRoot, startBox, waitForFileText } from './support.ts'
 
 /** Each check runs as root of a new user namespace with mount, PID and network namespaces of its own. */
 const SCRIPT = `

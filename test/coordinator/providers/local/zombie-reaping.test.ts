@@ -1,5 +1,6 @@
 // Reaping of orphaned processes by the box's init.
-import { startBox, testEachLevel, waitForFileText } from './support.ts'
+import { testEachLevel } from './each-level.ts'
+import { startBox, waitForFileText } from './support.ts'
 
 const script = `for i in 1 2 3 4 5; do (sh -c 'echo exited >>"$HOME/exited"' &); done
 count_zombies() { cat /proc/[0-9]*/status 2>/dev/null | grep -c '^State:.Z'; }

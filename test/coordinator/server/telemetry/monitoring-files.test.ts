@@ -6,8 +6,8 @@ import { parser } from '@prometheus-io/lezer-promql'
 import t from 'tap'
 import { parse as parseYaml } from 'yaml'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
-import { isInstalled } from '../../../support/is-installed.ts'
 import { PROJECT_DIR } from '../../../support/project.ts'
+import { requires } from '../../../support/requires.ts'
 import { listMetricDefinitions } from './metric-definitions.ts'
 
 const DASHBOARD = join(PROJECT_DIR, 'install/monitoring/grafana-dashboard.json')
@@ -167,8 +167,7 @@ t.test('the documentation has a row for each metric and each alert', async (t) =
   for (const { alert } of rules) t.match(page, code(alert))
 })
 
-const skip = isInstalled('promtool') ? false : 'promtool is not installed'
-t.test('promtool accepts the alert rules and the metrics', { skip }, async (t) => {
+t.test('promtool accepts the alert rules and the metrics', { skip: requires('promtool') }, async (t) => {
   const check = (args: string[], input = '') =>
     spawnSync('promtool', ['check', ...args], { input, encoding: 'utf8' })
   const result = check(['rules', ALERTS])

@@ -10,7 +10,7 @@ import { updateBox } from '../../../../../coordinator/boxes/store/boxes.ts'
 import type { BoxRow } from '../../../../../coordinator/db/schema.ts'
 import { transaction } from '../../../../../coordinator/db/transaction.ts'
 import type { EnvironmentRepo } from '../../../../../shared/api/environments.ts'
-import { sqliteForTest } from '../../../../support/db.ts'
+import { sqliteForTest } from '../../../../support/sqlite.ts'
 import { createOwner, createTestBoxService } from '../../../../support/workspace.ts'
 
 const ENVIRONMENT = 'env_0123456789'
