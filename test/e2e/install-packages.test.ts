@@ -2,19 +2,31 @@
 import t from 'tap'
 import { connectAttachClient } from '../support/attach-client.ts'
 import { createCrate, createNpmPackage, createWheel, npmPackageFile, wheelFile } from '../support/packages.ts'
+import { type OptionalProgram, requires } from '../support/requires.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const NPM_FLAGS = '--offline --no-audit --no-fund --no-update-notifier'
 const PIP_FLAGS = '--quiet --no-index --disable-pip-version-check'
 
-/** `create` creates a package in a new directory. `run` prints `EXPECTED works`. */
-type Case = { name: string; needs: string[]; create: string; install: string; run: string; expected: string }
+type Case = {
+  name: string
+  programs: OptionalProgram[]
+  /** Another command that must work in the box. */
+  needs?: string
+  /** Creates a package in a new directory. */
+  create: string
+  install: string
+  /** Prints `EXPECTED works`. */
+  run: string
+  expected: string
+}
 
 const CASES: Case[] = [
   {
     name: 'npm install -g',
-    needs: ['npm --version'],
+    programs: [],
+    needs: 'npm --version',
     create: createNpmPackage('from-npm'),
     install: `npm install -g ${NPM_FLAGS} ${npmPackageFile('from-npm')}`,
     run: 'from-npm',
@@ -22,7 +34,7 @@ const CASES: Case[] = [
   },
   {
     name: 'pip install',
-    needs: ['pip --version'],
+    programs: ['pip'],
     create: createWheel('from_pip'),
     install: `pip install ${PIP_FLAGS} ${wheelFile('from_pip')}`,
     run: 'from_pip && python3 -c "import from_pip"',
@@ -30,7 +42,7 @@ const CASES: Case[] = [
   },
   {
     name: 'pip install --user',
-    needs: ['pip --version'],
+    programs: ['pip'],
     create: createWheel('from_user'),
     install: `pip install --user ${PIP_FLAGS} ${wheelFile('from_user')}`,
     run: 'from_user',
@@ -38,7 +50,8 @@ const CASES: Case[] = [
   },
   {
     name: 'pip install in a virtual environment',
-    needs: ['python3 -c "import ensurepip"'],
+    programs: [],
+    needs: 'python3 -c "import ensurepip"',
     create: createWheel('from_venv'),
     install: `python3 -m venv ~/env && ~/env/bin/pip install ${PIP_FLAGS} ${wheelFile('from_venv')}`,
     run: '! command -v from_venv && ~/env/bin/from_venv',
@@ -46,7 +59,8 @@ const CASES: Case[] = [
   },
   {
     name: 'pipx install',
-    needs: ['pipx --version', 'python3 -c "import ensurepip"'],
+    programs: ['pipx'],
+    needs: 'python3 -c "import ensurepip"',
     create: createWheel('from_pipx'),
     install: `pipx install --pip-args=--no-index ${wheelFile('from_pipx')}`,
     run: 'from_pipx',
@@ -54,7 +68,7 @@ const CASES: Case[] = [
   },
   {
     name: 'cargo install',
-    needs: ['cargo --version', 'cc --version'],
+    programs: ['cargo', 'cc'],
     create: createCrate('from-cargo'),
     install: `cargo install --quiet --offline --path ./from-cargo-crate`,
     run: 'from-cargo',
@@ -65,25 +79,29 @@ const CASES: Case[] = [
 const coordinator = await startCoordinatorWithBox(t)
 const { exec, boxRequest, url, key, box } = coordinator
 
-async function findMissingProgram({ needs }: Case): Promise<string | undefined> {
-  for (const command of needs) if ((await exec(command)).exitCode !== 0) return command
-  return undefined
+/** Why the case is skipped: a program that is not installed, or that the box cannot run. */
+async function findProblem({ programs, needs }: Case): Promise<string | false> {
+  const missing = requires(...programs)
+  if (missing !== false) return missing
+  for (const command of [...programs.map((program) => `${program} --version`), needs ?? 'true'])
+    if ((await exec(command)).exitCode !== 0) return `this machine cannot run: ${command}`
+  return false
 }
 
 const installed: Case[] = []
 // At the same time, since most of the time is spent in one process of each.
 const results = await Promise.all(
   CASES.map(async (testCase) => {
-    const missing = await findMissingProgram(testCase)
-    if (missing !== undefined) return { missing }
+    const problem = await findProblem(testCase)
+    if (problem !== false) return { problem }
     const command = `set -e; dir=$(mktemp -d); cd "$dir"\n${testCase.create}\n${testCase.install}`
-    return { missing, result: await exec(command, { timeoutSeconds: 120 }) }
+    return { problem, result: await exec(command, { timeoutSeconds: 120 }) }
   }),
 )
 for (const [index, testCase] of CASES.entries()) {
-  const { missing, result } = results[index] as (typeof results)[number]
+  const { problem, result } = results[index] as (typeof results)[number]
   t.test(`${testCase.name} works without root`, async (t) => {
-    if (result === undefined) return void t.pass('', { skip: `this machine cannot run: ${missing}` })
+    if (result === undefined) return void t.pass('', { skip: String(problem) })
     t.equal(result.exitCode, 0, `${result.stdout}${result.stderr}`)
     t.match(await exec(testCase.run), { exitCode: 0, stdout: `${testCase.expected} works\n` })
     installed.push(testCase)

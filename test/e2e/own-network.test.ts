@@ -1,10 +1,10 @@
 // A box with its own network: commands, files and streams work, also after the coordinator was killed and restarted.
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { findMissingRequirement } from '../../coordinator/providers/local/network/own-network.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findOwnNetworkProblem } from '../support/isolation-levels.ts'
 
-const skip = findMissingRequirement() ?? false
+const skip = findOwnNetworkProblem()
 
 t.test('the agent reaches the coordinator, and the box does not reach its port', { skip }, async (t) => {
   const coordinator = await startCoordinatorProcess(t, { BOXWOOD_LOCAL_NETWORK: 'own' })

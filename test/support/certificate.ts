@@ -2,9 +2,12 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { requires } from './requires.ts'
 
 /** The PEM texts, which are also in the files `key` and `cert` of the directory. Needs openssl. */
 export function createCertificate(dir: string, host: string): { key: string; cert: string; ca: string } {
+  const missing = requires('openssl')
+  if (missing !== false) throw new Error(missing)
   const file = (name: string) => join(dir, name)
   const run = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' })
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { probeCgroups } from '../../../../coordinator/providers/local/cgroups.ts'
-import { findMissingRequirement } from '../../../../coordinator/providers/local/network/own-network.ts'
+import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { testEachLevel } from './each-level.ts'
 import { startBox, waitForFileText } from './support.ts'
@@ -14,9 +14,9 @@ const external = Object.values(networkInterfaces())
   .flat()
   .find((address) => address?.family === 'IPv4' && !address.internal)?.address
 
-async function findSkipReason(): Promise<string | null> {
+async function findSkipReason(): Promise<string | false> {
   if (!(await probeCgroups()).canFreeze) return 'this user has no cgroup freezer'
-  return external === undefined ? 'the machine has only a loopback address' : findMissingRequirement()
+  return external === undefined ? 'the machine has only a loopback address' : findOwnNetworkProblem()
 }
 
 /** Keeps one connection, and opens a second one for each file `connect`. */
@@ -40,7 +40,7 @@ END
 /run/boxwood/bin/node "$HOME/client.mjs" &`
 
 const skip = await findSkipReason()
-if (skip !== null) t.test('outbound connections continue after a freeze', { skip }, () => undefined)
+if (skip !== false) t.test('outbound connections continue after a freeze', { skip }, () => undefined)
 else
   testEachLevel(
     'outbound connections continue after a freeze',

@@ -12,13 +12,13 @@ import {
   DEFINE_FAIL,
   type Level,
 } from '../../../../coordinator/providers/local/levels/choose-level.ts'
-import { findMissingRequirement } from '../../../../coordinator/providers/local/network/own-network.ts'
 import { hasEnvironmentEntry, listPids, readArgv } from '../../../../coordinator/providers/local/proc.ts'
+import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 import { testEachLevel } from './each-level.ts'
 import { createDataDir, openProvider, startBox, waitForFileText } from './support.ts'
 
-const skip = findMissingRequirement() ?? false
+const skip = findOwnNetworkProblem()
 const LEVELS = ['bubblewrap', 'namespaces'] as const
 
 /** Runs the test at each level at which boxes have their own network. */

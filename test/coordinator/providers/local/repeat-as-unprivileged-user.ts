@@ -5,6 +5,7 @@ import { chownSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { removeCgroups } from '../../../../coordinator/providers/local/cgroups.ts'
+import { requires } from '../../../support/requires.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { isRoot } from './support.ts'
 
@@ -23,6 +24,8 @@ const setprivArgs = [
 
 function getSkipReason(dir: string): string | false {
   if (!isRoot) return 'the suite already runs as an unprivileged user'
+  const missing = requires('setpriv')
+  if (missing !== false) return missing
   const canRead = spawnSync('setpriv', [...setprivArgs, 'test', '-r', join(dir, 'support.ts')])
   return canRead.status === 0 ? false : 'an unprivileged user cannot read the project directory'
 }

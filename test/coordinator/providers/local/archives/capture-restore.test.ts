@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createTempDir } from '../../../../support/temp-dir.ts'
 import { describeTree } from '../../../../support/tree-manifest.ts'
+import { createOddTree } from './odd-tree.ts'
 import {
   archiveKey,
   BOX_UIDS,
   changeOwner,
   createBoxFiles,
-  createOddTree,
   createSocket,
   isRoot,
   openArchives,

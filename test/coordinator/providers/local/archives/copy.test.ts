@@ -6,15 +6,8 @@ import { RootFilter } from '../../../../../coordinator/providers/local/archives/
 import { PermanentProviderError } from '../../../../../coordinator/providers/provider.ts'
 import { END_OF_ARCHIVE, encodeTarHeader } from '../../../../../shared/tar.ts'
 import { describeTree } from '../../../../support/tree-manifest.ts'
-import {
-  archiveKey,
-  BOX_UIDS,
-  createBoxFiles,
-  createOddTree,
-  isRoot,
-  openArchives,
-  ROOTS,
-} from './support.ts'
+import { createOddTree } from './odd-tree.ts'
+import { archiveKey, BOX_UIDS, createBoxFiles, isRoot, openArchives, ROOTS } from './support.ts'
 
 const ALL_ROOTS = ['home', 'state', 'tmp', 'var-tmp']
 const UNREADABLE = isRoot ? [] : ['locked', 'no-permissions']
