@@ -10,6 +10,7 @@ import { arch, cpus, release } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { findNativeProgram } from '../../agent/exec/native-program.ts'
+import { readProcess } from '../../agent/exec/process-table.ts'
 import type { Machine } from '../../shared/api/boxes.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { newId } from '../../shared/ids.ts'
@@ -135,7 +136,8 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
     return startedIds.length === 3
   })
 
-  // As when the machine stops: its processes get SIGTERM too.
+  // As when the machine stops: its processes get SIGTERM too, the runner before its command.
+  process.kill(readProcess(started.pid)?.ppid ?? Number.NaN, 'SIGTERM')
   process.kill(started.pid, 'SIGTERM')
   child.kill('SIGTERM')
   t.match(await result, { signal: 'TERM', timedOut: false }, 'the client gets the result')

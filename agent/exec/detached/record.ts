@@ -11,6 +11,7 @@
 //   detached        the client has detached: the attached command continues as a detached one
 import { existsSync, linkSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { agentStartRequestSchema } from '../../../shared/api/processes.ts'
@@ -47,7 +48,10 @@ export type StartRecord = { command: ProcessIdentity; runner: ProcessIdentity }
 /** The content of `exit`, which the runner writes. */
 export type ExitRecord = {
   exitCode: number | null
-  /** Signal number. null also for the shell runner, which cannot distinguish a signal from an exit code. */
+  /**
+   * Signal number. The shell runner cannot distinguish a signal from an exit code: it reports only TERM, when it received TERM
+   * itself.
+   */
   signal: number | null
   finishedAt: number
   /** Bytes of stdout and stderr; null for the shell runner, which does not count them. */
@@ -114,11 +118,17 @@ export function readExitRecord(dir: string): ExitRecord | undefined {
       outputIncomplete: native[6] === 'incomplete',
     }
   }
-  const sh = /^status (\d+)\n$/.exec(text)
+  const sh = /^status (\d+)( terminated)?\n$/.exec(text)
   if (sh === null) return undefined
   // File timestamps lag up to one kernel tick behind Date.now(), which the termination markers use.
   const finishedAt = Math.floor(statSync(path).mtimeMs) + TICK_MS
-  return { exitCode: Number(sh[1]), signal: null, finishedAt, sizes: null, outputIncomplete: false }
+  return {
+    exitCode: Number(sh[1]),
+    signal: sh[2] === undefined ? null : constants.signals.SIGTERM,
+    finishedAt,
+    sizes: null,
+    outputIncomplete: false,
+  }
 }
 
 const TICK_MS = 10
