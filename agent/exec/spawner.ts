@@ -37,9 +37,10 @@ export type Spawner = {
 }
 
 /**
- * Both kinds behave alike, with three exceptions: Node reports death by a real-time signal as exit code 0, passes on
+ * Both kinds behave alike, with four exceptions: Node reports death by a real-time signal as exit code 0, passes on
  * descriptors that the agent inherited, and connects the outputs by sockets. Opening a socket through /dev/stderr fails
- * with ENXIO, so that `echo oops >/dev/stderr` needs the native kind.
+ * with ENXIO, so that `echo oops >/dev/stderr` needs the native kind. When the agent reaches its limit of descriptors
+ * while Node starts a command, Node may not close the two sockets.
  * @param kind null: native where available. @throws Error when native is required and not available
  */
 export function createSpawner(kind: SpawnerKind | null = null): Spawner {

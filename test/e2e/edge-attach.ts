@@ -1,6 +1,7 @@
 // Attached commands over HTTP and WebSocket: live output, stdin, exit, resume, detach, limits and refusals.
 import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { isNativeRunner } from '../agent/exec/detached/support.ts'
 import { type AttachClient, connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -137,13 +138,14 @@ t.test('a command waits for a client that does not acknowledge, and loses nothin
   const size = 40 * 1024 * 1024
   const processId = await start(`head -c ${size} /dev/zero | tr '\\0' 'x'; echo end >&2`)
   const client = await attach(t, processId, '', { autoAck: false })
-  await waitUntil('the window is full', () => client.position.stdoutOffset === 4 * 1024 * 1024)
+  const receivedBytes = () => client.position.stdoutOffset + client.position.stderrOffset
+  await waitUntil('the window is full', () => receivedBytes() === 4 * 1024 * 1024)
   // The coordinator and the agent transfer more than a window of another command in the meantime.
   const other = await run(t, `head -c ${8 * 1024 * 1024} /dev/zero`)
   t.match(await other.waitFor('exit'), { exitCode: 0, stdoutOffset: 8 * 1024 * 1024 })
-  t.equal(client.position.stdoutOffset, 4 * 1024 * 1024)
-  const { json } = await boxRequest('GET', `/exec/${processId}?tail=0`)
-  t.equal(json.running, true)
+  t.equal(receivedBytes(), 4 * 1024 * 1024)
+  // Under the shell runner a command does not wait.
+  if (isNativeRunner) t.match((await boxRequest('GET', `/exec/${processId}?tail=0`)).json, { running: true })
   client.cut()
   const hash = createHash('sha256')
   const next = await attach(t, processId)

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { connectAttachClient } from '../support/attach-client.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
+import { skipWithoutTerminalHost as skip } from '../support/native-parts.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { sharedCoordinator } from './shared-coordinator.ts'
 
@@ -36,7 +37,7 @@ async function killAgent(): Promise<void> {
 const findCommand = async (commandId: string) =>
   (await api('GET', `/boxes/${box.id}/commands/${commandId}`)).json.command
 
-t.test('a counting program continues when its agent is killed', async (t) => {
+t.test('a counting program continues when its agent is killed', { skip }, async (t) => {
   const command = 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done; exit 3'
   const { json: started } = await boxRequest('POST', '/terminal/sessions', { session: 'count', command })
   const id = randomBytes(8).toString('hex')
@@ -66,7 +67,7 @@ t.test('a counting program continues when its agent is killed', async (t) => {
   t.match(await findCommand(started.commandId), { status: 'exited', exitCode: 3 })
 })
 
-t.test('the shell of a session reads on when its agent is killed, and ends with DELETE', async (t) => {
+t.test('a shell reads on when its agent is killed, and ends with DELETE', { skip }, async (t) => {
   const client = await attach(t, { session: 'shell', client: 'a' })
   client.sendStdin('name=value; echo re""ady\n')
   await waitUntil('ready', () => client.output().includes('ready\r\n'))

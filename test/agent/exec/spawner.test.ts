@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import t, { type Test } from 'tap'
-import { loadNativeSpawn } from '../../../agent/exec/native-spawn.ts'
 import { createSpawner, type Spawner, type SpawnerKind } from '../../../agent/exec/spawner.ts'
+import { skipWithoutSpawner as skip } from '../../support/native-parts.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const SPAWNER = new URL('../../../agent/exec/spawner.ts', import.meta.url).href
@@ -122,18 +122,16 @@ async function testClose(t: Test, spawner: Spawner) {
 
 const countDescriptors = (): number => readdirSync('/proc/self/fd').length
 
-const SKIP = loadNativeSpawn() === null && 'the posix_spawn addon was not compiled: no C compiler'
-
 t.test('runs commands with child_process', (t) => testBehaviour(t, createSpawner('node')))
-t.test('runs commands with posix_spawn', { skip: SKIP }, (t) => testBehaviour(t, createSpawner('native')))
+t.test('runs commands with posix_spawn', { skip }, (t) => testBehaviour(t, createSpawner('native')))
 
 t.test('child_process leaks neither zombies nor descriptors', (t) => testLeaks(t, 'node'))
-t.test('posix_spawn leaks neither zombies nor descriptors', { skip: SKIP }, (t) => testLeaks(t, 'native'))
+t.test('posix_spawn leaks neither zombies nor descriptors', { skip }, (t) => testLeaks(t, 'native'))
 
 t.test('child_process closes the outputs once', (t) => testClose(t, createSpawner('node')))
-t.test('posix_spawn closes the outputs once', { skip: SKIP }, (t) => testClose(t, createSpawner('native')))
+t.test('posix_spawn closes the outputs once', { skip }, (t) => testClose(t, createSpawner('native')))
 
-t.test('reads a command with a Socket only when it runs longer', { skip: SKIP }, async (t) => {
+t.test('reads a command with a Socket only when it runs longer', { skip }, async (t) => {
   const spawner = createSpawner('native')
   t.teardown(() => spawner.close())
   const countSockets = () => process.getActiveResourcesInfo().filter((type) => type === 'PipeWrap').length
@@ -159,7 +157,7 @@ t.test('reads a command with a Socket only when it runs longer', { skip: SKIP },
   await waitUntil('the Sockets are closed', () => countSockets() === before)
 })
 
-t.test('two kinds of spawners get the exit codes of their own processes', { skip: SKIP }, async (t) => {
+t.test('two kinds of spawners get the exit codes of their own processes', { skip }, async (t) => {
   const native = createSpawner('native')
   const node = createSpawner('node')
   t.teardown(() => native.close())
@@ -172,7 +170,7 @@ t.test('two kinds of spawners get the exit codes of their own processes', { skip
   )
 })
 
-t.test('posix_spawn reports a real-time signal by number', { skip: SKIP }, async (t) => {
+t.test('posix_spawn reports a real-time signal by number', { skip }, async (t) => {
   const spawner = createSpawner('native')
   t.teardown(() => spawner.close())
   t.match(await run(spawner, 'kill -37 $$'), { exitCode: null, signal: '37' })
@@ -180,7 +178,7 @@ t.test('posix_spawn reports a real-time signal by number', { skip: SKIP }, async
 
 t.test(
   'commands started with posix_spawn do not get descriptors that the agent inherited',
-  { skip: SKIP },
+  { skip },
   async (t) => {
     const program = `
     import { createSpawner } from ${JSON.stringify(SPAWNER)}

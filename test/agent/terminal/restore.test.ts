@@ -4,16 +4,12 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { SyncRecorder } from '../../../agent/exec/history/sync-recorder.ts'
-import { findNativeProgram } from '../../../agent/exec/native-program.ts'
 import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
-import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { skipWithoutTerminalHost as skip } from '../../support/native-parts.ts'
 import { createSeededRandom } from '../../support/random.ts'
 import { describeLines } from '../../support/terminal-screen.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { attachClient, createSessions } from './support.ts'
-
-const skip =
-  findNativeProgram(NATIVE_PARTS.terminalHost) === undefined && 'the terminal host was not compiled'
 
 const count = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}\r\n`).join('')

@@ -5,6 +5,7 @@ import t from 'tap'
 import { findNativeProgram } from '../../../agent/exec/native-program.ts'
 import { TERMINAL_HOST_VERSIONS } from '../../../shared/agent-build.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { skipWithoutSpawner } from '../../support/native-parts.ts'
 import { describeLines, describeTerminal } from '../../support/terminal-screen.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { isAlive } from '../exec/support.ts'
@@ -219,7 +220,7 @@ t.test('SIGHUP is enough for an interactive shell', async (t) => {
   t.match(await session.kill(), { signal: 'HUP', survivors: [] })
 })
 
-t.test('a program has no descriptors of other sessions', async (t) => {
+t.test('a program has no descriptors of other sessions', { skip: skipWithoutSpawner }, async (t) => {
   const { start } = createSessions(t)
   await start({ session: 'first', command: 'sleep 1000' })
   const client = attachClient(

@@ -5,19 +5,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import t, { type Test } from 'tap'
-import { findNativeProgram } from '../../../../agent/exec/native-program.ts'
 import { readProcess } from '../../../../agent/exec/process-table.ts'
 import { createTerminalHosts } from '../../../../agent/terminal/host/hosts.ts'
 import { createSession } from '../../../../agent/terminal/session.ts'
 import { systemClock } from '../../../../shared/clock.ts'
-import { NATIVE_PARTS } from '../../../../shared/native-file-names.ts'
+import { skipWithoutTerminalHost as skip } from '../../../support/native-parts.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { isAlive } from '../../exec/support.ts'
 import { encodeHello, startFakeHost } from './support.ts'
 
-const skip =
-  findNativeProgram(NATIVE_PARTS.terminalHost) === undefined && 'the terminal host was not compiled'
 const ID = `p_${'1'.repeat(24)}`
 const METADATA = { session: 'test', startedAt: 1 }
 
