@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { boxPathsIn } from '../../coordinator/providers/local/machine-file.ts'
 import { startUpstream } from '../support/broker/upstream.ts'
 import { type FakeSts, startFakeSts } from '../support/fake-sts.ts'
-import { requires } from '../support/requires.ts'
+import { findProgram, requires } from '../support/requires.ts'
 import { buildCallerIdentityProgram } from '../support/sts/box-program.ts'
 import { createTrustPolicy } from '../support/sts/trust-policy.ts'
 import { type CoordinatorWithBox, HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -18,7 +18,7 @@ const ACCOUNT = '123456789012'
 const REGION = 'eu-central-1'
 const HOUR_MS = 3_600_000
 const NODE = `node=/run/boxwood/bin/node; [ -x "$node" ] || node='${process.execPath}'; exec "$node"`
-const CLI = 'aws'
+const CLI = findProgram('aws')
 const TOKEN = '~/.boxwood/aws/token'
 
 const toRoleArn = (name: string) => `arn:aws:iam::${ACCOUNT}:role/ci/${name}`
@@ -250,6 +250,7 @@ async function serveEndpoint(
   const unavailable = (skip: string) => ({ certificate: '', skip })
   const missing = requires('aws')
   if (missing !== false) return unavailable(missing)
+  if (!CLI?.startsWith('/usr/')) return unavailable(`boxes see only the programs in /usr, and not ${CLI}`)
   const hosts = join(boxPathsIn(join(dataDir, 'boxes', box.id)).etc, 'hosts')
   // No other test has the address, so the port need not be free elsewhere.
   const host = `127.${[0, 0, 0].map(() => randomInt(1, 255)).join('.')}`
