@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { PROJECT_DIR } from './project.ts'
@@ -26,7 +26,7 @@ type Account = { uid?: number; gid?: number }
 export async function startPostgres(): Promise<Postgres | { skipReason: string }> {
   const missing = requires('postgres', 'initdb', 'createdb')
   if (missing !== false) return { skipReason: missing }
-  const binDir = dirname(findProgram('postgres') ?? '')
+  const binDir = dirname(realpathSync(findProgram('postgres') ?? ''))
   const account = findAccount()
   if (!account) return { skipReason: 'Postgres does not run as root, and the user postgres does not exist' }
   const tempDir = mkdtempSync(join(getDatabaseDir(), 'bw-pg-'))
