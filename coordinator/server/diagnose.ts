@@ -69,6 +69,7 @@ async function probeLevels({ dataDir, isolation, network, agentUrl }: Config): P
       runtimeDir: await buildRuntime(PROJECT_DIR, dir),
       nodePath: process.execPath,
       network: network === 'auto' && agentUrl !== null ? 'host' : network,
+      onSlow: (message) => process.stderr.write(`${message}\n`),
     })
   } finally {
     await removeTree(dir)

@@ -51,6 +51,7 @@ async function probe(level: Level, network: Network): Promise<string | false> {
       runtimeDir: await buildRuntime(PROJECT_DIR, dataDir),
       nodePath: process.execPath,
       network,
+      onSlow: (message) => console.error(message),
     })
     return unavailable[0]?.reason ?? false
   } finally {

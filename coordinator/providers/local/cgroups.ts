@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { TIERS, type Tier } from '../../../shared/tiers.ts'
 import { findFreezer, probeFreezer } from './freezer.ts'
+import { InconclusiveProbeError } from './levels/run-probe.ts'
 
 export type Controller = Isolation['limits'][number]
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies Controller[]
@@ -180,6 +181,10 @@ async function probeParent(version: 1 | 2, parent: string, wanted: Controller[])
       }
     })
     const joined = spawnSync('/bin/sh', ['-c', 'echo $$ >"$1/cgroup.procs"', 'sh', dir], { stdio: 'ignore' })
+    if (joined.status === null)
+      throw new InconclusiveProbeError(
+        `The probe of the cgroup ${parent} could not run: ${joined.error?.message ?? joined.signal}. Restart the coordinator when the machine is less busy.`,
+      )
     if (joined.status !== 0) return null
     const freezer = findFreezer([dir])
     return { version, parent, controllers, canFreeze: freezer !== null && (await probeFreezer(freezer)) }

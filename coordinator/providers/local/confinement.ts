@@ -1,11 +1,11 @@
 // Denies the processes of a box access to kernel keyrings, with a program in the box or with bubblewrap.
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
 import { getRuntimeDirInBox } from './filesystem-view.ts'
 import { hasKeyringFilter } from './keyring-filter.ts'
+import { type ProbeOptions, runProbe } from './levels/run-probe.ts'
 import { RUNTIME_FILES } from './runtime.ts'
 
 /**
@@ -25,11 +25,17 @@ export type ConfinementInput = {
 /** Exists where the kernel has filters of system calls. */
 const SECCOMP_SETTINGS = '/proc/sys/kernel/seccomp'
 
-export function chooseConfinement(level: Isolation['level'], runtimeDir: string): Confinement {
+/** Throws InconclusiveProbeError when the native part gives no answer. */
+export async function chooseConfinement(
+  level: Isolation['level'],
+  runtimeDir: string,
+  onSlow: ProbeOptions['onSlow'],
+): Promise<Confinement> {
   if (!hasKeyringFilter()) return null
-  const [program = '', ...args] = buildPrefix(runtimeDir)
+  const command = buildPrefix(runtimeDir)
   // The program may be for another system, or on a file system mounted noexec.
-  if (spawnSync(program, args, { env: {} }).status === 0) return 'native'
+  const options = { description: 'The probe of the filter for kernel keyrings', onSlow }
+  if (existsSync(command[0] ?? '') && (await runProbe(command, options)) === null) return 'native'
   return level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null
 }
 

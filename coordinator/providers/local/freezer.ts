@@ -3,12 +3,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { InconclusiveProbeError } from './levels/run-probe.ts'
 
 /** `dir`: the directory of the cgroup. */
 export type Freezer = { version: 1 | 2; dir: string }
 
 /** A process in uninterruptible sleep cannot be frozen. */
 const FREEZE_TIMEOUT_MS = 5_000
+const PROBE_TIMEOUT_MS = 30_000
 const MAX_POLL_MS = 10
 
 const SETTING_FILES = { 1: 'freezer.state', 2: 'cgroup.freeze' } as const
@@ -49,15 +51,22 @@ export function thaw(freezer: Freezer): void {
   writeSetting(freezer, false)
 }
 
-/** Freezes and thaws a cgroup without processes. */
-export async function probeFreezer(freezer: Freezer): Promise<boolean> {
+/**
+ * Freezes and thaws a cgroup without processes, which takes less than a millisecond. false: the kernel refuses it. Throws
+ * InconclusiveProbeError when the kernel does not answer.
+ */
+export async function probeFreezer(freezer: Freezer, timeoutMs = PROBE_TIMEOUT_MS): Promise<boolean> {
+  let isFrozen: boolean
   try {
-    const isWorking = await freeze(freezer, 100)
+    isFrozen = await freeze(freezer, timeoutMs)
     thaw(freezer)
-    return isWorking
   } catch {
     return false
   }
+  if (isFrozen) return true
+  throw new InconclusiveProbeError(
+    `The kernel did not freeze the empty cgroup ${freezer.dir} within ${timeoutMs / 1000} s. Restart the coordinator.`,
+  )
 }
 
 function isFrozen({ version, dir }: Freezer): boolean {

@@ -7,6 +7,12 @@ import { PermanentProviderError } from '../provider.ts'
 import { type Cgroups, probeCgroups } from './cgroups.ts'
 import { describeFailure } from './describe-isolation.ts'
 import { listLeftovers, removeTree } from './directories.ts'
+import {
+  type Accepted,
+  assertNotWeaker,
+  readIsolationRecord,
+  writeIsolationRecord,
+} from './isolation-record.ts'
 import { chooseLevel, type Level, type LevelChoice, type Network } from './levels/choose-level.ts'
 import { boxPaths } from './machine-file.ts'
 import { createMachines, type Machines } from './machines.ts'
@@ -20,6 +26,8 @@ export type LocalHostOptions = {
   isolation: 'auto' | Level
   /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
   network?: 'auto' | Network
+  /** What may be weaker than at the last start. Default: a level and a network that are named above. */
+  accepted?: Accepted
   /**
    * The directory of the coordinator's socket, to which the agents of boxes connect. Default: they connect to the
    * coordinator's URL.
@@ -81,6 +89,7 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     ...(await Promise.all(listBoxesDirs().map(listLeftovers))).flat(),
     ...(await listUnusedRuntimes(runtimeDir)),
   ]
+  await updateIsolationRecord()
   const { level: isolationLevel, network, unavailable } = choice
   log.info({ isolationLevel, network, limits: cgroups.controllers }, 'local provider ready')
   log.debug({ unavailable }, 'unavailable isolation levels')
@@ -97,7 +106,32 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     }
   }
 
-  const createMachinesIn = (boxesDir: string): Machines => createMachines({ ...options, boxesDir, cgroups })
+  function createMachinesIn(boxesDir: string): Machines {
+    return createMachines({ ...options, boxesDir, cgroups })
+  }
+
+  async function listMachines() {
+    return (await Promise.all(listBoxesDirs().map((dir) => createMachinesIn(dir).list()))).flat()
+  }
+
+  /** Throws PermanentProviderError when the isolation is weaker than before. */
+  async function updateIsolationRecord(): Promise<void> {
+    const { level, network, unavailable, networkProblem } = choice
+    if (level === null) return
+    const current = { level, network, limits: cgroups.controllers }
+    const isolationOfBoxes = (await listMachines()).flatMap(({ isolation }) => isolation ?? [])
+    const recorded = readIsolationRecord(dataDir, isolationOfBoxes)
+    if (recorded !== null) {
+      const accepted = options.accepted ?? {
+        level: options.isolation !== 'auto',
+        network: options.network !== 'auto',
+        limits: true,
+      }
+      const reason = unavailable.find((candidate) => candidate.level === recorded.level)?.reason ?? null
+      assertNotWeaker(recorded, current, accepted, { level: reason, network: networkProblem })
+    }
+    await writeIsolationRecord(dataDir, current)
+  }
 
   return {
     options,
@@ -113,8 +147,7 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     isInOtherRegion: (boxId, boxesDir) =>
       listBoxesDirs().some((dir) => dir !== boxesDir && existsSync(boxPaths(dir, boxId).dir)),
     async listUsedUids() {
-      const machines = await Promise.all(listBoxesDirs().map((dir) => createMachinesIn(dir).list()))
-      return new Set(machines.flat().flatMap(({ uid }) => uid ?? []))
+      return new Set((await listMachines()).flatMap(({ uid }) => uid ?? []))
     },
     async close() {
       closing.abort()
@@ -138,6 +171,7 @@ async function chooseIsolation(options: LocalHost['options'] & { boxesDir: strin
     runtimeDir,
     nodePath,
     network,
+    onSlow: (message) => options.log.warn({}, message),
   })
   if (choice.level === null && (isolation !== 'auto' || network === 'own')) {
     throw new PermanentProviderError(describeFailure(choice))

@@ -18,7 +18,7 @@ const MAX_MACHINE_FILE_BYTES = 64 * 1024
 
 export const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
-const localIsolation = isolationSchema.extend({ level: z.enum(ISOLATION_LEVELS) })
+export const localIsolation = isolationSchema.extend({ level: z.enum(ISOLATION_LEVELS) })
 export type LocalIsolation = z.infer<typeof localIsolation>
 
 const machine = z.object({

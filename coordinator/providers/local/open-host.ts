@@ -19,6 +19,11 @@ export async function openLocalProviderHost(context: ProviderContext): Promise<P
       config.network === 'auto' && (config.agentUrl !== null || agentSocketDir === null)
         ? 'host'
         : config.network,
+    accepted: {
+      level: config.isolation !== 'auto',
+      network: config.network === 'host' || config.agentUrl !== null,
+      limits: config.limits === 'any',
+    },
     ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
     agentSettings,
     rootAdvice: adviseRoot(config),

@@ -18,8 +18,9 @@ import {
   writeEtcFiles,
 } from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
+import { isWeakerLevel } from './isolation-record.ts'
 import { launchBox } from './launch.ts'
-import { buildBoxCommand } from './levels/choose-level.ts'
+import { buildBoxCommand, type Level } from './levels/choose-level.ts'
 import {
   type BoxPaths,
   boxPaths,
@@ -67,6 +68,7 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
   const paths = boxPaths(boxesDir, boxId)
   const isolation = requireIsolation(host)
   const { level, network } = isolation
+  assertSameWall(existing, level)
   await machines.stopRemaining(paths, existing)
   const prepared = await prepareMachine(region, boxId, level)
   const { uid } = prepared
@@ -104,6 +106,14 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     throw error
   }
   return isolation
+}
+
+/** A box is never started at a weaker level than before, whatever the operator accepts for new boxes. */
+function assertSameWall({ level: earlier }: Machine, level: Level): void {
+  if (earlier === null || !isWeakerLevel(level, earlier)) return
+  throw new PermanentProviderError(
+    `The box was created at isolation level ${earlier}, and the coordinator starts boxes at level ${level} only. Restart the coordinator with level ${earlier}, or fork the box.`,
+  )
 }
 
 type CommandInput = {

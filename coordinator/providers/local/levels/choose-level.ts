@@ -1,5 +1,4 @@
 // Finds the isolation levels that work on this machine by running a probe box at each level, strongest first.
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -11,10 +10,10 @@ import type { LevelInput } from '../level-input.ts'
 import { boxPathsIn } from '../machine-file.ts'
 import { buildOwnNetworkCommand, findMissingRequirement } from '../network/own-network.ts'
 import { RUNTIME_FILES } from '../runtime.ts'
-import { SYSTEM_PATH } from '../system-path.ts'
 import { buildBubblewrapCommand } from './bubblewrap.ts'
 import { buildNamespacesCommand } from './namespaces.ts'
 import { buildProcessCommand } from './process.ts'
+import { runProbe } from './run-probe.ts'
 
 export type Level = LocalIsolationLevel
 export type Network = Isolation['network']
@@ -29,7 +28,6 @@ export type LevelChoice = {
   confinement: Confinement
 }
 
-const PROBE_TIMEOUT_MS = 5_000
 const PROBE_HOSTNAME = 'boxwood-probe'
 
 const LEVEL_COMMANDS = {
@@ -93,15 +91,20 @@ export type ProbeInput = {
   nodePath: string
   /** The network of the boxes. `auto`: own where it works. */
   network: 'auto' | Network
+  /** Called with a sentence while a probe takes long. */
+  onSlow(message: string): void
 }
 
 type Probe = ProbeInput & { confinement: Confinement }
 
-/** Probes the candidates in order up to the first that works. A probe takes about 100 ms and at most 5 s. */
+/**
+ * Probes the candidates in order up to the first that works. A probe takes about 100 ms; on a busy machine the call waits for
+ * it. Throws InconclusiveProbeError when a probe gives no answer.
+ */
 export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<LevelChoice> {
   const unavailable: LevelChoice['unavailable'] = []
   for (const level of candidates) {
-    const confinement = chooseConfinement(level, input.runtimeDir)
+    const confinement = await chooseConfinement(level, input.runtimeDir, input.onSlow)
     const probe = { ...input, confinement }
     const networkProblem = input.network === 'host' ? null : await probeOwnNetwork(level, probe)
     if (input.network !== 'host' && networkProblem === null)
@@ -149,11 +152,12 @@ async function probeLevel(level: Level, network: Network, input: Probe): Promise
       shellArgs: ['-c', check, 'sh', node, init, home, paths.dir, `${uid ?? ''}`, hostNetwork],
     }
     const command = buildBoxCommand(level, network, levelInput, paths.dir)
-    const failure = await runProbe(command)
+    const failure = await runProbe(command, {
+      description: `The probe of isolation level ${level}${network === 'own' ? ' with its own network' : ''}`,
+      onSlow: input.onSlow,
+    })
     if (failure === null || isNamespaced || uid === null) return failure
     return (await explainBlockedDirectory([paths.home, node, init])) ?? failure
-  } catch (error) {
-    return (error as Error).message
   } finally {
     await removeTree(paths.dir)
   }
@@ -171,34 +175,4 @@ async function explainBlockedDirectory(targets: string[]): Promise<string | null
     }
   }
   return null
-}
-
-async function runProbe([program = '', ...args]: string[]): Promise<string | null> {
-  const child = spawn(program, args, {
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: SYSTEM_PATH },
-    cwd: '/',
-  })
-  let output = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  const timer = setTimeout(() => {
-    output += `\ntimed out after ${PROBE_TIMEOUT_MS / 1000} s`
-    // The namespaces' init is in this process group too, so the signal terminates everything in them.
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-  }, PROBE_TIMEOUT_MS)
-  try {
-    const code = await new Promise<number | null>((resolve, reject) => {
-      child.on('error', reject).on('close', resolve)
-    })
-    if (code === 0) return null
-    return output.trim().split('\n').at(-1) || `${program} exited with code ${code}`
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    return code === 'ENOENT' ? `${program} is not installed` : message
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -21,6 +21,10 @@ if [ "$1" = --attach ]; then
 fi
 
 script=$0
+# slirp4netns detaches its old root. Without a mount namespace of its own, the machine would lose every file system that is
+# mounted below a shared one. Under an ordinary user the namespaces of the box have this effect.
+own_mounts=
+[ "$(id -u)" != 0 ] || own_mounts='unshare --mount --propagation private --'
 pid=$$
 control=$1/network-control
 ready=$1/network-ready
@@ -37,7 +41,8 @@ rm "$control" "$ready"
   # Fails when the namespace could not be created.
   read -r _ <&5
   # No access to the host's loopback addresses. No messages: packets of the box can cause any number of them.
-  exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox --enable-seccomp \
+  # shellcheck disable=SC2086 # no argument, or several
+  exec $own_mounts slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox --enable-seccomp \
     --exit-fd=5 --ready-fd=4 "$pid" tap0 >/dev/null 2>&1
 } &
 exec 4>&- 5<&-

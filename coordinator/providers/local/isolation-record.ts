@@ -1,0 +1,77 @@
+// The isolation of a data directory: what its boxes had at the last start of a coordinator. A later start gives nothing weaker
+// unless the operator has chosen it.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ISOLATION_LEVELS } from '../../../shared/api/boxes.ts'
+import { PermanentProviderError } from '../provider.ts'
+import type { Level } from './levels/choose-level.ts'
+import { type LocalIsolation, localIsolation, writeAtomically } from './machine-file.ts'
+
+/** What the operator has chosen by a setting, also where it is weaker than before. */
+export type Accepted = Record<'level' | 'network' | 'limits', boolean>
+
+const fileOf = (dataDir: string): string => join(dataDir, 'local-isolation.json')
+
+/** The levels are listed strongest first. */
+const rank = (level: Level): number => ISOLATION_LEVELS.indexOf(level)
+
+export const isWeakerLevel = (level: Level, than: Level): boolean => rank(level) > rank(than)
+
+/**
+ * @param isolationOfBoxes of the last starts of all boxes: a data directory of an earlier version has no record. Their limits
+ *   are not used, because they may have been started on another machine.
+ */
+export function readIsolationRecord(
+  dataDir: string,
+  isolationOfBoxes: readonly LocalIsolation[],
+): LocalIsolation | null {
+  try {
+    return localIsolation.parse(JSON.parse(readFileSync(fileOf(dataDir), 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw new PermanentProviderError(
+        `${fileOf(dataDir)} is damaged: ${error instanceof z.ZodError ? 'unknown content' : (error as Error).message}. Delete it to accept the isolation that works on this machine now.`,
+        { cause: error },
+      )
+  }
+  if (isolationOfBoxes.length === 0) return null
+  const levels = isolationOfBoxes.map(({ level }) => level)
+  return {
+    level: levels.reduce((strongest, level) => (isWeakerLevel(strongest, level) ? level : strongest)),
+    network: isolationOfBoxes.some(({ network }) => network === 'own') ? 'own' : 'host',
+    limits: [],
+  }
+}
+
+export const writeIsolationRecord = (dataDir: string, isolation: LocalIsolation): Promise<void> =>
+  writeAtomically(fileOf(dataDir), `${JSON.stringify(isolation)}\n`, { isDurable: true })
+
+/**
+ * Throws PermanentProviderError when the isolation is weaker than the recorded one in a part that the operator has not accepted.
+ * @param reasons why the stronger level and the network do not work now
+ */
+export function assertNotWeaker(
+  recorded: LocalIsolation,
+  current: LocalIsolation,
+  accepted: Accepted,
+  reasons: { level: string | null; network: string | null },
+): void {
+  const because = (reason: string | null) => (reason === null ? '' : `: ${reason}`)
+  const missingLimits = recorded.limits.filter((name) => !current.limits.includes(name))
+  const problems = [
+    !accepted.level && isWeakerLevel(current.level, recorded.level)
+      ? `isolation level ${recorded.level} does not work now${because(reasons.level)} (BOXWOOD_LOCAL_ISOLATION=${current.level} accepts the weaker level)`
+      : null,
+    !accepted.network && recorded.network === 'own' && current.network === 'host'
+      ? `boxes cannot have their own network now${because(reasons.network)} (BOXWOOD_LOCAL_NETWORK=host accepts the network of this machine)`
+      : null,
+    !accepted.limits && missingLimits.length > 0
+      ? `the limits of ${missingLimits.join(', ')} cannot be enforced now (BOXWOOD_LOCAL_LIMITS=any accepts this)`
+      : null,
+  ].filter((problem) => problem !== null)
+  if (problems.length > 0)
+    throw new PermanentProviderError(
+      `The boxes of this data directory would be isolated less than before: ${problems.join('; ')}. Restore what is missing, or set what you accept.`,
+    )
+}

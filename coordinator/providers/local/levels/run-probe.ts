@@ -1,0 +1,91 @@
+// Runs the command of a probe, whose exit status says whether a part of the isolation works on this machine.
+import { spawn } from 'node:child_process'
+import { PermanentProviderError } from '../../provider.ts'
+import { isInstalled, SYSTEM_PATH } from '../system-path.ts'
+
+/**
+ * The probe has not answered: whether the part works is not known. The start of the coordinator fails, because a weaker part
+ * must not be chosen for this reason.
+ */
+export class InconclusiveProbeError extends PermanentProviderError {
+  override name = 'InconclusiveProbeError'
+}
+
+export type ProbeOptions = {
+  /** Names the part in messages: "the probe of isolation level bubblewrap". */
+  description: string
+  /** Called each 15 s while the probe runs, with a sentence. */
+  onSlow(message: string): void
+  /** Default: 15 s. */
+  slowMs?: number
+  /** Default: MAX_CPU_SECONDS. */
+  maxCpuSeconds?: number
+}
+
+/**
+ * Seconds of processor time that a process of a probe may use. A probe needs a tenth of one. A limit of the elapsed time would
+ * stop probes on a busy machine.
+ */
+const MAX_CPU_SECONDS = 60
+const MAX_ATTEMPTS = 3
+const SLOW_MS = 15_000
+/** The exit status of a command that was terminated by SIGKILL or SIGXCPU: the machine has no memory, or the limit is used. */
+const KILLED_STATUSES: readonly (number | null)[] = [128 + 9, 128 + 24]
+/** Errors of a start that say nothing about the program. */
+const CONCLUSIVE_CODES: readonly (string | undefined)[] = ['ENOENT', 'EACCES', 'ENOEXEC']
+
+const LIMIT_CPU = 'ulimit -t "$1"; shift; exec "$@"'
+
+/**
+ * Returns null when the command exits with 0, else the last line of its stderr. Waits as long as the command runs. Throws
+ * InconclusiveProbeError when it cannot be started, or was killed three times.
+ */
+export async function runProbe(command: readonly string[], options: ProbeOptions): Promise<string | null> {
+  const [program = ''] = command
+  if (!program.includes('/') && !isInstalled(program)) return `${program} is not installed`
+  for (let attempt = 1; ; attempt++) {
+    const result = await runOnce(command, options)
+    if (result.status === 0) return null
+    if (!result.wasKilled) return result.output || `${program} exited with code ${result.status}`
+    if (attempt === MAX_ATTEMPTS)
+      throw new InconclusiveProbeError(
+        `${options.description} was killed ${MAX_ATTEMPTS} times: this machine has too little memory, or the probe used too much processor time. Restart the coordinator when the machine is less busy.`,
+      )
+  }
+}
+
+type ProbeResult = { status: number | null; wasKilled: boolean; output: string }
+
+async function runOnce(
+  command: readonly string[],
+  { description, onSlow, slowMs = SLOW_MS, maxCpuSeconds = MAX_CPU_SECONDS }: ProbeOptions,
+): Promise<ProbeResult> {
+  const startedAt = performance.now()
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1000)
+    onSlow(`${description} has been running for ${seconds} s; the start of the coordinator waits for it`)
+  }, slowMs)
+  try {
+    const child = spawn('/bin/sh', ['-c', LIMIT_CPU, 'sh', String(maxCpuSeconds), ...command], {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { PATH: SYSTEM_PATH },
+      cwd: '/',
+    })
+    let output = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    const [status, signal] = await new Promise<[number | null, string | null]>((resolve, reject) => {
+      child.on('error', reject).on('close', (...exit) => resolve(exit))
+    })
+    const wasKilled = signal !== null || KILLED_STATUSES.includes(status)
+    return { status, wasKilled, output: output.trim().split('\n').at(-1) ?? '' }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (CONCLUSIVE_CODES.includes(code)) return { status: null, wasKilled: false, output: message }
+    throw new InconclusiveProbeError(`${description} could not be started: ${message}`, { cause: error })
+  } finally {
+    clearInterval(timer)
+  }
+}

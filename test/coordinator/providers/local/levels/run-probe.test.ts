@@ -1,0 +1,75 @@
+// Probes of the isolation: an answer is an exit status, and nothing else.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { chooseLevel } from '../../../../../coordinator/providers/local/levels/choose-level.ts'
+import { runProbe } from '../../../../../coordinator/providers/local/levels/run-probe.ts'
+import { buildRuntime } from '../../../../../coordinator/providers/local/runtime.ts'
+import { createTempDir } from '../../../../support/temp-dir.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
+import { createDataDir, projectRoot } from '../support.ts'
+
+const options = { description: 'The probe of a test', onSlow: () => undefined }
+
+t.test('returns why a part does not work', async (t) => {
+  t.equal(await runProbe(['true'], options), null)
+  t.equal(await runProbe(['sh', '-c', 'echo first >&2; echo last >&2; exit 1'], options), 'last')
+  t.equal(await runProbe(['sh', '-c', 'exit 3'], options), 'sh exited with code 3')
+  t.equal(await runProbe(['boxwood-none'], options), 'boxwood-none is not installed')
+})
+
+t.test('waits for a probe that takes long, and says so', async (t) => {
+  const fifo = join(createTempDir(t, 'probe'), 'fifo')
+  execFileSync('mkfifo', [fifo])
+  const messages: string[] = []
+  const onSlow = (message: string) => void messages.push(message)
+  let isSettled = false
+  const result = runProbe(['cat', fifo], { ...options, onSlow, slowMs: 20 }).finally(() => {
+    isSettled = true
+  })
+  await waitUntil('the probe is called slow five times', () => messages.length >= 5)
+  t.notOk(isSettled)
+  t.match(messages[0], /^The probe of a test has been running for \d+ s; the start .* waits for it$/)
+  writeFileSync(fifo, '')
+  t.equal(await result, null)
+})
+
+t.test('a probe that is killed is repeated, and is no answer', async (t) => {
+  const attempts = join(createTempDir(t, 'probe'), 'attempts')
+  const killedBy = (signal: string) => `echo >>'${attempts}'; kill -${signal} $$`
+  await t.rejects(runProbe(['sh', '-c', killedBy('KILL')], options), {
+    name: 'InconclusiveProbeError',
+    message: /^The probe of a test was killed 3 times/,
+  })
+  t.equal(readFileSync(attempts, 'utf8'), '\n\n\n')
+  await t.rejects(runProbe(['sh', '-c', killedBy('TERM')], options), { name: 'InconclusiveProbeError' })
+  t.equal(
+    await runProbe(['sh', '-c', `[ -e '${attempts}.2' ] || { touch '${attempts}.2'; kill -9 $$; }`], options),
+    null,
+    'the second attempt works',
+  )
+})
+
+t.test('a probe that uses too much processor time is no answer', async (t) => {
+  const busy = ['sh', '-c', 'while :; do :; done']
+  await t.rejects(runProbe(busy, { ...options, maxCpuSeconds: 1 }), { name: 'InconclusiveProbeError' })
+})
+
+t.test('the choice of the level waits for a probe', async (t) => {
+  const dataDir = await createDataDir(t)
+  const node = join(dataDir, 'slow-node')
+  // Earlier versions stopped a probe after 5 s, and chose a weaker level.
+  writeFileSync(node, `#!/bin/sh\nsleep 6\nexec '${process.execPath}' "$@"\n`)
+  chmodSync(node, 0o755)
+  const choice = await chooseLevel(['process'], {
+    boxesDir: dataDir,
+    dataDir,
+    projectRoot,
+    runtimeDir: await buildRuntime(projectRoot, dataDir),
+    nodePath: node,
+    network: 'host',
+    onSlow: () => undefined,
+  })
+  t.match(choice, { level: 'process', unavailable: [] })
+})
