@@ -11,6 +11,8 @@ import { requires } from '../support/requires.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
+/** Before the first test: tap ends a file that waits between its tests. */
+const levels = await availableLevels()
 const missing = requires('Xvfb', 'openbox', 'x11vnc', 'xterm', 'chromium')
 
 /** Lists the processes that a desktop has started. Those of the agent's other commands have another marker. */
@@ -136,8 +138,9 @@ t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
   t.same(problems, [])
 })
 
-for (const { level, skip } of await availableLevels()) {
-  t.test(`at level ${level}, the desktop outlives its agent`, { skip: missing || skip }, async (t) => {
+for (const { level, skip } of levels) {
+  const options = { skip: missing || skip }
+  t.test(`at level ${level}, the desktop outlives its agent`, options, async (t) => {
     const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level }
     const { box, boxRequest, exec, instance } = await startCoordinatorWithBox(t, { env })
     for (const mode of ['desktop', 'browser']) {

@@ -14,6 +14,7 @@ import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import { PROJECT_DIR } from './project.ts'
 import { requires } from './requires.ts'
 
+let lastProbe: Promise<unknown> = Promise.resolve()
 /** By level and network. */
 const problems = new Map<string, Promise<string | false>>()
 
@@ -36,7 +37,11 @@ export function findLevelProblem(level: Level, network: Network = 'host'): Promi
 async function measure(level: Level, network: Network): Promise<string | false> {
   const missing =
     (level === 'bubblewrap' && requires('bwrap')) || (network === 'own' && findOwnNetworkProblem())
-  return missing || (await probe(level, network))
+  if (missing !== false) return missing
+  // A probe has a timeout: probes at the same time would slow down each other.
+  const result = lastProbe.then(() => probe(level, network))
+  lastProbe = result
+  return await result
 }
 
 async function probe(level: Level, network: Network): Promise<string | false> {

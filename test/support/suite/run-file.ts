@@ -63,7 +63,10 @@ export async function runFile(file: string, options: RunFileOptions): Promise<Fi
   const output = readFileSync(options.outputFile, 'utf8')
   const milliseconds = Math.round(performance.now() - start)
   const counts = readCounts(output)
-  const problem = findProblem({ code, signal, hasTimedOut, counts, ...options })
+  const skipped = [...output.matchAll(/^ *(?:ok|1\.\.0)\b.*# SKIP (.+)$/gim)].map(([, reason = '']) =>
+    reason.trim(),
+  )
+  const problem = findProblem({ code, signal, hasTimedOut, counts, skipped, ...options })
   const { passed, failed } = counts ?? { passed: 0, failed: 0 }
   return {
     file,
@@ -71,9 +74,7 @@ export async function runFile(file: string, options: RunFileOptions): Promise<Fi
     milliseconds,
     passed,
     failed: problem === undefined ? 0 : Math.max(failed, 1),
-    skipped: [...output.matchAll(/^ *(?:ok|1\.\.0)\b.*# SKIP (.+)$/gim)].map(([, reason = '']) =>
-      reason.trim(),
-    ),
+    skipped,
     output: problem === undefined ? output : `${output.trimEnd()}\n# ${problem}\n`,
   }
 }
@@ -89,15 +90,25 @@ type Exit = {
   signal: string | null
   hasTimedOut: boolean
   counts: Counts | undefined
+  skipped: string[]
   timeoutSeconds: number
 }
 
-function findProblem({ code, signal, hasTimedOut, counts, timeoutSeconds }: Exit): string | undefined {
+function findProblem({
+  code,
+  signal,
+  hasTimedOut,
+  counts,
+  skipped,
+  timeoutSeconds,
+}: Exit): string | undefined {
   if (hasTimedOut) return `timed out after ${timeoutSeconds} s`
   if (signal !== null) return `terminated by ${signal}`
   if (code !== 0) return `exited with ${code}`
   if (counts === undefined) return 'exited without the number of its assertions'
-  return counts.failed > 0 ? `exited with 0 after ${counts.failed} failed assertions` : undefined
+  if (counts.failed > 0) return `exited with 0 after ${counts.failed} failed assertions`
+  // tap refuses a test that is added after a file seemed to have ended, and exits with 0.
+  return counts.passed === 0 && skipped.length === 0 ? 'exited with 0 and ran no test' : undefined
 }
 
 /** Reads the last comment with totals, `# { total: 17, pass: 16, fail: 1 }`. A file without assertions has only a plan. */

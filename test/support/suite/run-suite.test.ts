@@ -70,6 +70,12 @@ t.test('a file that fails twice fails the run, also one that crashes', async (t)
   t.match(output, /assertions: 2 passed, 3 failed\n4 files in .*: 1 passed, 3 failed, 0 flaky, 0 not run\n$/)
 })
 
+t.test('a file that runs no test fails', async (t) => {
+  const { output, status } = await runSuite(t, ['runs-no-test'])
+  t.equal(status, 1, output)
+  t.match(output, /^failed twice: test\/fixtures\/suite\/runs-no-test\.ts\n[\s\S]*ran no test/m)
+})
+
 t.test('a file that never ends fails, and its processes are terminated', async (t) => {
   const { output, status, pidsFile } = await runSuite(t, ['never-ends'], ['--timeout=5'])
   t.equal(status, 1, output)
