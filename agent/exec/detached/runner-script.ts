@@ -7,7 +7,8 @@
 // - Logs are bounded only while an agent runs. The logs of an attached command are not bounded, because the command does not
 //   wait for the client.
 // - Times of output are exact to a second. A client that follows the output may receive it before its time is recorded:
-//   with the time of the output before it, or without a time. Output that is written while no agent runs has the time of the output before it.
+//   with the time of the output before it, or without a time. Output that is written while no agent runs has the time of the
+//   output before it.
 // - The stdin of an attached command ends when the agent is killed.
 
 /** Arguments: DIR CWD STDIN_PATH COMMAND_SCRIPT ARGUMENT... of sh. Needs setsid, of util-linux or busybox. */
