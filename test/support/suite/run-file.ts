@@ -107,7 +107,7 @@ function findProblem({
   if (code !== 0) return `exited with ${code}`
   if (counts === undefined) return 'exited without the number of its assertions'
   if (counts.failed > 0) return `exited with 0 after ${counts.failed} failed assertions`
-  // tap refuses a test that is added after a file seemed to have ended, and exits with 0.
+  // tap refuses tests that are added after a file seemed to have ended, and exits with 0.
   return counts.passed === 0 && skipped.length === 0 ? 'exited with 0 and ran no test' : undefined
 }
 

@@ -157,12 +157,13 @@ async function runFiles(files: string[], seconds: (file: string) => number, pref
 }
 
 /** A directory stands for the test files in it. */
-const listGiven = (): string[] =>
-  positionals
+function listGiven(): string[] {
+  return positionals
     .map((path) => relative(PROJECT_DIR, resolve(path)))
     .flatMap((path) =>
       statSync(join(PROJECT_DIR, path)).isDirectory() ? listTestFiles(PROJECT_DIR, path) : [path],
     )
+}
 
 /** Terminates what the test files have left behind, and prints it. */
 async function cleanUp(): Promise<void> {
