@@ -77,7 +77,9 @@ t.test('a file that runs no test fails', async (t) => {
 })
 
 t.test('a file that never ends fails, and its processes are terminated', async (t) => {
-  const { output, status, pidsFile } = await runSuite(t, ['never-ends'], ['--timeout=5'])
+  const { output, status, pidsFile } = await runSuite(t, ['never-ends'], ['--timeout=5'], {
+    [SLOWDOWN_VARIABLE]: '1',
+  })
   t.equal(status, 1, output)
   t.match(output, /not ok 1 - never ends/)
   t.match(output, /timed out after 5 s/)
