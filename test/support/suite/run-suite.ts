@@ -125,9 +125,8 @@ async function runFiles(files: string[], seconds: (file: string) => number, pref
       prefix,
       outputFile: join(STATE_DIR, 'output', `${file}.${repetition}.tap`),
       // A file that hangs ends at most this long after the budget.
-      timeoutSeconds: Math.min(
-        timeoutSeconds * SLOWDOWN,
-        Math.ceil(budget.remainingSeconds()) + timeoutSeconds,
+      timeoutSeconds: Math.ceil(
+        Math.min(timeoutSeconds * SLOWDOWN, budget.remainingSeconds() + timeoutSeconds),
       ),
     })
     count += 1
