@@ -4,13 +4,14 @@ import { request as createRequest, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { probeCgroups } from '../../coordinator/providers/local/cgroups.ts'
 import { boxNode } from '../support/box-node.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-/** Responds with the request, and sends what it receives after an upgrade back. Prints its port. */
-const APP = `
+/** Responds with the request, and sends what it receives after an upgrade back. Prints its port. 0: any free port. */
+const buildApp = (port: number) => `
   const app = require("node:http").createServer((request, response) => {
     if (request.url === "/endless") return response.write("begin")
     let size = 0
@@ -29,14 +30,14 @@ const APP = `
       "Sec-WebSocket-Accept: " + accept, "", ""].join("\\r\\n"))
     socket.write(Buffer.from([0x81, 2, 0x68, 0x69]))
   })
-  app.listen(0, "127.0.0.1", function () { console.log(this.address().port) })`
+  app.listen(${port}, "127.0.0.1", function () { console.log(this.address().port) })`
 
 const coordinator = await startCoordinatorWithBox(t)
 const { url, api, box, boxRequest, waitForState } = coordinator
 const coordinatorPort = new URL(url).port
 
-async function startApp(): Promise<number> {
-  const { json } = await boxRequest('POST', '/exec', { command: boxNode(APP), detached: true })
+async function startApp(port = 0): Promise<number> {
+  const { json } = await boxRequest('POST', '/exec', { command: boxNode(buildApp(port)), detached: true })
   return waitUntil('the app listens', async () => {
     const { json: status } = await boxRequest('GET', `/exec/${json.processId}`)
     return Number(status.stdout)
@@ -71,6 +72,7 @@ async function openWebSocket(t: Test, origin: string) {
   return { ws, message: message.toString() }
 }
 
+const { canFreeze } = await probeCgroups()
 const port = await startApp()
 
 t.test('a public link serves the program on the port', async (t) => {
@@ -121,6 +123,9 @@ t.test('a port without a program, a suspended box, and its wake', async (t) => {
   t.match(await send(served), { status: 503, body: 'box_not_running' })
   await api('POST', `/boxes/${box.id}/wake`)
   await waitForState(box.id, 'running')
+  // A suspend without a freezer terminates the program.
+  t.match(await send(served), { status: canFreeze ? 200 : 502 })
+  if (!canFreeze) await startApp(port)
   t.match(await send(served), { status: 200 })
 })
 
@@ -143,6 +148,7 @@ t.test('a member opens a link with a viewer session, which ends at once with the
   const woken = await send(origin, { method: 'POST', path: action, headers })
   t.match(woken, { status: 303, headers: { location: `${origin}/a?b` } })
   await waitForState(box.id, 'running')
+  if (!canFreeze) await startApp(port)
   t.equal((await send(origin, { path: '/a?b', headers })).status, 200)
   const endless = await open(origin, { path: '/endless', headers })
   await once(endless, 'data')
