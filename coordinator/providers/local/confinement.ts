@@ -32,10 +32,9 @@ export async function chooseConfinement(
   onSlow: ProbeOptions['onSlow'],
 ): Promise<Confinement> {
   if (!hasKeyringFilter()) return null
-  const command = buildPrefix(runtimeDir)
-  // The program may be for another system, or on a file system mounted noexec.
+  // The program may be missing, for another system, or on a file system mounted noexec.
   const options = { description: 'The probe of the filter for kernel keyrings', onSlow }
-  if (existsSync(command[0] ?? '') && (await runProbe(command, options)) === null) return 'native'
+  if ((await runProbe(buildPrefix(runtimeDir), options)) === null) return 'native'
   return level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null
 }
 

@@ -1,6 +1,7 @@
 // What the local providers of all regions share: the isolation that works on this machine, the cgroups and the runtime directory.
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { ISOLATION_LEVELS } from '../../../shared/api/boxes.ts'
 import { DEFAULT_REGION } from '../../../shared/tiers.ts'
 import { PermanentProviderError } from '../provider.ts'
@@ -10,6 +11,7 @@ import { listLeftovers, removeTree } from './directories.ts'
 import {
   type Accepted,
   assertNotWeaker,
+  deriveRecord,
   readIsolationRecord,
   writeIsolationRecord,
 } from './isolation-record.ts'
@@ -119,8 +121,9 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     const { level, network, unavailable, networkProblem } = choice
     if (level === null) return
     const current = { level, network, limits: cgroups.controllers }
-    const isolationOfBoxes = (await listMachines()).flatMap(({ isolation }) => isolation ?? [])
-    const recorded = readIsolationRecord(dataDir, isolationOfBoxes)
+    const stored = readIsolationRecord(dataDir)
+    const recorded =
+      stored ?? deriveRecord((await listMachines()).flatMap(({ isolation }) => isolation ?? []))
     if (recorded !== null) {
       const accepted = options.accepted ?? {
         level: options.isolation !== 'auto',
@@ -130,7 +133,7 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
       const reason = unavailable.find((candidate) => candidate.level === recorded.level)?.reason ?? null
       assertNotWeaker(recorded, current, accepted, { level: reason, network: networkProblem })
     }
-    await writeIsolationRecord(dataDir, current)
+    if (!isDeepStrictEqual(stored, current)) await writeIsolationRecord(dataDir, current)
   }
 
   return {

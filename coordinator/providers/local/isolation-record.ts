@@ -18,23 +18,24 @@ const rank = (level: Level): number => ISOLATION_LEVELS.indexOf(level)
 
 export const isWeakerLevel = (level: Level, than: Level): boolean => rank(level) > rank(than)
 
-/**
- * @param isolationOfBoxes of the last starts of all boxes: a data directory of an earlier version has no record. Their limits
- *   are not used, because they may have been started on another machine.
- */
-export function readIsolationRecord(
-  dataDir: string,
-  isolationOfBoxes: readonly LocalIsolation[],
-): LocalIsolation | null {
+/** Returns null for a data directory without a record: a new one, or one of an earlier version. */
+export function readIsolationRecord(dataDir: string): LocalIsolation | null {
   try {
     return localIsolation.parse(JSON.parse(readFileSync(fileOf(dataDir), 'utf8')))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw new PermanentProviderError(
-        `${fileOf(dataDir)} is damaged: ${error instanceof z.ZodError ? 'unknown content' : (error as Error).message}. Delete it to accept the isolation that works on this machine now.`,
-        { cause: error },
-      )
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new PermanentProviderError(
+      `${fileOf(dataDir)} is damaged: ${error instanceof z.ZodError ? 'unknown content' : (error as Error).message}. Delete it to accept the isolation that works on this machine now.`,
+      { cause: error },
+    )
   }
+}
+
+/**
+ * The record of a data directory of an earlier version: the strongest isolation of the last starts of its boxes. Their limits
+ * are not used, because they may have been started on another machine. null: no box was started.
+ */
+export function deriveRecord(isolationOfBoxes: readonly LocalIsolation[]): LocalIsolation | null {
   if (isolationOfBoxes.length === 0) return null
   const levels = isolationOfBoxes.map(({ level }) => level)
   return {

@@ -31,8 +31,6 @@ const MAX_ATTEMPTS = 3
 const SLOW_MS = 15_000
 /** The exit status of a command that was terminated by SIGKILL or SIGXCPU: the machine has no memory, or the limit is used. */
 const KILLED_STATUSES: readonly (number | null)[] = [128 + 9, 128 + 24]
-/** Errors of a start that say nothing about the program. */
-const CONCLUSIVE_CODES: readonly (string | undefined)[] = ['ENOENT', 'EACCES', 'ENOEXEC']
 
 const LIMIT_CPU = 'ulimit -t "$1"; shift; exec "$@"'
 
@@ -82,8 +80,8 @@ async function runOnce(
     const wasKilled = signal !== null || KILLED_STATUSES.includes(status)
     return { status, wasKilled, output: output.trim().split('\n').at(-1) ?? '' }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (CONCLUSIVE_CODES.includes(code)) return { status: null, wasKilled: false, output: message }
+    // The shell could not be started, which says nothing about the program.
+    const { message } = error as Error
     throw new InconclusiveProbeError(`${description} could not be started: ${message}`, { cause: error })
   } finally {
     clearInterval(timer)

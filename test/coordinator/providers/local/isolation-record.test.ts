@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import {
   assertNotWeaker,
+  deriveRecord,
   isWeakerLevel,
   readIsolationRecord,
 } from '../../../../coordinator/providers/local/isolation-record.ts'
@@ -59,7 +60,7 @@ t.test('a start that would give a weaker level or network is refused, and change
   await t.rejects(open(dataDir, choose('bubblewrap', 'host')), /BOXWOOD_LOCAL_NETWORK=host/)
   t.equal(record(), before)
   await open(dataDir, choose('process', 'own'), { ...NOTHING, level: true, limits: true })
-  t.match(readIsolationRecord(dataDir, []), { level: 'process', network: 'own' })
+  t.match(readIsolationRecord(dataDir), { level: 'process', network: 'own' })
   await open(dataDir, choose('bubblewrap', 'own'))
   await t.rejects(open(dataDir, choose('process', 'own')), /level bubblewrap does not work now/)
 })
@@ -101,7 +102,9 @@ t.test('a box keeps its level, also where the operator accepts a weaker one', as
   })
   await t.test('its level is the record of a data directory of an earlier version', async (t) => {
     const earlier = await createDataDir(t)
-    t.match(readIsolationRecord(earlier, [isolation, machine.isolation]), { level: 'bubblewrap', limits: [] })
-    t.equal(readIsolationRecord(earlier, []), null)
+    t.match(deriveRecord([machine.isolation, isolation]), { level: 'bubblewrap', limits: [] })
+    t.match(deriveRecord([isolation, machine.isolation]), { level: 'bubblewrap', limits: [] })
+    t.equal(readIsolationRecord(earlier), null)
+    t.equal(deriveRecord([]), null)
   })
 })
