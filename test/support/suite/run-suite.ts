@@ -8,6 +8,7 @@
 //     --jobs=N               files that run at the same time. Default: slots.ts
 //     --minutes=N            the budget: files for which it has no time are not run. Default: no limit
 //     --timeout=SECONDS      for each file, on a usual machine. Default: 600
+//     --state=DIRECTORY      has the times and outputs of the files. Default: .tap/suite
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -26,8 +27,7 @@ import { getSlots, runInSlots } from './slots.ts'
 import { hidePrograms } from './without-programs.ts'
 
 /** This directory is outside node_modules, which `npm ci` removes. */
-const STATE_DIR = join(PROJECT_DIR, '.tap/suite')
-const TIMINGS_FILE = join(STATE_DIR, 'timings.json')
+const DEFAULT_STATE_DIR = join(PROJECT_DIR, '.tap/suite')
 
 /** Processes that a file has stopped may need a moment to exit. */
 const LEFTOVER_GRACE_MS = 3000
@@ -41,6 +41,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string' },
     minutes: { type: 'string' },
     timeout: { type: 'string', default: '600' },
+    state: { type: 'string', default: DEFAULT_STATE_DIR },
   },
 })
 const part = readChoice<Part>('part', PARTS)
@@ -48,6 +49,8 @@ const reporter = readChoice<Reporter>('reporter', REPORTERS)
 const slots = getSlots(values.jobs === undefined ? undefined : readNumber('jobs'))
 const budget = createBudget(values.minutes === undefined ? undefined : readNumber('minutes'))
 const timeoutSeconds = readNumber('timeout')
+const stateDir = resolve(values.state)
+const timingsFile = join(stateDir, 'timings.json')
 const run: Run = {
   id: randomBytes(8).toString('hex'),
   // The name is short, because the path of a Unix socket has at most 107 bytes.
@@ -123,7 +126,7 @@ async function runFiles(files: string[], seconds: (file: string) => number, pref
       projectDir: PROJECT_DIR,
       env,
       prefix,
-      outputFile: join(STATE_DIR, 'output', `${file}.${repetition}.tap`),
+      outputFile: join(stateDir, 'output', `${file}.${repetition}.tap`),
       // A file that hangs ends at most this long after the budget.
       timeoutSeconds: Math.ceil(
         Math.min(timeoutSeconds * SLOWDOWN, budget.remainingSeconds() + timeoutSeconds),
@@ -201,7 +204,7 @@ async function stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): Promise<void> {
 /** Seconds of the files in their last run. */
 function readTimings(): Record<string, number> {
   try {
-    return JSON.parse(readFileSync(TIMINGS_FILE, 'utf8'))
+    return JSON.parse(readFileSync(timingsFile, 'utf8'))
   } catch {
     // The first run, or a file that was written incompletely.
     return {}
@@ -210,6 +213,6 @@ function readTimings(): Record<string, number> {
 
 function writeTimings(earlier: Record<string, number>, outcomes: Outcome[]): void {
   const measured = outcomes.map(({ first }) => [first.file, first.milliseconds / 1000])
-  mkdirSync(STATE_DIR, { recursive: true })
-  writeFileSync(TIMINGS_FILE, `${JSON.stringify({ ...earlier, ...Object.fromEntries(measured) }, null, 2)}\n`)
+  mkdirSync(stateDir, { recursive: true })
+  writeFileSync(timingsFile, `${JSON.stringify({ ...earlier, ...Object.fromEntries(measured) }, null, 2)}\n`)
 }
