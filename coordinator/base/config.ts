@@ -27,7 +27,7 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number]
 /** The provider of a region. `target` is where Incus places the boxes: a member of the cluster, or `@` and a group. */
 export type RegionProvider = { kind: ProviderKind; target: string | null }
 const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
-const LIMITS_CHOICES = ['auto', 'any'] as const
+const PROTECTIONS_CHOICES = ['keep', 'any'] as const
 
 export type Config = {
   listen: { host: string; port: number }
@@ -89,8 +89,8 @@ export type Config = {
   incusPool: string | null
   isolation: (typeof ISOLATION_CHOICES)[number]
   network: (typeof NETWORK_CHOICES)[number]
-  /** Whether local boxes may have fewer enforced limits than at the last start. */
-  limits: (typeof LIMITS_CHOICES)[number]
+  /** Whether boxes may have fewer limits and filters than at the last start. */
+  protections: (typeof PROTECTIONS_CHOICES)[number]
   /** The maximum number of connections of clients and agents. */
   maxConnections: number
   /** The maximum number of connections of a client address on which no request with a credential was sent. */
@@ -582,11 +582,11 @@ export const VARIABLES = {
     description: 'own or host; auto gives each box its own network where that works',
     schema: oneOf(NETWORK_CHOICES),
   },
-  BOXWOOD_LOCAL_LIMITS: {
-    default: 'auto',
+  BOXWOOD_PROTECTIONS: {
+    default: 'keep',
     description:
-      'auto refuses to start when a limit of CPUs, memory or processes that was enforced before cannot be enforced; any accepts this',
-    schema: oneOf(LIMITS_CHOICES),
+      'keep refuses boxes where a limit of CPUs, memory or processes, a filter of system calls or the user ids of an engine protected them before and do not now; any accepts this',
+    schema: oneOf(PROTECTIONS_CHOICES),
   },
   BOXWOOD_MAX_CONNECTIONS: {
     default: String(HTTP_LIMITS.connections.default),
@@ -869,7 +869,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     incusPool: read('BOXWOOD_INCUS_POOL'),
     isolation: read('BOXWOOD_LOCAL_ISOLATION'),
     network: read('BOXWOOD_LOCAL_NETWORK'),
-    limits: read('BOXWOOD_LOCAL_LIMITS'),
+    protections: read('BOXWOOD_PROTECTIONS'),
     maxConnections: read('BOXWOOD_MAX_CONNECTIONS'),
     addressConnections: read('BOXWOOD_ADDRESS_CONNECTIONS'),
     headersTimeoutSeconds: read('BOXWOOD_HEADERS_TIMEOUT'),

@@ -22,6 +22,8 @@ export type ProviderContext = {
   coordinatorUrl: string
   /** The directory of the coordinator's socket for agents (http/agent-socket.ts); null: there is none. */
   agentSocketDir: string | null
+  /** Why there is no socket; null: there is one. */
+  agentSocketProblem: string | null
   /** Environment variables that configure the agents. */
   agentSettings: Readonly<Record<string, string>>
 }

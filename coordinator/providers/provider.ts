@@ -66,7 +66,11 @@ export type InodeReserve = { restore(totalInodes: number): Promise<void>; releas
 export type SharedDisk = {
   /** Providers with the same file system share its space. */
   readonly fileSystem: string
-  measure(boxId: string, signal: AbortSignal): Promise<DiskUsage>
+  /**
+   * null: the usage is not known, because the engine does not answer. Throws MeasurementTimeoutError when the files of the box could
+   * not be counted in time.
+   */
+  measure(boxId: string, signal: AbortSignal): Promise<DiskUsage | null>
   readonly inodeReserve?: InodeReserve
   /** inodes: null where the file system has no fixed number of them. */
   readSpace(): Promise<{ bytes: DiskSpace; inodes: DiskSpace | null }>
@@ -201,6 +205,11 @@ export class PermanentProviderError extends ExpectedError {
  */
 export class ProviderUnavailableError extends ExpectedError {
   override name = 'ProviderUnavailableError'
+}
+
+/** The files of a box could not be counted in time: the box has very many of them, or the disk is slow. */
+export class MeasurementTimeoutError extends ExpectedError {
+  override name = 'MeasurementTimeoutError'
 }
 
 /** An image cannot be used. A failure that a retry may fix, such as a lost connection to the registry, is another error. */

@@ -1,6 +1,6 @@
 // Starts, drains and stops a coordinator. This file defines the order.
+
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../shared/clock.ts'
@@ -19,7 +19,6 @@ import { openDiskReserve } from '../db/disk-reserve.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
 import { ping } from '../db/ping.ts'
 import type { Actor } from '../http/actor.ts'
-import { listenOnAgentSocket } from '../http/agent-socket.ts'
 import { createDashboard, type Dashboard } from '../http/dashboard/files.ts'
 import type { Health } from '../http/health.ts'
 import type { Listening } from '../http/listen.ts'
@@ -34,6 +33,7 @@ import { ensureOwnerKey } from './first-start.ts'
 import { listenOnPort } from './listen-on-port.ts'
 import { openMasterKeys } from './master-keys/open-master-keys.ts'
 import { type Context, createModules, type ModuleOverrides } from './modules.ts'
+import { openAgentSocket } from './open-agent-socket.ts'
 import { assertNotRunning } from './running-coordinator.ts'
 import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 
@@ -154,35 +154,22 @@ async function start(
   async function chooseProviders(): Promise<Providers> {
     if (overrides.providers) return overrides.providers
     if (overrides.provider) return serveAllRegions(overrides.provider)
+    const agentSocket = await openAgentSocket({
+      dataDir: dataDirectory.dir,
+      server: listening.server,
+      isRequired: config.network === 'own',
+      cleanup,
+      log,
+    })
     return openProviders({
       config,
       db,
       log,
       projectRoot: PROJECT_DIR,
       coordinatorUrl: urls.agents,
-      agentSocketDir: await openAgentSocket(),
+      agentSocketDir: agentSocket.dir,
+      agentSocketProblem: agentSocket.problem,
     }).catch(throwStartError)
-  }
-
-  /** Returns the directory of the socket; null when the boxes cannot use it. */
-  async function openAgentSocket(): Promise<string | null> {
-    const dir = join(dataDirectory.dir, 'agent-socket')
-    try {
-      const socket = await listenOnAgentSocket(dir, listening.server)
-      cleanup.add('close the socket for agents', () => socket.close())
-      return dir
-    } catch (err) {
-      if (config.network === 'own')
-        throw new StartError(
-          `The socket for agents in ${dir} cannot be created: ${(err as Error).message}. Set BOXWOOD_DATA to a directory on a local disk, or set BOXWOOD_LOCAL_NETWORK=host.`,
-          { cause: err },
-        )
-      log.warn(
-        { err, dir },
-        'failed to create the socket for agents; boxes share the network of this machine',
-      )
-      return null
-    }
   }
 
   async function openBackupSocket(): Promise<void> {

@@ -8,7 +8,13 @@ import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
-import type { DiskSpace, DiskUsage, Provider, SharedDisk } from '../../providers/provider.ts'
+import {
+  type DiskSpace,
+  type DiskUsage,
+  MeasurementTimeoutError,
+  type Provider,
+  type SharedDisk,
+} from '../../providers/provider.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { BYTES, DiskLimits, type Excess, INODES } from './disk-limits.ts'
 import { suspendBySystem } from './suspend-by-system.ts'
@@ -34,6 +40,9 @@ export type DiskMonitor = {
 const CHECK_INTERVAL_MS = 5_000
 /** Reading the free space takes microseconds. Measuring reads every directory of a box, so it is done rarely. */
 const MEASURE_INTERVAL_MS = 10 * 60_000
+
+const UNCOUNTED =
+  'the disk of the machine is almost full, and the files of this box could not be counted in time: free space on the machine, then wake the box'
 
 type Space = { bytes: DiskSpace; inodes: DiskSpace }
 
@@ -62,9 +71,14 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
 
   async function enforceLimits({ inodeReserve }: SharedDisk, space: Space): Promise<void> {
     measuredAt = clock.now()
-    const boxes = await measureRunningBoxes()
+    const { boxes, uncounted } = await measureRunningBoxes()
     let isSuspending = boxes.some(({ box }) => box.desired_state !== 'running')
     for (const resource of ['bytes', 'inodes'] as const) {
+      // A box whose files cannot be counted may fill the disk.
+      for (const box of limits[resource].isLow(space[resource]) ? uncounted : []) {
+        isSuspending = true
+        await suspend({ box, reason: UNCOUNTED })
+      }
       const measured = boxes.map(({ box, usage }) => ({ box, size: usage[resource] }))
       for (const excess of limits[resource].findExcesses(measured, space[resource], clock.now())) {
         isSuspending = true
@@ -77,27 +91,29 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
 
   async function measureRunningBoxes() {
     const boxes: { box: BoxRow; usage: DiskUsage }[] = []
+    const uncounted: BoxRow[] = []
     for (const box of await listBoxesByObservedState(db, ['running'])) {
       const disk = box.kind === 'managed' ? disks.get(box.region) : undefined
       const usage = disk && (await measure(disk, box.id))
-      if (usage) boxes.push({ box, usage })
+      if (usage === 'timeout') uncounted.push(box)
+      else if (usage) boxes.push({ box, usage })
     }
-    return boxes
+    return { boxes, uncounted }
   }
 
   /** null: an engine does not answer. The limits of the other boxes are enforced. */
-  async function measure(disk: SharedDisk, boxId: string): Promise<DiskUsage | null> {
+  async function measure(disk: SharedDisk, boxId: string): Promise<DiskUsage | 'timeout' | null> {
     try {
       return await disk.measure(boxId, closing.signal)
     } catch (err) {
       closing.signal.throwIfAborted()
       log.warn({ err, boxId }, 'failed to measure the disk usage of a box; will retry')
-      return null
+      return err instanceof MeasurementTimeoutError ? 'timeout' : null
     }
   }
 
   /** False when the box is not running any more. */
-  async function suspend({ box: { id }, reason }: Excess): Promise<boolean> {
+  async function suspend({ box: { id }, reason }: Pick<Excess, 'box' | 'reason'>): Promise<boolean> {
     const isSuspended = await transaction(db, async (trx) => {
       const box = await lockBox(trx, id)
       if (box?.desired_state !== 'running' || box.observed_state !== 'running') return false

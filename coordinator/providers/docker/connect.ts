@@ -16,12 +16,13 @@ export type EngineConnection = {
 /** Throws PermanentProviderError for an address that cannot be used. An engine that is down is no error. */
 export function connectToEngine(
   kind: EngineKind,
-  config: Pick<Config, 'dockerHost' | 'podmanHost'>,
+  config: Pick<Config, 'dockerHost' | 'podmanHost'> & { previous: string | null },
   log: Engine['log'],
   env: NodeJS.ProcessEnv = process.env,
 ): EngineConnection {
   const { endpoint } = findEngine(kind, {
     configured: kind === 'docker' ? config.dockerHost : config.podmanHost,
+    previous: config.previous,
     env,
     home: env.HOME ?? homedir(),
     uid: process.getuid?.() ?? 0,

@@ -9,7 +9,7 @@ const LIMIT_NAMES = { cpu: 'CPU', memory: 'memory', pids: 'number of processes' 
 /** Returns the text for the startup banner. */
 export function describeEngine({ http }: Engine, { latest, problem }: EngineState): string {
   if (problem !== undefined || latest === undefined)
-    return `${problem ?? `${http.name} has not answered yet.`} Its boxes start when it answers.`
+    return problem ?? `${http.name} has not answered yet. Its boxes start when it answers.`
   const { version, limits, canFreeze } = latest
   const limited =
     limits.length === 0

@@ -31,9 +31,9 @@ export function createEngineDisk(engine: Engine, getRootDir: () => string | null
       try {
         return await measureMachine(engine, boxId, signal)
       } catch (error) {
-        // The disk monitor measures the other boxes.
         const isSilent = error instanceof EngineUnavailableError || error instanceof EngineTimeoutError
-        if (isSilent || hasStatus(error, 404)) return NOTHING
+        if (isSilent) return null
+        if (hasStatus(error, 404)) return NOTHING
         throw error
       }
     },

@@ -34,6 +34,8 @@ export type EngineCandidate = {
 export type EngineEnvironment = {
   /** BOXWOOD_DOCKER_HOST or BOXWOOD_PODMAN_HOST. */
   configured: string | null
+  /** The URL of the engine that has the boxes; null: there is none yet. */
+  previous?: string | null
   env: Readonly<Record<string, string | undefined>>
   home: string
   /** The user of this process. */
@@ -51,12 +53,14 @@ export function listEngines(kind: EngineKind, environment: EngineEnvironment): E
 }
 
 /**
- * Returns the engine that a provider uses: the named one, else the first usual socket that this user may connect to, else the first
- * usual socket, where an engine may start later.
+ * Returns the engine that a provider uses: the named one, else the usual socket that it used before, else the first one to which this
+ * user may connect, else the first one, where an engine may start later. An engine that is not up yet does not lose its boxes
+ * to another one.
  */
 export function findEngine(kind: EngineKind, environment: EngineEnvironment): EngineCandidate {
   const candidates = listEngines(kind, environment)
-  const [engine] = [...candidates.filter(isUsable), ...candidates]
+  const isPrevious = ({ url }: EngineCandidate) => url === environment.previous
+  const [engine] = [...candidates.filter(isPrevious), ...candidates.filter(isUsable), ...candidates]
   if (engine === undefined) throw new Error(`There is no usual socket of ${kind}.`)
   return engine
 }
@@ -159,16 +163,23 @@ function readJson<T>(file: string): T | null {
   if (text === null) return null
   try {
     return JSON.parse(text) as T
-  } catch {
-    return null
+  } catch (error) {
+    throw createFileError(file, error)
   }
 }
 
-/** Null: the file does not exist, or this user may not read it. */
+/** Null: the file does not exist. Another engine, or a connection without TLS, must not be used because it cannot be read. */
 function readOptional(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
-  } catch {
-    return null
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw createFileError(file, error)
   }
 }
+
+const createFileError = (file: string, error: unknown): PermanentProviderError =>
+  new PermanentProviderError(
+    `${file} selects the Docker engine and cannot be read: ${(error as Error).message}. Repair the file, or set BOXWOOD_DOCKER_HOST.`,
+    { cause: error },
+  )

@@ -12,6 +12,7 @@ import { EngineArchives } from './archives/archives.ts'
 import { MachinePauses } from './archives/machine-pause.ts'
 import { connectToEngine, type EngineConnection } from './connect.ts'
 import type { Engine, EngineKind } from './engine.ts'
+import { EngineProtections } from './engine-protections.ts'
 import { EngineState } from './engine-state.ts'
 import { createEngineImages, type EngineImages } from './images/images.ts'
 import { removeLeftovers } from './leftovers.ts'
@@ -24,12 +25,16 @@ export const openEngineHost =
   async (context) => {
     const { config, log, projectRoot, agentSettings } = context
     const { dataDir, defaultImage, dockerSubnets } = config
-    const connection = connectToEngine(kind, config, log)
+    const protections = new EngineProtections({
+      file: join(dataDir, kind, 'protections.json'),
+      isAccepted: config.protections === 'any',
+    })
+    const connection = connectToEngine(kind, { ...config, previous: protections.address }, log)
     const { http, isLocal } = connection
     const socketDir = chooseSocketDir(connection, context)
     const files = await readAgentFiles({ projectRoot, dataDir })
     const engine: Engine = { kind, http, deploymentId: await readDeploymentId(dataDir), log }
-    const state = new EngineState(engine, isLocal)
+    const state = new EngineState(engine, isLocal, protections)
     const agentVolume = new AgentVolume(engine, files)
     const images = createEngineImages(engine, { defaultImage })
     const machines = new EngineMachines({

@@ -1,7 +1,7 @@
 // The bridge of the boxes: they reach the internet through it, and not each other.
 import { EngineStatusError } from '../engine-http/errors.ts'
 import { PermanentProviderError } from '../provider.ts'
-import type { IncusClient } from './client.ts'
+import { type IncusClient, readReason } from './client.ts'
 import { getNetworkName, LABELS } from './names.ts'
 import type { Server } from './server.ts'
 
@@ -36,7 +36,8 @@ export async function ensureNetwork(
     try {
       await addRules(client, name, network, deploymentId)
     } catch (err) {
-      // The firewall of the machine has no support for them.
+      // Only the answer that the firewall of the machine has no support for them is a reason to continue without the rules.
+      if (readReason(err) === '') throw err
       log.warn({ err }, 'boxes can send packets to each other through the router of their network')
     }
   }

@@ -183,7 +183,7 @@ async function probeParent(version: 1 | 2, parent: string, wanted: Controller[])
     const joined = spawnSync('/bin/sh', ['-c', 'echo $$ >"$1/cgroup.procs"', 'sh', dir], { stdio: 'ignore' })
     if (joined.status === null)
       throw new InconclusiveProbeError(
-        `The probe of the cgroup ${parent} could not run: ${joined.error?.message ?? joined.signal}. Restart the coordinator when the machine is less busy.`,
+        `The probe of the cgroup ${parent} could not run: ${joined.error?.message ?? joined.signal}. Try again when the machine is less busy.`,
       )
     if (joined.status !== 0) return null
     const freezer = findFreezer([dir])

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { DiskUsage, SharedDisk } from '../provider.ts'
+import { type DiskUsage, MeasurementTimeoutError, type SharedDisk } from '../provider.ts'
 import { createInodeReserve } from './inode-reserve.ts'
 
 /** Allows for a tree with millions of files. */
@@ -27,23 +27,37 @@ export async function readSpace(dir: string): ReturnType<SharedDisk['readSpace']
 
 /**
  * The allocated bytes and the inodes below the directory: holes do not count, a file with several links counts once.
- * Directories that this user cannot read are omitted. 0 when the directory does not exist.
+ * Directories that this user cannot read are omitted. 0 when the directory does not exist. Throws MeasurementTimeoutError.
  */
-export async function measureTree(dir: string, signal: AbortSignal): Promise<DiskUsage> {
+export async function measureTree(
+  dir: string,
+  signal: AbortSignal,
+  timeoutMs = MEASURE_TIMEOUT_MS,
+): Promise<DiskUsage> {
+  const options = { signal, timeoutMs }
   // du does not follow symlinks, and its descent is not limited to paths of PATH_MAX bytes. The second run finds the
   // directories in the cache of the kernel.
-  const kibibytes = await runDu(['-skx', '--', dir], signal)
-  return { bytes: kibibytes * 1024, inodes: await runDu(['-sx', '--inodes', '--', dir], signal) }
+  const kibibytes = await runDu(['-skx', '--', dir], options)
+  return { bytes: kibibytes * 1024, inodes: await runDu(['-sx', '--inodes', '--', dir], options) }
 }
 
 /** Returns the number that du prints first. 0 when it prints none: du of busybox has no --inodes. */
-function runDu(args: string[], signal: AbortSignal): Promise<number> {
+function runDu(
+  args: string[],
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: MEASURE_TIMEOUT_MS, signal }
+    const options = { timeout: timeoutMs, killSignal: 'SIGKILL', signal } as const
     execFile('nice', ['-n', '19', 'du', ...args], options, (error, stdout) => {
       const number = Number.parseInt(stdout, 10)
       // du exits with 1 when it could not read some of the entries.
-      if (error !== null && error.code !== 1) reject(error)
+      if (error?.killed && !signal.aborted)
+        reject(
+          new MeasurementTimeoutError(
+            `The files in the directory could not be counted within ${timeoutMs / 1000} s.`,
+          ),
+        )
+      else if (error !== null && error.code !== 1) reject(error)
       else resolve(Number.isNaN(number) ? 0 : number)
     })
   })

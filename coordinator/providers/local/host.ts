@@ -28,6 +28,8 @@ export type LocalHostOptions = {
   isolation: 'auto' | Level
   /** The network of the boxes. `auto`: own where it works. `own`: an error where it does not work. Default: `host`. */
   network?: 'auto' | Network
+  /** Why boxes cannot have their own network, whatever the probes find. Default: null. */
+  networkProblem?: string | null
   /** What may be weaker than at the last start. Default: a level and a network that are named above. */
   accepted?: Accepted
   /**
@@ -118,9 +120,14 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
 
   /** Throws PermanentProviderError when the isolation is weaker than before. */
   async function updateIsolationRecord(): Promise<void> {
-    const { level, network, unavailable, networkProblem } = choice
+    const { level, network, unavailable, networkProblem, confinement } = choice
     if (level === null) return
-    const current = { level, network, limits: cgroups.controllers }
+    const current = {
+      level,
+      network,
+      limits: cgroups.controllers,
+      hasKeyringFilter: confinement !== null,
+    }
     const stored = readIsolationRecord(dataDir)
     const recorded =
       stored ?? deriveRecord((await listMachines()).flatMap(({ isolation }) => isolation ?? []))
@@ -128,7 +135,7 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
       const accepted = options.accepted ?? {
         level: options.isolation !== 'auto',
         network: options.network !== 'auto',
-        limits: true,
+        protections: true,
       }
       const reason = unavailable.find((candidate) => candidate.level === recorded.level)?.reason ?? null
       assertNotWeaker(recorded, current, accepted, { level: reason, network: networkProblem })
@@ -179,5 +186,6 @@ async function chooseIsolation(options: LocalHost['options'] & { boxesDir: strin
   if (choice.level === null && (isolation !== 'auto' || network === 'own')) {
     throw new PermanentProviderError(describeFailure(choice))
   }
-  return { getRuntimeDir, runtimeDir, choice }
+  const networkProblem = choice.networkProblem ?? options.networkProblem ?? null
+  return { getRuntimeDir, runtimeDir, choice: { ...choice, networkProblem } }
 }

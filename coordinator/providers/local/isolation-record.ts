@@ -9,7 +9,13 @@ import type { Level } from './levels/choose-level.ts'
 import { type LocalIsolation, localIsolation, writeAtomically } from './machine-file.ts'
 
 /** What the operator has chosen by a setting, also where it is weaker than before. */
-export type Accepted = Record<'level' | 'network' | 'limits', boolean>
+export type Accepted = Record<'level' | 'network' | 'protections', boolean>
+
+const isolationRecord = localIsolation.extend({
+  /** Boxes cannot use the kernel keyrings of the coordinator. An earlier version did not record it. */
+  hasKeyringFilter: z.boolean().default(false),
+})
+export type IsolationRecord = z.infer<typeof isolationRecord>
 
 const fileOf = (dataDir: string): string => join(dataDir, 'local-isolation.json')
 
@@ -19,9 +25,9 @@ const rank = (level: Level): number => ISOLATION_LEVELS.indexOf(level)
 export const isWeakerLevel = (level: Level, than: Level): boolean => rank(level) > rank(than)
 
 /** Returns null for a data directory without a record: a new one, or one of an earlier version. */
-export function readIsolationRecord(dataDir: string): LocalIsolation | null {
+export function readIsolationRecord(dataDir: string): IsolationRecord | null {
   try {
-    return localIsolation.parse(JSON.parse(readFileSync(fileOf(dataDir), 'utf8')))
+    return isolationRecord.parse(JSON.parse(readFileSync(fileOf(dataDir), 'utf8')))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw new PermanentProviderError(
@@ -35,17 +41,18 @@ export function readIsolationRecord(dataDir: string): LocalIsolation | null {
  * The record of a data directory of an earlier version: the strongest isolation of the last starts of its boxes. Their limits
  * are not used, because they may have been started on another machine. null: no box was started.
  */
-export function deriveRecord(isolationOfBoxes: readonly LocalIsolation[]): LocalIsolation | null {
+export function deriveRecord(isolationOfBoxes: readonly LocalIsolation[]): IsolationRecord | null {
   if (isolationOfBoxes.length === 0) return null
   const levels = isolationOfBoxes.map(({ level }) => level)
   return {
     level: levels.reduce((strongest, level) => (isWeakerLevel(strongest, level) ? level : strongest)),
     network: isolationOfBoxes.some(({ network }) => network === 'own') ? 'own' : 'host',
     limits: [],
+    hasKeyringFilter: false,
   }
 }
 
-export const writeIsolationRecord = (dataDir: string, isolation: LocalIsolation): Promise<void> =>
+export const writeIsolationRecord = (dataDir: string, isolation: IsolationRecord): Promise<void> =>
   writeAtomically(fileOf(dataDir), `${JSON.stringify(isolation)}\n`, { isDurable: true })
 
 /**
@@ -53,8 +60,8 @@ export const writeIsolationRecord = (dataDir: string, isolation: LocalIsolation)
  * @param reasons why the stronger level and the network do not work now
  */
 export function assertNotWeaker(
-  recorded: LocalIsolation,
-  current: LocalIsolation,
+  recorded: IsolationRecord,
+  current: IsolationRecord,
   accepted: Accepted,
   reasons: { level: string | null; network: string | null },
 ): void {
@@ -67,8 +74,11 @@ export function assertNotWeaker(
     !accepted.network && recorded.network === 'own' && current.network === 'host'
       ? `boxes cannot have their own network now${because(reasons.network)} (BOXWOOD_LOCAL_NETWORK=host accepts the network of this machine)`
       : null,
-    !accepted.limits && missingLimits.length > 0
-      ? `the limits of ${missingLimits.join(', ')} cannot be enforced now (BOXWOOD_LOCAL_LIMITS=any accepts this)`
+    !accepted.protections && missingLimits.length > 0
+      ? `the limits of ${missingLimits.join(', ')} cannot be enforced now (BOXWOOD_PROTECTIONS=any accepts this)`
+      : null,
+    !accepted.protections && recorded.hasKeyringFilter && !current.hasKeyringFilter
+      ? 'boxes could use the kernel keyrings of the coordinator now, because the native part that prevents this does not run: run `npm run build-native` (BOXWOOD_PROTECTIONS=any accepts this)'
       : null,
   ].filter((problem) => problem !== null)
   if (problems.length > 0)

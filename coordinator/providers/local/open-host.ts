@@ -9,7 +9,8 @@ import { listOccupiedRegions } from './region-directories.ts'
 
 /** See OpenProviderHost. */
 export async function openLocalProviderHost(context: ProviderContext): Promise<ProviderHost> {
-  const { config, log, projectRoot, coordinatorUrl, agentSocketDir, agentSettings } = context
+  const { config, log, projectRoot, coordinatorUrl, agentSocketDir, agentSocketProblem, agentSettings } =
+    context
   const host = await openLocalHost({
     dataDir: config.dataDir,
     log,
@@ -19,10 +20,11 @@ export async function openLocalProviderHost(context: ProviderContext): Promise<P
       config.network === 'auto' && (config.agentUrl !== null || agentSocketDir === null)
         ? 'host'
         : config.network,
+    networkProblem: config.agentUrl === null ? agentSocketProblem : null,
     accepted: {
       level: config.isolation !== 'auto',
       network: config.network === 'host' || config.agentUrl !== null,
-      limits: config.limits === 'any',
+      protections: config.protections === 'any',
     },
     ...(config.agentUrl === null && agentSocketDir !== null ? { socketDir: agentSocketDir } : {}),
     agentSettings,

@@ -58,7 +58,7 @@ export class Archives {
     this.#dir = dir
     this.#log = log
     this.#limits = { maxBytes: maxBytes ?? MAX_BYTES, reserveBytes: reserveBytes ?? RESERVE_BYTES }
-    this.#probeTools = createToolsProbe(tools)
+    this.#probeTools = createToolsProbe({ onSlow: (message) => log.warn({}, message), known: tools })
     this.#workspaces = createWorkspaces({
       collect: (workspaceId, scope) => this.#collect(workspaceId, scope),
       hasGarbage: (workspaceId) => hasGarbage(workspaceDirOf(dir, workspaceId)),

@@ -1,7 +1,7 @@
 // The command lines that read and write the files of a box. They run as the user of the box.
 import { AWS_TOKEN_PATH } from '../../../../shared/field-values.ts'
 import { PermanentProviderError } from '../../provider.ts'
-import { runCommand } from '../run-command.ts'
+import { runProbe } from '../levels/run-probe.ts'
 
 /** The programs of the operating system that archives use. */
 export type TarTools = {
@@ -65,14 +65,21 @@ export type BoxFiles = {
 /** Finds the tools that work for the user of a box. null: the coordinator's user. */
 export type ToolsProbe = (uid: number | null) => Promise<TarTools>
 
-/**
- * Probes at the first call, and again after a failed probe.
- * @param known the tools, instead of a probe
- */
-export function createToolsProbe(known?: TarTools): ToolsProbe {
+export type ToolsProbeOptions = {
+  /** Called with a sentence while a probe takes long. */
+  onSlow(message: string): void
+  /** The tools, instead of a probe. */
+  known?: TarTools | undefined
+  /** Only tests set it. */
+  run?: typeof runProbe
+}
+
+/** Probes at the first call, and again after a failed probe. */
+export function createToolsProbe({ onSlow, known, run = runProbe }: ToolsProbeOptions): ToolsProbe {
   let tools = known && Promise.resolve(known)
   return (uid) => {
-    tools ??= probeTarTools(uid === null ? undefined : { uid, gid: uid }).catch((error: unknown) => {
+    const user = uid === null ? undefined : { uid, gid: uid }
+    tools ??= probeTarTools(user, onSlow, run).catch((error: unknown) => {
       tools = undefined
       throw error
     })
@@ -80,21 +87,23 @@ export function createToolsProbe(known?: TarTools): ToolsProbe {
   }
 }
 
-/** Throws PermanentProviderError when GNU tar is not installed. */
-async function probeTarTools(user: TarCommand['user']): Promise<TarTools> {
-  await runCommand(['/bin/sh', '-c', 'tar --version | grep -q "GNU tar"']).catch(() => {
+/** Throws PermanentProviderError when GNU tar is not installed, InconclusiveProbeError when a probe gives no answer. */
+async function probeTarTools(
+  user: TarCommand['user'],
+  onSlow: (message: string) => void,
+  run: typeof runProbe,
+): Promise<TarTools> {
+  const isGnu = ['/bin/sh', '-c', 'tar --version | grep -q "GNU tar"']
+  if ((await run(isGnu, { description: 'The probe of GNU tar', onSlow })) !== null)
     throw new PermanentProviderError(
       'Snapshots need GNU tar. Install the package tar on the machine of the coordinator.',
     )
+  const problem = await run([...IN_NAMESPACE, 'true'], {
+    description: 'The probe of user namespaces for snapshots',
+    onSlow,
+    ...(user && { user }),
   })
-  const hasUserNamespace = await runCommand(
-    [...IN_NAMESPACE, 'true'],
-    user === undefined ? {} : { user },
-  ).then(
-    () => true,
-    () => false,
-  )
-  return { hasUserNamespace }
+  return { hasUserNamespace: problem === null }
 }
 
 export function buildTarCommands({ hasUserNamespace }: TarTools, { dir, roots, uid }: BoxFiles) {

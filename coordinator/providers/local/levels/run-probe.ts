@@ -4,8 +4,8 @@ import { PermanentProviderError } from '../../provider.ts'
 import { isInstalled, SYSTEM_PATH } from '../system-path.ts'
 
 /**
- * The probe has not answered: whether the part works is not known. The start of the coordinator fails, because a weaker part
- * must not be chosen for this reason.
+ * The probe has not answered: whether the part works is not known. What needs the answer fails, because a weaker part must not be
+ * chosen for this reason.
  */
 export class InconclusiveProbeError extends PermanentProviderError {
   override name = 'InconclusiveProbeError'
@@ -16,6 +16,8 @@ export type ProbeOptions = {
   description: string
   /** Called each 15 s while the probe runs, with a sentence. */
   onSlow(message: string): void
+  /** Only a coordinator that runs as root can set it. */
+  user?: { uid: number; gid: number }
   /** Default: 15 s. */
   slowMs?: number
   /** Default: MAX_CPU_SECONDS. */
@@ -47,7 +49,7 @@ export async function runProbe(command: readonly string[], options: ProbeOptions
     if (!result.wasKilled) return result.output || `${program} exited with code ${result.status}`
     if (attempt === MAX_ATTEMPTS)
       throw new InconclusiveProbeError(
-        `${options.description} was killed ${MAX_ATTEMPTS} times: this machine has too little memory, or the probe used too much processor time. Restart the coordinator when the machine is less busy.`,
+        `${options.description} was killed ${MAX_ATTEMPTS} times: this machine has too little memory, or the probe used too much processor time. Try again when the machine is less busy.`,
       )
   }
 }
@@ -56,15 +58,16 @@ type ProbeResult = { status: number | null; wasKilled: boolean; output: string }
 
 async function runOnce(
   command: readonly string[],
-  { description, onSlow, slowMs = SLOW_MS, maxCpuSeconds = MAX_CPU_SECONDS }: ProbeOptions,
+  { description, onSlow, slowMs = SLOW_MS, maxCpuSeconds = MAX_CPU_SECONDS, user }: ProbeOptions,
 ): Promise<ProbeResult> {
   const startedAt = performance.now()
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAt) / 1000)
-    onSlow(`${description} has been running for ${seconds} s; the start of the coordinator waits for it`)
+    onSlow(`${description} has been running for ${seconds} s on this busy machine`)
   }, slowMs)
   try {
     const child = spawn('/bin/sh', ['-c', LIMIT_CPU, 'sh', String(maxCpuSeconds), ...command], {
+      ...user,
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { PATH: SYSTEM_PATH },

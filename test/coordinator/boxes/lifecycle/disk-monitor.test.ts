@@ -2,7 +2,11 @@
 // to delete files.
 import t, { type Test } from 'tap'
 import { createDiskMonitor, groupByFileSystem } from '../../../../coordinator/boxes/lifecycle/disk-monitor.ts'
-import type { Provider, SharedDisk } from '../../../../coordinator/providers/provider.ts'
+import {
+  MeasurementTimeoutError,
+  type Provider,
+  type SharedDisk,
+} from '../../../../coordinator/providers/provider.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
 import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
@@ -25,6 +29,7 @@ async function createBoxes(t: Test, names: string[]) {
     freeInodes: 50 * MILLION,
     sizes: new Map<string, number>(),
     inodes: new Map<string, number>(),
+    uncounted: new Set<string>(),
     measured: 0,
     reserved: 0,
   }
@@ -51,6 +56,7 @@ async function createBoxes(t: Test, names: string[]) {
     }),
     async measure(boxId) {
       disk.measured += 1
+      if (disk.uncounted.has(boxId)) throw new MeasurementTimeoutError('too many files')
       return { bytes: disk.sizes.get(boxId) ?? 0, inodes: disk.inodes.get(boxId) ?? 0 }
     },
   }
@@ -221,4 +227,20 @@ t.test('regions on one file system are monitored together, others alone', async 
     groups.map((disks) => [...disks.keys()]),
     [['us-west-2', 'eu-central-1'], ['us-east-1']],
   )
+})
+
+t.test('suspends a box whose files cannot be counted only when the disk is almost full', async (t) => {
+  const { disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['endless', 'small'])
+  disk.uncounted.add(first)
+  disk.sizes.set(second, GB)
+  await monitor.check()
+  t.equal((await getDetail(first)).box.desiredState, 'running')
+  disk.freeBytes = GB
+  await monitor.check()
+  const { events } = await waitForState(first, 'suspended')
+  t.match(events[0], {
+    actor: 'system',
+    reason: /almost full, and the files of this box could not be counted/,
+  })
+  t.equal((await getDetail(second)).box.desiredState, 'running')
 })

@@ -28,6 +28,30 @@ t.test('a provider uses the first socket that its user may connect to', async (t
   t.match([usual, found], ['unix:///run/podman/podman.sock', `unix://${dir}/podman/podman.sock`])
 })
 
+t.test('an engine that is not up yet does not lose its boxes to another one', async (t) => {
+  const dir = createTempDir(t, 'engines')
+  mkdirSync(join(dir, 'podman'))
+  writeFileSync(join(dir, 'podman/podman.sock'), '')
+  const environment = withEnv({ XDG_RUNTIME_DIR: dir })
+  const find = (previous: string | null, env = environment) => findEngine('podman', { ...env, previous }).url
+  t.equal(find('unix:///run/podman/podman.sock'), 'unix:///run/podman/podman.sock')
+  t.equal(find(null), `unix://${dir}/podman/podman.sock`)
+  t.equal(
+    find('unix:///run/podman/podman.sock', withEnv({ CONTAINER_HOST: 'unix:///p.sock' })),
+    'unix:///p.sock',
+  )
+})
+
+t.test('a file of the docker command that cannot be read selects no other engine', async (t) => {
+  const { home, tlsDir } = createContext(t, 'tcp://10.0.0.1:2376')
+  const list = () => listEngines('docker', { ...EMPTY, home })
+  // A directory in place of the file, which root cannot read either.
+  mkdirSync(join(tlsDir, 'ca.pem'))
+  t.throws(list, { name: 'PermanentProviderError', message: /ca\.pem .*cannot be read.*BOXWOOD_DOCKER_HOST/ })
+  writeFileSync(join(home, '.docker/config.json'), '{"currentContext":')
+  t.throws(list, { name: 'PermanentProviderError', message: /config\.json .*cannot be read/ })
+})
+
 t.test('a variable names the only candidate', async (t) => {
   const env = { DOCKER_HOST: 'unix:///d.sock', CONTAINER_HOST: 'unix:///p.sock' }
   const find = (kind: 'docker' | 'podman', configured: string | null = null) =>

@@ -1,6 +1,8 @@
 // Measuring the disk usage of a local box.
 import { execFileSync } from 'node:child_process'
 import { statfsSync } from 'node:fs'
+import t from 'tap'
+import { measureTree } from '../../../../coordinator/providers/local/disk-usage.ts'
 import { testEachLevel } from './each-level.ts'
 import { createMachineSpec, startBox, waitForFileText } from './support.ts'
 
@@ -30,3 +32,11 @@ mkdir "$HOME/dir"; head -c ${4 * MiB} /dev/zero >"$HOME/dir/file"; echo yes >"$H
     test.same(absent, { bytes: 0, inodes: 0 })
   },
 )
+
+t.test('a measurement that takes too long gives no size', async (t) => {
+  const { signal } = new AbortController()
+  await t.rejects(measureTree('/usr', signal, 1), {
+    name: 'MeasurementTimeoutError',
+    message: /could not be counted within 0\.001 s/,
+  })
+})

@@ -2,35 +2,52 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { adviseOwnNetwork } from '../../../../coordinator/providers/local/describe-isolation.ts'
 import {
   assertNotWeaker,
   deriveRecord,
+  type IsolationRecord,
   isWeakerLevel,
   readIsolationRecord,
 } from '../../../../coordinator/providers/local/isolation-record.ts'
 import type { LevelChoice } from '../../../../coordinator/providers/local/levels/choose-level.ts'
-import { boxPaths, type LocalIsolation } from '../../../../coordinator/providers/local/machine-file.ts'
+import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
 import { createDataDir, createMachineSpec, openHost, openProvider } from './support.ts'
 
-const STRONG: LocalIsolation = { level: 'bubblewrap', network: 'own', limits: ['cpu', 'memory', 'pids'] }
-const NOTHING = { level: false, network: false, limits: false }
+const STRONG: IsolationRecord = {
+  level: 'bubblewrap',
+  network: 'own',
+  limits: ['cpu', 'memory', 'pids'],
+  hasKeyringFilter: true,
+}
+const NOTHING = { level: false, network: false, protections: false }
 const REASONS = { level: 'bwrap is not installed', network: 'slirp4netns is not installed' }
 
 t.test('names each weaker part, why it is missing, and the setting that accepts it', async (t) => {
-  const weaker = { level: 'process', network: 'host', limits: ['cpu'] } as const
-  const check = (current: LocalIsolation, accepted = NOTHING) =>
+  const weaker = {
+    level: 'process',
+    network: 'host',
+    limits: ['cpu'],
+    hasKeyringFilter: true,
+  } as const
+  const check = (current: IsolationRecord, accepted = NOTHING) =>
     assertNotWeaker(STRONG, current, accepted, REASONS)
   t.throws(() => check({ ...weaker, limits: ['cpu'] }), {
     name: 'PermanentProviderError',
     message:
-      'The boxes of this data directory would be isolated less than before: isolation level bubblewrap does not work now: bwrap is not installed (BOXWOOD_LOCAL_ISOLATION=process accepts the weaker level); boxes cannot have their own network now: slirp4netns is not installed (BOXWOOD_LOCAL_NETWORK=host accepts the network of this machine); the limits of memory, pids cannot be enforced now (BOXWOOD_LOCAL_LIMITS=any accepts this). Restore what is missing, or set what you accept.',
+      'The boxes of this data directory would be isolated less than before: isolation level bubblewrap does not work now: bwrap is not installed (BOXWOOD_LOCAL_ISOLATION=process accepts the weaker level); boxes cannot have their own network now: slirp4netns is not installed (BOXWOOD_LOCAL_NETWORK=host accepts the network of this machine); the limits of memory, pids cannot be enforced now (BOXWOOD_PROTECTIONS=any accepts this). Restore what is missing, or set what you accept.',
   })
   t.throws(() => check({ ...STRONG, level: 'namespaces' }), /BOXWOOD_LOCAL_ISOLATION=namespaces/)
   t.throws(() => check({ ...STRONG, network: 'host' }), /BOXWOOD_LOCAL_NETWORK=host/)
   t.throws(() => check({ ...STRONG, limits: [] }), /limits of cpu, memory, pids/)
+  t.throws(() => check({ ...STRONG, hasKeyringFilter: false }), /kernel keyrings .*BOXWOOD_PROTECTIONS=any/)
+  t.doesNotThrow(() => check({ ...STRONG, hasKeyringFilter: false }, { ...NOTHING, protections: true }))
   t.doesNotThrow(() => check(STRONG))
-  t.doesNotThrow(() => check({ ...weaker, limits: [] }, { level: true, network: true, limits: true }))
-  t.throws(() => check({ ...weaker, limits: [] }, { level: true, network: false, limits: true }), /network/)
+  t.doesNotThrow(() => check({ ...weaker, limits: [] }, { level: true, network: true, protections: true }))
+  t.throws(
+    () => check({ ...weaker, limits: [] }, { level: true, network: false, protections: true }),
+    /network/,
+  )
   t.doesNotThrow(() =>
     assertNotWeaker({ ...weaker, limits: [] }, STRONG, NOTHING, { level: null, network: null }),
   )
@@ -46,7 +63,7 @@ const choose = (level: LevelChoice['level'], network: LevelChoice['network'] = '
   confinement: null,
 })
 
-async function open(dataDir: string, choice: LevelChoice, accepted = { ...NOTHING, limits: true }) {
+async function open(dataDir: string, choice: LevelChoice, accepted = { ...NOTHING, protections: true }) {
   const host = await openHost(dataDir, { level: 'process', isolation: 'auto', choice, accepted })
   await host.close()
 }
@@ -59,7 +76,7 @@ t.test('a start that would give a weaker level or network is refused, and change
   await t.rejects(open(dataDir, choose('process', 'own')), /bwrap is not installed/)
   await t.rejects(open(dataDir, choose('bubblewrap', 'host')), /BOXWOOD_LOCAL_NETWORK=host/)
   t.equal(record(), before)
-  await open(dataDir, choose('process', 'own'), { ...NOTHING, level: true, limits: true })
+  await open(dataDir, choose('process', 'own'), { ...NOTHING, level: true, protections: true })
   t.match(readIsolationRecord(dataDir), { level: 'process', network: 'own' })
   await open(dataDir, choose('bubblewrap', 'own'))
   await t.rejects(open(dataDir, choose('process', 'own')), /level bubblewrap does not work now/)
@@ -107,4 +124,26 @@ t.test('a box keeps its level, also where the operator accepts a weaker one', as
     t.equal(readIsolationRecord(earlier), null)
     t.equal(deriveRecord([]), null)
   })
+})
+
+t.test('a start without the socket for agents names the reason for the network of the machine', async (t) => {
+  const dataDir = await createDataDir(t)
+  const networkProblem = 'the socket for agents in /data cannot be created: listen EINVAL'
+  const openHere = () =>
+    openHost(dataDir, {
+      level: 'process',
+      isolation: 'process',
+      network: 'host',
+      networkProblem,
+      accepted: NOTHING,
+    })
+  const host = await openHere()
+  t.equal(host.choice.networkProblem, networkProblem)
+  t.match(adviseOwnNetwork(host.choice), `Boxes do not have their own network: ${networkProblem}.`)
+  await host.close()
+  writeFileSync(
+    join(dataDir, 'local-isolation.json'),
+    JSON.stringify({ level: 'process', network: 'own', limits: [], hasKeyringFilter: false }),
+  )
+  await t.rejects(openHere(), { message: new RegExp(`own network now: ${networkProblem}`) })
 })
