@@ -141,7 +141,7 @@ async function connectTunnel(
       `Box ${box.hostname} is an enrolled machine that is not connected. Check that the machine runs and that its agent can reach the coordinator.`,
     )
   if (shouldRun && (state === 'running' || state === 'degraded'))
-    return context.tunnels.current(box.id) ?? context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
+    return context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
   if (state === 'provision_failed' || (!shouldRun && !wakesBox)) throw createNotRunningError(box)
   if (!shouldRun) await context.boxes.wake(actor, box.id)
   // Every route waits for a starting box; only a route that wakes boxes waits for a whole start.

@@ -72,8 +72,9 @@ export type AgentConnections = Tunnels & {
   readonly secretConnections: SecretConnections
   /**
    * Restarts the connected agent. Requests that are sent meanwhile wait for its next tunnel. No request may be in flight.
-   * Resolves to false when the agent keeps running, because a terminal session that cannot continue with the next agent, or a command
-   * with stdin runs. Rejects when no agent is connected, or when the request fails.
+   * Resolves to false when the agent keeps running, because a terminal session that cannot continue with the next agent, or
+   * a command with stdin runs: its tunnel stays, and nothing is emitted. Rejects when no agent is connected, while another
+   * restart is requested, or when the request fails.
    * @param buildId an installed build, to which the machine of the agent switches
    */
   restartAgent(boxId: string, buildId?: string): Promise<boolean>

@@ -12,6 +12,14 @@ export type Registry = {
   activate(session: Session): boolean
   /** Removes the session if it is its box's tunnel. */
   remove(session: Session, reason: string): void
+  /**
+   * Lets wait() wait for the next tunnel, or for the release of this one. The session stays its box's tunnel: nothing is
+   * emitted. False when the session is not its box's tunnel, or is on hold already.
+   */
+  hold(session: Session): boolean
+  /** Ends the hold: the waiting requests use the session, if it still is its box's tunnel. */
+  release(session: Session): void
+  /** Waits for a tunnel that is not on hold. Rejects with box_unreachable after `ms`. */
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Session>
   readonly events: EventEmitter<TunnelEvents>
 }
@@ -19,9 +27,16 @@ export type Registry = {
 export function createRegistry(): Registry {
   const sessions = new Map<string, Session>()
   const waiters = new Map<string, Set<(session: Session) => void>>()
+  const held = new Set<Session>()
   const events = new EventEmitter<TunnelEvents>()
   events.setMaxListeners(0)
   let generation = 0
+
+  function resumeWaiters(session: Session): void {
+    const waiting = waiters.get(session.boxId)
+    waiters.delete(session.boxId)
+    for (const resume of waiting ?? []) resume(session)
+  }
 
   return {
     events,
@@ -33,9 +48,7 @@ export function createRegistry(): Registry {
       if (previous !== undefined && previous.generation > session.generation) return false
       sessions.set(session.boxId, session)
       previous?.destroy('replaced by a newer connection')
-      const waiting = waiters.get(session.boxId)
-      waiters.delete(session.boxId)
-      for (const resume of waiting ?? []) resume(session)
+      resumeWaiters(session)
       events.emit('connected', session)
       return true
     },
@@ -44,9 +57,18 @@ export function createRegistry(): Registry {
       sessions.delete(session.boxId)
       events.emit('disconnected', session.boxId, reason)
     },
+    hold(session) {
+      if (sessions.get(session.boxId) !== session || held.has(session)) return false
+      held.add(session)
+      return true
+    },
+    release(session) {
+      held.delete(session)
+      if (sessions.get(session.boxId) === session) resumeWaiters(session)
+    },
     wait(boxId, ms, signal) {
       const current = sessions.get(boxId)
-      if (current !== undefined) return Promise.resolve(current)
+      if (current !== undefined && !held.has(current)) return Promise.resolve(current)
       if (signal?.aborted) return Promise.reject(signal.reason)
       return new Promise((resolve, reject) => {
         const waiting = waiters.get(boxId) ?? new Set()

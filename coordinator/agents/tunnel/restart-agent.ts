@@ -7,27 +7,30 @@ import type { TunnelCall } from './types.ts'
 
 /** How long an agent may take to respond to a restart request, and then to disconnect. */
 const RESTART_TIMEOUT_MS = 5_000
+const RESTARTS = 'the agent restarts'
 
 /** See AgentConnections. */
 export async function restartAgent(registry: Registry, boxId: string, buildId?: string): Promise<boolean> {
   const session = registry.get(boxId)
-  if (session === undefined) throw new ApiError('box_unreachable')
-  // From now on requests wait for the next tunnel.
-  registry.remove(session, 'the agent restarts')
-  let hasRefused = false
+  // New requests wait for the response: an agent that agrees exits, and its next tunnel serves them.
+  if (session === undefined || !registry.hold(session)) throw new ApiError('box_unreachable')
   try {
-    const { status } = await session.call(createRestartCall(buildId))
-    hasRefused = status === ERRORS.rate_limited[0] && !session.retiring.aborted
-    if (hasRefused) {
-      if (!registry.activate(session)) session.destroy('a newer connection exists')
-      return false
-    }
+    const { status } = await session.call(createRestartCall(buildId)).catch((error: unknown) => {
+      // Without a response, it is unknown whether the agent exits: requests use its next tunnel.
+      registry.remove(session, RESTARTS)
+      session.destroy(RESTARTS)
+      throw error
+    })
+    // An agent that responds with an error keeps running.
+    if (status === ERRORS.rate_limited[0]) return false
     if (status >= 300) throw new Error(`POST /restart returned status ${status}`)
-    await Promise.race([session.closed, sleep(RESTART_TIMEOUT_MS, undefined, { ref: false })])
-    return true
+    registry.remove(session, RESTARTS)
   } finally {
-    if (!hasRefused) session.destroy('the agent restarts')
+    registry.release(session)
   }
+  await Promise.race([session.closed, sleep(RESTART_TIMEOUT_MS, undefined, { ref: false })])
+  session.destroy(RESTARTS)
+  return true
 }
 
 const createRestartCall = (buildId: string | undefined): TunnelCall => ({

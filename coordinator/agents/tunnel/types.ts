@@ -76,8 +76,9 @@ export type TunnelEvents = {
 
 /** The tunnels of all boxes on this coordinator. */
 export interface Tunnels {
+  /** Also while the agent decides about a restart; requests of clients use wait(). */
   current(boxId: string): Tunnel | undefined
-  /** The box's tunnel, as soon as it is connected. Rejects with box_unreachable after `ms`. */
+  /** The box's tunnel, as soon as it is connected and its agent does not decide about a restart. Rejects with box_unreachable after `ms`. */
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
   on<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void
   off<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void

@@ -4,6 +4,7 @@ import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { AgentState } from '../../../shared/api/agents.ts'
 import { backoffDelay, noJitter } from '../../../shared/backoff.ts'
+import type { Clock } from '../../../shared/clock.ts'
 import type { Tunnel, Tunnels } from '../tunnel/types.ts'
 import { decideUpgrade, getBuild, type RolloutRules, type UpgradeDecision } from './decide.ts'
 
@@ -34,7 +35,9 @@ export type AgentUpgradesOptions = {
   log: Pick<Logger, 'info' | 'warn'>
   /** Default: 200 ms. */
   pollMs?: number
-  /** Time until the next attempt after a refusal. Default: 30 s. */
+  /** Measures the time between attempts. Default: monotonic. */
+  clock?: Clock
+  /** Minimum time between two restart requests to an agent that refuses, also on another connection. Default: 30 s. */
   retryMs?: number
   /** Time until the next attempt after a failed installation. Doubles with each failure, up to 1 hour. Default: 1 minute. */
   installRetryMs?: number
@@ -75,8 +78,9 @@ type Restart = { buildId: string; isInstalled: boolean }
 export class AgentUpgrades {
   readonly #options: Required<AgentUpgradesOptions>
   readonly #outdated = new Map<string, Outdated>()
-  /** Box → its restart, and the earliest time of it. */
-  readonly #waiting = new Map<string, Restart & { earliest: number }>()
+  readonly #waiting = new Map<string, Restart>()
+  /** Box → the earliest time of the next attempt, after a refusal. */
+  readonly #refused = new Map<string, number>()
   /** Box → the build for which it was restarted. A box that keeps its build must not restart indefinitely. */
   readonly #restarted = new Map<string, string>()
   /** Box → failed installations. */
@@ -87,7 +91,8 @@ export class AgentUpgrades {
   #isClosed = false
 
   constructor(options: AgentUpgradesOptions) {
-    this.#options = { pollMs: 200, retryMs: 30_000, installRetryMs: 60_000, ...options }
+    const clock = { now: () => performance.now() }
+    this.#options = { clock, pollMs: 200, retryMs: 30_000, installRetryMs: 60_000, ...options }
     options.tunnels.on('connected', this.#onConnected)
   }
 
@@ -138,13 +143,13 @@ export class AgentUpgrades {
     clearTimeout(this.#retries.get(boxId))
     this.#waiting.delete(boxId)
     const target = await this.#options.findTarget(tunnel)
-    if (target === null || getBuild(agentVersion) === target.buildId) return void this.#outdated.delete(boxId)
+    if (target === null || getBuild(agentVersion) === target.buildId) return this.#forget(boxId)
     const targetBuild = target.buildId
     const box = await this.#options.loadBox(boxId, tunnel.failedBuild)
     if (box === undefined || !this.#isConnected(tunnel)) return
     const { workspaceId, failedBuild, rollout } = box
     const decision = decideUpgrade({ boxId, version: agentVersion, targetBuild, failedBuild, rollout })
-    if (decision === 'current') return void this.#outdated.delete(boxId)
+    if (decision === 'current') return this.#forget(boxId)
     const status: Outdated = { workspaceId, targetBuild, state: 'outdated', detail: null }
     this.#outdated.set(boxId, status)
     if (decision !== 'upgrade') {
@@ -152,6 +157,11 @@ export class AgentUpgrades {
       status.detail = DETAILS[decision]
     } else if (this.#restarted.get(boxId) === targetBuild) status.detail = UNCHANGED
     else await this.#upgrade(tunnel, target, status)
+  }
+
+  #forget(boxId: string): void {
+    this.#outdated.delete(boxId)
+    this.#refused.delete(boxId)
   }
 
   async #upgrade(tunnel: Tunnel, { buildId, install }: TargetBuild, status: Outdated): Promise<void> {
@@ -170,7 +180,7 @@ export class AgentUpgrades {
     // The rollout may have changed meanwhile.
     if (!this.#isConnected(tunnel) || this.#outdated.get(boxId) !== status) return
     status.detail = WAITING
-    this.#restartAfter(boxId, 0, { buildId, isInstalled: install !== null })
+    this.#waitForRestart(boxId, { buildId, isInstalled: install !== null })
   }
 
   #retryInstallation(tunnel: Tunnel, status: Outdated, error: Error): void {
@@ -188,24 +198,21 @@ export class AgentUpgrades {
     this.#retries.set(boxId, retry.unref())
   }
 
-  #restartAfter(boxId: string, ms: number, restart: Restart): void {
-    this.#waiting.set(boxId, { ...restart, earliest: performance.now() + ms })
+  #waitForRestart(boxId: string, restart: Restart): void {
+    this.#waiting.set(boxId, restart)
     this.#timer ??= setInterval(() => this.#restartIdleAgents(), this.#options.pollMs).unref()
   }
 
   #restartIdleAgents(): void {
-    const { tunnels, isIdle, log } = this.#options
-    for (const [boxId, { earliest, ...restart }] of this.#waiting) {
+    const { clock, tunnels, isIdle, log } = this.#options
+    for (const [boxId, restart] of this.#waiting) {
       const tunnel = tunnels.current(boxId)
-      if (tunnel !== undefined && (performance.now() < earliest || !isIdle(boxId))) continue
+      const earliest = this.#refused.get(boxId) ?? 0
+      if (tunnel !== undefined && (clock.now() < earliest || !isIdle(boxId))) continue
       this.#waiting.delete(boxId)
       if (tunnel === undefined) continue
       this.#restarted.set(boxId, restart.buildId)
-      log.info(
-        { boxId, from: tunnel.agentVersion, to: restart.buildId },
-        'restarting an agent of another build',
-      )
-      this.#restart(boxId, restart).catch((err: unknown) =>
+      this.#restart(tunnel, restart).catch((err: unknown) =>
         log.warn(
           { err, boxId },
           'failed to restart an agent; the next start of the agent runs the new build',
@@ -217,17 +224,24 @@ export class AgentUpgrades {
     this.#timer = undefined
   }
 
-  async #restart(boxId: string, restart: Restart): Promise<void> {
-    const { restartAgent, log } = this.#options
-    if (await restartAgent(boxId, restart.isInstalled ? restart.buildId : undefined)) return
-    log.info(
-      { boxId },
-      'the agent refused the restart, which would end terminal sessions or commands with stdin',
-    )
+  async #restart({ boxId, agentVersion }: Tunnel, restart: Restart): Promise<void> {
+    const { restartAgent, clock, retryMs, log } = this.#options
+    if (await restartAgent(boxId, restart.isInstalled ? restart.buildId : undefined)) {
+      this.#refused.delete(boxId)
+      log.info({ boxId, from: agentVersion, to: restart.buildId }, 'restarted an agent of another build')
+      return
+    }
+    // A terminal may be open for days: only the first refusal is logged.
+    if (!this.#refused.has(boxId))
+      log.info(
+        { boxId, retryInMs: retryMs },
+        'the agent refused the restart, which would end terminal sessions or commands with stdin',
+      )
+    this.#refused.set(boxId, clock.now() + retryMs)
     this.#restarted.delete(boxId)
     const status = this.#outdated.get(boxId)
     if (this.#isClosed || status?.state !== 'upgrading') return
     status.detail = IN_USE
-    this.#restartAfter(boxId, this.#options.retryMs, restart)
+    this.#waitForRestart(boxId, restart)
   }
 }

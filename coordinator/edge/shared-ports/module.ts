@@ -40,7 +40,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
     limits: SHARE_LIMITS,
     async connect(box, port) {
       const { signal } = closed
-      const tunnel = tunnels.current(box.id) ?? (await tunnels.wait(box.id, RECONNECT_WAIT_MS, signal))
+      const tunnel = await tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
       return connectToPort({ box, tunnel, signal }, port)
     },
   })
