@@ -111,10 +111,6 @@ export const ERRORS = {
   name_taken: [409, 'A box with this name already exists. Choose another name.'],
   env_name_taken: [409, 'The box already has a secret under this variable. Unmount it first.'],
   box_restricted: [409, 'The box is restricted: it gets no secrets and no links that need no membership.'],
-  secret_would_widen: [
-    409,
-    'This is the last grant of the secret: without it, every box of the workspace may use the secret. The query widen=1 allows that.',
-  ],
   image_in_use: [409, 'A box or a snapshot uses the image. Delete it first.'],
   image_not_downloaded: [
     409,

@@ -169,14 +169,24 @@ function addGrants(secrets: Command, runAction: RunAction): void {
     .summary('remove grants of a secret')
     .description(
       'Removes grants of a secret, and unmounts it from the boxes that no other grant covers: their open connections are closed. ' +
-        'Without any grant, the whole workspace may use the secret: for the last one, a terminal is asked for confirmation, and ' +
-        'scripts need --yes.',
+        'Without its last grant, no box may use the secret, until `box secrets grant` or `box secrets open`.',
     )
     .argument('<secret>', 'name or id')
     .argument('<grantee...>', 'boxes, email addresses, or ids of grants')
-    .option('-y, --yes', 'also remove the last grant')
-  addOutput(ungrant).action((name: string, grantees: string[], options: Output & { yes?: boolean }) =>
+  addOutput(ungrant).action((name: string, grantees: string[], options: Output) =>
     runAction(async (session) => (await importGrants()).ungrantSecret(session, name, grantees, options)),
+  )
+  const open = secrets
+    .command('open')
+    .summary('remove all grants of a secret')
+    .description(
+      'Removes all grants of a secret, so that every box of the workspace that is not restricted may use it. A terminal is asked for ' +
+        'confirmation, and scripts need --yes.',
+    )
+    .argument('<secret>', 'name or id')
+    .option('-y, --yes', 'do not ask for confirmation')
+  addOutput(open).action((name: string, options: Output & { yes?: boolean }) =>
+    runAction(async (session) => (await importGrants()).openSecret(session, name, options)),
   )
 }
 

@@ -13,7 +13,9 @@ export const describeUse = ({ hosts }: Pick<Secret, 'hosts'>): string =>
 export const describeScope = ({ scope, grants }: Pick<Secret, 'scope' | 'grants'>): string =>
   scope === 'workspace'
     ? 'all boxes of the workspace that are not restricted may mount it'
-    : `only ${grants.map(describeGrant).join(', ')} may mount it`
+    : grants.length === 0
+      ? 'no box may mount it, because it has no grants'
+      : `only ${grants.map(describeGrant).join(', ')} may mount it`
 
 const describeGrant = (grant: Secret['grants'][number]): string =>
   grant.boxId === null ? `boxes of ${getGrantee(grant)}` : getGrantee(grant)
@@ -29,7 +31,7 @@ export function formatSecret(secret: Secret, now: number): string {
       'boxes',
       secret.scope === 'workspace'
         ? 'all that are not restricted'
-        : secret.grants.map(describeGrant).join(', '),
+        : secret.grants.map(describeGrant).join(', ') || 'none',
     ],
     ['mounts', String(secret.mountCount)],
     ['created', `${secret.createdAt} (${formatAge(secret.createdAt, now)} ago)`],

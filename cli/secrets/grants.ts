@@ -2,14 +2,12 @@
 import type { Grantee, Secret, SecretGrant } from '../../shared/api/secrets.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import type { Client } from '../connection/client.ts'
-import { addHint } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { describeScope } from './describe-secret.ts'
 import { findSecret, loadSecrets } from './find-secret.ts'
-import { getGrantee } from './secret-list.ts'
 
 type Output = JsonOption & QuietOption
 
@@ -46,34 +44,45 @@ export async function grantSecret(
 
 const countBoxes = (count: number): string => (count === 1 ? '1 box' : `${count} boxes`)
 
-/** Returns the exit code. */
 export async function ungrantSecret(
-  { client, signal }: Session,
+  { client }: Session,
   name: string,
   typed: readonly string[],
-  { yes, json, quiet }: Output & { yes?: boolean },
-): Promise<number> {
+  { json, quiet }: Output,
+): Promise<undefined> {
   const before = findSecret(await loadSecrets(client), name)
   const grants = typed.map((text) => findGrant(before, text))
   for (const grant of new Set(grants)) {
-    try {
-      await client.request('DELETE', `/secrets/${before.id}/grants/${grant.id}${yes ? '?widen=1' : ''}`)
-    } catch (error) {
-      if (!(error instanceof CliError) || error.code !== 'secret_would_widen') throw error
-      if (!canAsk(json ?? false)) throw addHint(error, { secret_would_widen: 'Add --yes.' })
-      const question = `${getGrantee(grant)} is the last grant of ${before.name}. Without it, every box of the workspace that is not restricted may use the secret. Remove it?`
-      if (!(await confirm(sanitize(question), signal))) {
-        printMessage('the grant stays.')
-        return EXIT.failed
-      }
-      await client.request('DELETE', `/secrets/${before.id}/grants/${grant.id}?widen=1`)
-    }
+    await client.request('DELETE', `/secrets/${before.id}/grants/${grant.id}`)
     if (json) printJson({ ...grant, removed: true })
   }
-  if (!json && !quiet) {
-    const secret = findSecret(await loadSecrets(client), before.id)
-    printStderr(`${secret.name}: ${describeScope(secret)}.`)
+  if (json || quiet) return
+  const secret = findSecret(await loadSecrets(client), before.id)
+  printStderr(`${secret.name}: ${describeScope(secret)}.`)
+}
+
+/** Removes all grants, so that every box of the workspace may use the secret. Returns the exit code. */
+export async function openSecret(
+  { client, signal }: Session,
+  name: string,
+  { yes, json, quiet }: Output & { yes?: boolean },
+): Promise<number> {
+  const before = findSecret(await loadSecrets(client), name)
+  if (!yes) {
+    const effect = 'every box of the workspace that is not restricted may use'
+    if (!canAsk(json ?? false))
+      throw new CliError(EXIT.failed, `${before.name} would lose its grants, and ${effect} it. Add --yes.`)
+    const question = `Without its grants, ${effect} ${before.name}. Remove them?`
+    if (!(await confirm(sanitize(question), signal))) {
+      printMessage('the grants stay.')
+      return EXIT.failed
+    }
   }
+  const { secret } = await client.request<{ secret: Secret }>('PATCH', `/secrets/${before.id}`, {
+    scope: 'workspace',
+  })
+  if (json) printJson(secret)
+  else if (!quiet) printStderr(`${secret.name}: ${describeScope(secret)}.`)
   return EXIT.ok
 }
 

@@ -6,6 +6,7 @@ import type { BoxKind, DesiredState, JobOp, ObservedState, SuspendedAs } from '.
 import type { Command, CommandActor, CommandStream } from '../../shared/api/commands.ts'
 import type { BoxRepo } from '../../shared/api/environments.ts'
 import type { PortAudience } from '../../shared/api/port-shares.ts'
+import type { SecretScope } from '../../shared/api/secrets.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { SealedAuditEvent } from '../../shared/audit-chain.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
@@ -582,6 +583,8 @@ export type SecretRow = {
   /** Sealed (base/sealing/). key_id is the id of the master key. */
   value: string
   key_id: string
+  /** granted: only the boxes that a grant covers may use it, which are none without grants. */
+  scope: SecretScope
   /** user:<id> or key:<id>. */
   created_by: string
   created_at: number

@@ -88,9 +88,8 @@ export function createWorkspaceClient(send: ClientSend) {
     deleteSecret: (id: string) => send<undefined>('DELETE', path('secrets', id)),
     grantSecret: (id: string, grantee: Grantee) =>
       send<{ grant: SecretGrant }>('POST', path('secrets', id, '/grants'), grantee),
-    /** @param isWidening also removes the last grant */
-    removeGrant: (id: string, grantId: string, isWidening: boolean) =>
-      send<undefined>('DELETE', path(path('secrets', id, '/grants'), grantId, isWidening ? '?widen=1' : '')),
+    removeGrant: (id: string, grantId: string) =>
+      send<undefined>('DELETE', path(path('secrets', id, '/grants'), grantId)),
     listSecretUses: (id: string) => send<{ uses: SecretUse[] }>('GET', path('secrets', id, '/usage')),
     listMounts: (boxId: string) => send<MountList>('GET', path('boxes', boxId, '/secrets')),
     mountSecret: (boxId: string, request: { secretId: string; envName: string }) =>

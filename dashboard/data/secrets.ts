@@ -30,7 +30,7 @@ function formatList(texts: readonly string[]): string {
 
 export function formatGrants({ scope, grants }: Pick<Secret, 'scope' | 'grants'>): string {
   if (scope === 'workspace') return 'all of the workspace that are not restricted'
-  return formatList(grants.map(describeGrant))
+  return grants.length === 0 ? 'none: it has no grants' : formatList(grants.map(describeGrant))
 }
 
 export const describeGrant = (grant: SecretGrant): string =>

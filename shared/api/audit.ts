@@ -69,12 +69,11 @@ export const SERVER_AUDIT_KINDS = {
   'box.restrict': 'a box became restricted',
   'secret.create': 'a secret was created',
   'secret.update':
-    'the description or the hosts of a secret were changed; the event has the added and removed hosts',
+    'the description, the hosts or the scope of a secret were changed; the event has the added and removed hosts, and the scope workspace when its grants were removed',
   'secret.rotate': 'a secret got a new value',
   'secret.delete': 'a secret was deleted',
   'secret.grant': 'a secret was granted to a box or a member',
-  'secret.ungrant':
-    'a grant of a secret was removed; widened: it was the last one, so that the secret belongs to the workspace',
+  'secret.ungrant': 'a grant of a secret was removed',
   'secret.mount': 'a secret was mounted on a box',
   'secret.unmount':
     'a secret was unmounted from a box, by a request or because a grant or the box no longer allows it',

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { ENV_NAME_RULE, emailSchema, NO_NUL_RULE, noNul, queryFlag, timestampSchema } from './common.ts'
+import { ENV_NAME_RULE, emailSchema, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 
 export const SECRET_NAME_PATTERN = /^[A-Z_][A-Z0-9_]{0,127}$/
 export const SECRET_NAME_RULE = `must be 1 to ${LIMITS.secretNameChars} uppercase letters, digits and underscores, and not start with a digit`
@@ -57,6 +57,7 @@ export const secretGrantSchema = z
 export type SecretGrant = z.infer<typeof secretGrantSchema>
 
 export const SECRET_SCOPES = ['workspace', 'granted'] as const
+export type SecretScope = (typeof SECRET_SCOPES)[number]
 export const secretSchema = z
   .object({
     id: idSchema,
@@ -66,7 +67,8 @@ export const secretSchema = z
     placeholder: z.string().meta({ description: 'what boxes have instead of the value; it never changes' }),
     mountCount: z.int(),
     scope: z.enum(SECRET_SCOPES).meta({
-      description: 'workspace: the secret has no grants, and every box that is not restricted may use it',
+      description:
+        'workspace: the secret has no grants, and every box that is not restricted may use it; granted: only the boxes that a grant covers, which are none without grants',
     }),
     grants: z.array(secretGrantSchema),
     createdAt: timestampSchema,
@@ -118,8 +120,15 @@ export const patchSecretRequestSchema = z
     value: valueSchema.optional().meta({ description: 'the new value; the placeholder stays' }),
     description: descriptionSchema.nullish(),
     hosts: hostsSchema.optional(),
+    scope: z
+      .literal('workspace', 'must be workspace: a grant limits a secret')
+      .optional()
+      .meta({ description: 'removes the grants: every box that is not restricted may use the secret' }),
   })
-  .refine((patch) => Object.keys(patch).length > 0, 'must have at least one of value, description and hosts')
+  .refine(
+    (patch) => Object.keys(patch).length > 0,
+    'must have at least one of value, description, hosts and scope',
+  )
   .meta({ id: 'PatchSecret' })
 export type PatchSecretRequest = z.infer<typeof patchSecretRequestSchema>
 
@@ -129,12 +138,6 @@ export const listSecretsQuerySchema = z.object({
   box: z.string().optional().meta({ description: 'id of a box: only the secrets that it may mount' }),
 })
 export const secretGrantResponseSchema = z.object({ grant: secretGrantSchema })
-export const removeGrantQuerySchema = z.object({
-  widen: queryFlag().optional().meta({
-    description:
-      '1: also remove the last grant. The secret then belongs to the whole workspace, and every box that is not restricted may use it; without 1, the request is refused with secret_would_widen',
-  }),
-})
 
 export const secretUseSchema = z
   .object({

@@ -47,9 +47,9 @@ export function addFakeSecrets(fake: FakeCoordinator): FakeSecrets {
   })
   const setGrants = (secret: Secret, grants: SecretGrant[]) => {
     secret.grants = grants
-    secret.scope = grants.length === 0 ? 'workspace' : 'granted'
+    if (grants.length > 0) secret.scope = 'granted'
     const isCovered = ({ boxId }: { boxId: string }) =>
-      grants.length === 0 || grants.some((grant) => grant.boxId === boxId)
+      secret.scope === 'workspace' || grants.some((grant) => grant.boxId === boxId)
     state.mounts = state.mounts.filter((mount) => mount.secret.id !== secret.id || isCovered(mount))
   }
   const present = (secret: Secret): Secret => ({
@@ -99,6 +99,7 @@ export function addFakeSecrets(fake: FakeCoordinator): FakeSecrets {
         const { value, ...fields } = patchSecretRequestSchema.parse(JSON.parse(await readText(request)))
         const secret = find(id)
         Object.assign(secret, fields)
+        if (fields.scope !== undefined) setGrants(secret, [])
         if (value !== undefined) {
           state.values.set(secret.name, value)
           secret.lastRotatedAt = now()
@@ -124,12 +125,13 @@ export function addFakeSecrets(fake: FakeCoordinator): FakeSecrets {
       },
     ],
     [
-      /^DELETE \/api\/v1\/secrets\/([^/]+)\/grants\/([^/?]+)(\?widen=1)?$/,
-      async (_, response, [, id = '', grantId, widen]) => {
+      /^DELETE \/api\/v1\/secrets\/([^/]+)\/grants\/([^/?]+)$/,
+      async (_, response, [, id = '', grantId]) => {
         const secret = find(id)
-        const rest = secret.grants.filter((grant) => grant.id !== grantId)
-        if (rest.length === 0 && widen === undefined) throw new ApiError('secret_would_widen')
-        setGrants(secret, rest)
+        setGrants(
+          secret,
+          secret.grants.filter((grant) => grant.id !== grantId),
+        )
         response.writeHead(204).end()
       },
     ],

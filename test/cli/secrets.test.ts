@@ -120,15 +120,18 @@ t.test('grants limit a secret, and the last one needs a confirmation', async (t)
     stderr: /box secrets grant TOKEN plum` grants it.*\(secret_not_granted\)/,
   })
   t.match(await box(['secrets', 'ungrant', 'TOKEN', 'plum']), { code: 5, stderr: /not granted to 'plum'/ })
-  t.match(await box(['secrets', 'ungrant', 'TOKEN', 'fig']), { code: 1, stderr: /last grant.*Add --yes/ })
+  t.match(await run('secrets', 'ungrant', 'TOKEN', 'fig'), /no box may mount it, because it has no grants/)
+  t.match(findSecret('TOKEN'), { scope: 'granted', grants: [] })
+  t.match(await run('secrets', 'show', 'TOKEN'), /boxes +none/)
+  t.match(await box(['secrets', 'open', 'TOKEN']), { code: 1, stderr: /every box.*Add --yes/ })
 
-  const terminal = runBoxInPty(t, fake.url, 'box secrets ungrant TOKEN fig; echo exit=$?')
-  await terminal.waitFor('Remove it? [y/N]')
+  const terminal = runBoxInPty(t, fake.url, 'box secrets open TOKEN; echo exit=$?')
+  await terminal.waitFor('Remove them? [y/N]')
   terminal.type('n\r')
   await terminal.waitFor('exit=1')
   t.match(findSecret('TOKEN'), { scope: 'granted' })
   t.match(
-    await run('secrets', 'ungrant', 'TOKEN', 'fig', '--yes'),
+    await run('secrets', 'open', 'TOKEN', '--yes'),
     /all boxes of the workspace that are not restricted/,
   )
   t.match(findSecret('TOKEN'), { scope: 'workspace' })

@@ -201,6 +201,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{
           value: 'v1',
           key_id: 'k',
+          scope: 'granted' as const,
           created_by: 'system',
           created_at: now,
           updated_at: now,

@@ -66,10 +66,10 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
       return secret
     }
     const secret = await requireSecret(trx, actor, source.secretId)
-    if (!(await isGranted(trx, secret.id, box)))
+    if (!(await isGranted(trx, secret, box)))
       throw new ApiError(
         'secret_not_granted',
-        `The secret ${secret.name} has grants, and none of them covers box ${box.hostname}. Grant it to the box first.`,
+        `No grant of the secret ${secret.name} covers box ${box.hostname}. Grant it to the box first.`,
       )
     return secret
   }
@@ -106,7 +106,7 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
       const row = await changes.insert(trx, box, { secret, envName }, by)
       if (!row) throw createNameTakenError(box, envName)
       await changes.writeVariables(trx, boxId)
-      const { name, placeholder, hosts } = secret
+      const { name, placeholder, hosts, scope } = secret
       return {
         mount: presentMount({
           id: row.id,
@@ -115,6 +115,7 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
           name,
           placeholder,
           hosts,
+          scope,
         }),
         isRunning: box.observed_state === 'running',
       }

@@ -30,7 +30,7 @@ export type BoxSecretHooks = BoxSecrets & {
   removeMember(trx: Trx, member: { actor: Actor; userId: string }): Promise<void>
   /** Unmounts all secrets of a box whose deletion has been requested. The caller has locked the box. */
   onBoxDelete(trx: Trx, box: BoxRow): Promise<void>
-  /** Deletes the rows of a box. Grants stay: without them, a secret would belong to the whole workspace. */
+  /** Deletes the rows of a box, except its grants. */
   deleteOfBox(trx: Trx, boxId: string): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export function createBoxSecrets({
     for (const mount of wanted) {
       const ofSecret = grants.filter(({ secret_id }) => secret_id === mount.secret.id)
       if (taken.has(mount.envName) || taken.size >= LIMITS.boxMounts) continue
-      if (!covers(ofSecret, box, isOwnedByMember)) continue
+      if (!covers(mount.secret, ofSecret, box, isOwnedByMember)) continue
       await changes.insert(trx, box, mount, by)
       taken.add(mount.envName)
     }
@@ -88,7 +88,7 @@ export function createBoxSecrets({
     const found = { placeholder: secret.placeholder, hosts: parseHosts(secret) }
     const mounts = await listMountsOfBox(trx, box.id)
     if (mounts.some(({ secret_id }) => secret_id === secret.id)) return found
-    if (!(await isGranted(trx, secret.id, box)))
+    if (!(await isGranted(trx, secret, box)))
       return { problem: `the secret ${secretName} is not granted to the box` }
     const isFull = mounts.length >= LIMITS.boxMounts
     const by = { actor: { system: true, workspaceId } as const, createdBy: 'system', now: clock.now() }
@@ -132,6 +132,7 @@ export function createBoxSecrets({
         const uncovered = mounts.filter(
           (mount) =>
             !covers(
+              mount,
               grants.filter(({ secret_id }) => secret_id === mount.secret_id),
               box,
               false,

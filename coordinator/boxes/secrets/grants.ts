@@ -16,14 +16,14 @@ import type { MountWithBox } from './mount-store.ts'
 import { presentGrant } from './present.ts'
 import { recordSecretChange } from './record.ts'
 import { covers } from './rules.ts'
-import type { SecretFields } from './store.ts'
+import { type SecretFields, updateSecret } from './store.ts'
 
 /** Throws not_found for a secret or a box that the actor does not see, and member_not_found. */
 export type GrantService = {
   /** Returns the existing grant of the grantee, if there is one. */
   add(actor: Actor, id: string, grantee: Grantee): Promise<SecretGrant>
-  /** @param widen allows the removal of the last grant. Throws secret_would_widen without it. */
-  remove(actor: Actor, id: string, grantId: string, widen: boolean): Promise<void>
+  /** The scope of the secret stays `granted`: without its last grant, no box may use it. */
+  remove(actor: Actor, id: string, grantId: string): Promise<void>
 }
 
 export type GrantTarget = Pick<SecretGrantRow, 'box_id' | 'hostname' | 'user_id' | 'email'>
@@ -48,11 +48,11 @@ export function createGrantService({
           `A secret has at most ${LIMITS.secretGrants} grants. Remove a grant first.`,
         )
       const row = await writeGrant(trx, actor, secret, target, now)
-      await removeUncovered(trx, secret, mounts, [...grants, row], { actor, now })
+      await removeUncovered(trx, mounts, { ...secret, scope: 'granted' }, [...grants, row], { actor, now })
       return presentGrant(row)
     })
 
-  const remove: GrantService['remove'] = (actor, id, grantId, widen) =>
+  const remove: GrantService['remove'] = (actor, id, grantId) =>
     withSecret({ actor, id }, async ({ trx, secret, mounts, now }) => {
       const grants = await listGrants(trx, [id])
       const grant = grants.find((row) => row.id === grantId)
@@ -61,33 +61,23 @@ export function createGrantService({
           'not_found',
           'The secret has no such grant. GET /api/v1/secrets lists the secrets with their grants.',
         )
-      const isLast = grants.length === 1
-      if (isLast && !widen) throw new ApiError('secret_would_widen')
       await deleteGrant(trx, grantId)
-      recordSecretChange(
-        trx,
-        'secret.ungrant',
-        actor,
-        secret,
-        now,
-        { ...describeGrant(grant), ...(isLast && { widened: true }) },
-        grant.box_id,
-      )
+      recordSecretChange(trx, 'secret.ungrant', actor, secret, now, describeGrant(grant), grant.box_id)
       const others = grants.filter((row) => row !== grant)
-      await removeUncovered(trx, secret, mounts, others, { actor, now })
+      await removeUncovered(trx, mounts, secret, others, { actor, now })
     })
 
   async function removeUncovered(
     trx: Trx,
-    secret: SecretFields,
     mounts: readonly MountWithBox[],
+    secret: SecretFields,
     grants: readonly SecretGrantRow[],
     by: { actor: Actor; now: number },
   ): Promise<void> {
     const uncovered: MountWithBox[] = []
     for (const mount of mounts) {
       const box = { id: mount.box_id, owner_user_id: mount.owner_user_id }
-      if (!covers(grants, box, await isMember(trx, box))) uncovered.push(mount)
+      if (!covers(secret, grants, box, await isMember(trx, box))) uncovered.push(mount)
     }
     await removeMountsOfSecret(trx, changes, secret, uncovered, {
       ...by,
@@ -98,6 +88,7 @@ export function createGrantService({
   return { add, remove }
 }
 
+/** From its first grant on, only the boxes that a grant covers may use the secret. */
 export async function writeGrant(
   trx: Trx,
   actor: Actor,
@@ -114,6 +105,7 @@ export async function writeGrant(
     created_at: now,
   }
   await insertGrant(trx, row)
+  await updateSecret(trx, secret.id, { scope: 'granted' })
   recordSecretChange(trx, 'secret.grant', actor, secret, now, describeGrant(row), row.box_id)
   return row
 }

@@ -46,6 +46,7 @@ export function createSecretInserter({
       placeholder: newPlaceholder(placeholderPrefix),
       value: sealed,
       key_id: keyId,
+      scope: 'workspace',
       created_by: formatActor(actor),
       created_at: now,
       updated_at: now,

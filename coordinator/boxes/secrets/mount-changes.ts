@@ -127,11 +127,12 @@ export const toRemovedMount = ({ id, env_name, secret_id, name, hosts }: MountWi
   secret: { id: secret_id, name, hosts },
 })
 
-/** Whether the grants of the secret cover the box now. */
-export async function isGranted(db: Db | Trx, secretId: string, box: BoxFacts): Promise<boolean> {
-  const grants = await listGrants(db, [secretId])
-  return grants.length === 0 || covers(grants, box, await isMember(db, box))
-}
+/** Whether the box may use the secret now. */
+export const isGranted = async (
+  db: Db | Trx,
+  secret: Pick<SecretFields, 'id' | 'scope'>,
+  box: BoxFacts,
+): Promise<boolean> => covers(secret, await listGrants(db, [secret.id]), box, await isMember(db, box))
 
 export const isMember = async (db: Db | Trx, box: Pick<BoxRow, 'owner_user_id'>): Promise<boolean> =>
   (await findRole(db, box.owner_user_id)) !== undefined

@@ -6,14 +6,14 @@ import type { BoxRow, SecretMountRow, SecretRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
 export type MountWithSecret = Pick<SecretMountRow, 'id' | 'secret_id' | 'env_name'> &
-  Pick<SecretRow, 'name' | 'placeholder' | 'hosts'>
+  Pick<SecretRow, 'name' | 'placeholder' | 'hosts' | 'scope'>
 export type MountWithBox = SecretMountRow & Pick<BoxRow, 'owner_user_id'>
 
 const selectWithSecret = (db: Db | Trx) =>
   db
     .selectFrom('secret_mounts')
     .innerJoin('secrets', 'secrets.id', 'secret_mounts.secret_id')
-    .select(['secret_mounts.id as id', 'secret_id', 'env_name', 'name', 'placeholder', 'hosts'])
+    .select(['secret_mounts.id as id', 'secret_id', 'env_name', 'name', 'placeholder', 'hosts', 'scope'])
 
 /** The mounts of a box, oldest first. */
 export const listMountsOfBox = (db: Db | Trx, boxId: string): Promise<MountWithSecret[]> =>
@@ -71,7 +71,7 @@ export type BrokeredRow = Pick<SecretRow, 'id' | 'name' | 'placeholder' | 'value
   Pick<BoxRow, 'workspace_id' | 'hostname'>
 
 /**
- * The secrets of a box that is not restricted and not deleted, as far as their grants cover the box. Runs for each request
+ * The secrets of a box that is not restricted and not deleted, as far as their scope or a grant covers the box. Runs for each request
  * with a secret. The condition repeats the rule of rules.ts, so that a secret is never used without a grant.
  */
 export const prepareBrokeredQuery = (db: Db) =>
@@ -85,15 +85,9 @@ export const prepareBrokeredQuery = (db: Db) =>
       .where('secret_mounts.box_id', '=', '')
       .where('boxes.restricted', '=', sql.lit(0))
       .where('boxes.desired_state', '!=', sql.lit('terminated'))
-      .where(({ or, not, exists, selectFrom }) =>
+      .where(({ eb, or, exists, selectFrom }) =>
         or([
-          not(
-            exists(
-              selectFrom('secret_grants')
-                .select('secret_grants.id')
-                .whereRef('secret_grants.secret_id', '=', 'secrets.id'),
-            ),
-          ),
+          eb('secrets.scope', '=', sql.lit('workspace')),
           exists(
             selectFrom('secret_grants')
               .select('secret_grants.id')

@@ -16,7 +16,7 @@ export const presentSecret = (row: ListedSecretRow, grants: readonly SecretGrant
   hosts: parseHosts(row),
   placeholder: row.placeholder,
   mountCount: row.mount_count,
-  scope: grants.length === 0 ? 'workspace' : 'granted',
+  scope: row.scope,
   grants: grants.map(presentGrant),
   createdAt: toTimestamp(row.created_at),
   updatedAt: toTimestamp(row.updated_at),

@@ -8,7 +8,6 @@ import {
   type MountSecretRequest,
   mountSecretRequestSchema,
   patchSecretRequestSchema,
-  removeGrantQuerySchema,
   secretGrantResponseSchema,
   secretListSchema,
   secretMountListSchema,
@@ -87,7 +86,7 @@ export const secretRoutes = ({
     access: WRITE_SECRETS,
     summary: 'Change a secret',
     description:
-      'A new value keeps the placeholder, and is used for the next request of each box. A new host discloses the value to this host. Open connections to a host that the secret does not cover any more are closed at once.',
+      'A new value keeps the placeholder, and is used for the next request of each box. A new host discloses the value to this host. The scope `workspace` removes the grants, so that every box that is not restricted may use the secret. Open connections to a host that the secret does not cover any more are closed at once.',
     request: { params: secretId, body: patchSecretRequestSchema },
     bodyLimit,
     fieldErrorCodes: { hosts: 'invalid_host' },
@@ -134,13 +133,13 @@ export const secretRoutes = ({
     access: WRITE_SECRETS,
     summary: 'Remove a grant of a secret',
     description:
-      'Unmounts the secret from the boxes that no other grant covers, and closes their open connections to its hosts. Without any grant the secret belongs to the whole workspace, so the last grant is removed only with widen=1.',
-    request: { params: z.object({ id: z.string(), grantId: z.string() }), query: removeGrantQuerySchema },
+      'Unmounts the secret from the boxes that no other grant covers, and closes their open connections to its hosts. The scope of the secret stays `granted`: without its last grant, no box may use it, until a grant is added or PATCH /secrets/{id} with the scope `workspace` opens it.',
+    request: { params: z.object({ id: z.string(), grantId: z.string() }) },
     responses: { 204: null },
-    errors: ['not_found', 'secret_would_widen'],
+    errors: ['not_found'],
     errorDescriptions: { not_found: 'The secret or the grant does not exist.' },
-    async handler({ actor, params, query, reply }) {
-      await grants.remove(actor, params.id, params.grantId, query.widen ?? false)
+    async handler({ actor, params, reply }) {
+      await grants.remove(actor, params.id, params.grantId)
       return reply.code(204).send()
     },
   }),

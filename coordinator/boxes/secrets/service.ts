@@ -94,7 +94,7 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
     })
   }
 
-  const patch: SecretService['patch'] = (actor, id, { value, description, hosts }) => {
+  const patch: SecretService['patch'] = (actor, id, { value, description, hosts, scope }) => {
     const normalized = hosts === undefined ? undefined : normalizeHosts(hosts, hostRules)
     return transaction(db, async (trx, onCommit) => {
       const now = clock.now()
@@ -107,16 +107,20 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
         updated_at: now,
         ...(normalized !== undefined && { hosts: JSON.stringify(normalized) }),
         ...(description !== undefined && { description }),
+        ...(scope !== undefined && { scope }),
         ...(sealed && { value: sealed.sealed, key_id: sealed.keyId, last_rotated_at: now }),
       })
       const addedHosts = after.filter((host) => !before.includes(host))
       const removedHosts = before.filter((host) => !after.includes(host))
       const hasOtherDescription = description !== undefined && description !== secret.description
-      if (addedHosts.length > 0 || removedHosts.length > 0 || hasOtherDescription)
+      const isOpened = scope !== undefined && scope !== secret.scope
+      if (isOpened) await deleteGrantsOfSecret(trx, id)
+      if (addedHosts.length > 0 || removedHosts.length > 0 || hasOtherDescription || isOpened)
         recordSecretChange(trx, 'secret.update', actor, secret, now, {
           ...(addedHosts.length > 0 && { addedHosts: addedHosts.join(', ') }),
           ...(removedHosts.length > 0 && { removedHosts: removedHosts.join(', ') }),
           ...(hasOtherDescription && { description: true }),
+          ...(isOpened && { scope }),
         })
       if (sealed) recordSecretChange(trx, 'secret.rotate', actor, secret, now)
       if (addedHosts.length > 0 || removedHosts.length > 0) {
@@ -174,7 +178,7 @@ async function* readSecretPages(
     )
     const grantsById = Map.groupBy(grants, ({ secret_id }) => secret_id)
     const usable = rows.filter(
-      ({ id }) => box === undefined || covers(grantsById.get(id) ?? [], box, isOwnedByMember),
+      (row) => box === undefined || covers(row, grantsById.get(row.id) ?? [], box, isOwnedByMember),
     )
     yield usable.map((row) => presentSecret(row, grantsById.get(row.id) ?? []))
   }

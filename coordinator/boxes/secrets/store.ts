@@ -17,6 +17,7 @@ const FIELDS = [
   'description',
   'hosts',
   'placeholder',
+  'scope',
   'created_by',
   'created_at',
   'updated_at',

@@ -14,6 +14,7 @@ import {
   createDeleteDialog,
   createGrantDialog,
   createNewDialog,
+  createOpenDialog,
   createRotateDialog,
   createUngrantDialog,
 } from '../../views/secrets/dialogs.tsx'
@@ -79,7 +80,8 @@ export function SecretsPage() {
           key={shown.id}
           secret={shown}
           onGrant={() => void openWithGrantees((grantees) => createGrantDialog(shown, grantees, reload))}
-          onUngrant={(grant) => dialog.open(createUngrantDialog(shown, grant, reload, dialog.open))}
+          onUngrant={(grant) => dialog.open(createUngrantDialog(shown, grant, reload))}
+          onOpen={() => dialog.open(createOpenDialog(shown, reload))}
           onHide={() => {
             shownId.value = null
           }}

@@ -1,6 +1,5 @@
 // The dialogs that create, change, rotate, grant and delete secrets.
 import type { Secret, SecretGrant } from '../../../shared/api/secrets.ts'
-import { RequestError } from '../../api/errors.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import {
   acceptsNewSecret,
@@ -133,7 +132,7 @@ export const createDeleteDialog: CreateDialog = ({ id, name, mountCount }, reloa
 export const createGrantDialog = (secret: Secret, grantees: Grantees, reload: Reload): DialogProps => ({
   title: `Grant ${showHidden(secret.name)}`,
   children:
-    secret.grants.length === 0 ? (
+    secret.scope === 'workspace' ? (
       <p>The first grant limits the secret: it is unmounted from all boxes that no grant covers.</p>
     ) : null,
   fields: listGranteeFields(grantees, false),
@@ -149,45 +148,31 @@ export const createGrantDialog = (secret: Secret, grantees: Grantees, reload: Re
   },
 })
 
-/** @param open shows the next dialog: the last grant is removed only after a second question */
-export function createUngrantDialog(
-  secret: Secret,
-  grant: SecretGrant,
-  reload: Reload,
-  open: (dialog: DialogProps) => void,
-): DialogProps {
-  const words = ['box', 'secrets', 'ungrant', secret.name, getGrantee(grant)]
-  const title = `Remove the grant of ${showHidden(describeGrant(grant))}`
-  const remove = (isWidening: boolean) => getWorkspaceClient().removeGrant(secret.id, grant.id, isWidening)
-  return {
-    title,
-    children: <p>The secret is unmounted from the boxes that no other grant covers.</p>,
-    fields: [],
-    submitLabel: 'Remove',
-    formatCommand: () => formatCommandLine(...words),
-    async submit() {
-      try {
-        await remove(false)
-      } catch (error) {
-        if (!(error instanceof RequestError) || error.code !== 'secret_would_widen') throw error
-        open({
-          title,
-          children: (
-            <p class="problem">
-              {showHidden(error.message)} <code>{error.code}</code>
-            </p>
-          ),
-          fields: [],
-          submitLabel: 'Remove the last grant',
-          formatCommand: () => formatCommandLine(...words, '--yes'),
-          async submit() {
-            await remove(true)
-            await reload()
-          },
-        })
-        return
-      }
-      await reload()
-    },
-  }
-}
+export const createUngrantDialog = (secret: Secret, grant: SecretGrant, reload: Reload): DialogProps => ({
+  title: `Remove the grant of ${showHidden(describeGrant(grant))}`,
+  children: (
+    <p>
+      The secret is unmounted from the boxes that no other grant covers.
+      {secret.grants.length === 1 && ' This is its last grant: no box may use the secret then.'}
+    </p>
+  ),
+  fields: [],
+  submitLabel: 'Remove',
+  formatCommand: () => formatCommandLine('box', 'secrets', 'ungrant', secret.name, getGrantee(grant)),
+  async submit() {
+    await getWorkspaceClient().removeGrant(secret.id, grant.id)
+    await reload()
+  },
+})
+
+export const createOpenDialog: CreateDialog = ({ id, name }, reload) => ({
+  title: `Open ${showHidden(name)} to the workspace`,
+  children: <p>Its grants are removed: every box of the workspace that is not restricted may use it.</p>,
+  fields: [],
+  submitLabel: 'Open',
+  formatCommand: () => formatCommandLine('box', 'secrets', 'open', name, '--yes'),
+  async submit() {
+    await getWorkspaceClient().updateSecret(id, { scope: 'workspace' })
+    await reload()
+  },
+})

@@ -12,10 +12,11 @@ type SecretDetailProps = {
   secret: Secret
   onGrant(): void
   onUngrant(grant: SecretGrant): void
+  onOpen(): void
   onHide(): void
 }
 
-export function SecretDetail({ secret, onGrant, onUngrant, onHide }: SecretDetailProps) {
+export function SecretDetail({ secret, onGrant, onUngrant, onOpen, onHide }: SecretDetailProps) {
   const { id, name, hosts, grants, placeholder } = secret
   const loaded = useLoaded(() => getWorkspaceClient().listSecretUses(id), [id])
   const uses = loaded.value?.uses ?? []
@@ -40,6 +41,11 @@ export function SecretDetail({ secret, onGrant, onUngrant, onHide }: SecretDetai
         <button type="button" onClick={onGrant}>
           Grant
         </button>
+        {secret.scope === 'granted' && (
+          <button type="button" onClick={onOpen}>
+            Open to the workspace
+          </button>
+        )}
         <Command text={formatCommandLine('box', 'secrets', 'show', name)} />
       </p>
       {grants.length === 0 ? (

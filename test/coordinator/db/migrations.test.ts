@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bound-reported-numbers.ts'
 import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-box.ts'
+import { secretScope } from '../../../coordinator/db/migrations/0025-secret-scope.ts'
 import { toTimestampOrNull } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
@@ -88,5 +89,34 @@ onEachDatabase(t, async (t, newDb) => {
       const dueTimes = schedules.filter((row) => row.target_id === ids[i]).map((row) => row.due_at)
       t.same(dueTimes, kept === null ? [] : [kept])
     }
+  })
+
+  t.test('0025 limits the secrets that have a grant', async (t) => {
+    const db = await newDb(t)
+    const { workspaceId: workspace_id } = await createOwner(db)
+    const created = { created_by: 'system', created_at: 1 }
+    for (const id of ['sec_a', 'sec_b'])
+      await db
+        .insertInto('secrets')
+        .values({
+          ...{ id, workspace_id, name: id, description: null, hosts: '[]', placeholder: id, value: 'v1' },
+          ...{ key_id: 'k', scope: 'workspace', updated_at: 1, last_rotated_at: null },
+          ...created,
+        })
+        .execute()
+    const target = { box_id: 'deleted', hostname: 'fig', user_id: null, email: null }
+    await db
+      .insertInto('secret_grants')
+      .values({ id: 'sgr_a', workspace_id, secret_id: 'sec_b', ...target, ...created })
+      .execute()
+    await sql`alter table secrets drop column scope`.execute(db)
+
+    await secretScope.up(db)
+
+    const rows = await db.selectFrom('secrets').select(['id', 'scope']).orderBy('id').execute()
+    t.same(rows, [
+      { id: 'sec_a', scope: 'workspace' },
+      { id: 'sec_b', scope: 'granted' },
+    ])
   })
 })

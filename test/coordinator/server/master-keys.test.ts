@@ -150,6 +150,7 @@ await onEachDatabase(t, async (t, newDb) => {
         placeholder: id,
         value: sealed,
         key_id: keyId,
+        scope: 'workspace' as const,
         created_by: 'user:x',
         created_at: 1,
         updated_at: 1,

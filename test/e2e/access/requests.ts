@@ -83,9 +83,7 @@ const controlRequests: Record<string, Request> = {
   'PATCH /secrets/{id}': ({ secret }) => [`/secrets/${secret}`, { value: 'other' }],
   'DELETE /secrets/{id}': ({ secret }) => [`/secrets/${secret}`],
   'POST /secrets/{id}/grants': ({ secret, box }) => [`/secrets/${secret}/grants`, { boxId: box }],
-  'DELETE /secrets/{id}/grants/{grantId}': ({ secret, grant }) => [
-    `/secrets/${secret}/grants/${grant}?widen=1`,
-  ],
+  'DELETE /secrets/{id}/grants/{grantId}': ({ secret, grant }) => [`/secrets/${secret}/grants/${grant}`],
   'GET /secrets/{id}/usage': ({ secret }) => [`/secrets/${secret}/usage`],
   'GET /boxes/{id}/secrets': ({ box }) => [`/boxes/${box}/secrets`],
   'POST /boxes/{id}/secrets': ({ box, secret }) => [

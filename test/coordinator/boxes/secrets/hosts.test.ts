@@ -107,16 +107,18 @@ t.test('a change narrows the patterns that the new ones do not cover', async (t)
   t.same(listNarrowed(['*.example.net', 'a.example.net'], ['a.example.net']), ['*.example.net'])
 })
 
-t.test('a secret without grants covers every box, else those that a grant names', async (t) => {
+t.test('a secret of the workspace covers every box, another one those that a grant names', async (t) => {
   const box = { id: 'b', owner_user_id: 'ada' }
   const ofBox = (box_id: string) => ({ box_id, user_id: null })
+  const granted = { scope: 'granted' } as const
   const ofUser = (user_id: string) => ({ box_id: null, user_id })
-  t.ok(covers([], box, false))
-  t.ok(covers([ofBox('a'), ofBox('b')], box, false))
-  t.notOk(covers([ofBox('a')], box, true))
-  t.ok(covers([ofUser('ada')], box, true))
-  t.notOk(covers([ofUser('ada')], box, false), 'the owner has left the workspace')
-  t.notOk(covers([ofUser('bob')], box, true))
+  t.ok(covers({ scope: 'workspace' }, [], box, false))
+  t.notOk(covers(granted, [], box, true))
+  t.ok(covers(granted, [ofBox('a'), ofBox('b')], box, false))
+  t.notOk(covers(granted, [ofBox('a')], box, true))
+  t.ok(covers(granted, [ofUser('ada')], box, true))
+  t.notOk(covers(granted, [ofUser('ada')], box, false), 'the owner has left the workspace')
+  t.notOk(covers(granted, [ofUser('bob')], box, true))
 })
 
 t.test('placeholders are random, and may have a prefix', async (t) => {

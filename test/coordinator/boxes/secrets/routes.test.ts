@@ -201,25 +201,34 @@ t.test('grants limit the boxes of a secret', async (t) => {
   t.match(await send('DELETE', `/secrets/${id}/grants/${ofOwner.id}`), { status: 204 })
   t.same(takeCuts(), [{ boxId: plum, patterns: ['api.example.com'] }])
   t.same([await listMounted(fig), await listMounted(plum)], [['TOKEN'], []])
-  t.match(await send('DELETE', `/secrets/${id}/grants/${figGrant.id}`), {
-    status: 409,
-    json: { error: 'secret_would_widen' },
+  t.match(await send('DELETE', `/secrets/${id}/grants/${figGrant.id}`), { status: 204 })
+  t.match(await findSecret(id), { scope: 'granted', grants: [], mountCount: 0 })
+  t.same(takeCuts(), [{ boxId: fig, patterns: ['api.example.com'] }])
+  for (const box of [fig, plum]) {
+    t.same((await send('GET', `/secrets?box=${box}`)).json.secrets, [])
+    t.match(
+      await send('POST', `/boxes/${box}/secrets`, { secretId: id, envName: 'TOKEN' }),
+      { status: 403, json: { error: 'secret_not_granted' } },
+      'without its last grant, no box may use the secret',
+    )
+  }
+  t.match(await send('PATCH', `/secrets/${id}`, { scope: 'workspace' }), {
+    status: 200,
+    json: { secret: { scope: 'workspace', grants: [] } },
   })
-  t.equal((await findSecret(id)).scope, 'granted')
-  t.match(await send('DELETE', `/secrets/${id}/grants/${figGrant.id}?widen=1`), { status: 204 })
-  t.match(await findSecret(id), { scope: 'workspace', grants: [] })
-  await mount(plum, id, 'TOKEN')
+  for (const box of [fig, plum]) await mount(box, id, 'TOKEN')
   const lastGrant = (await grant({ boxId: fig })).json.grant
   await send('DELETE', `/boxes/${fig}`)
   t.equal(await secretBroker.find(fig, 'api.example.com'), null)
   t.match(await findSecret(id), { scope: 'granted', grants: [{ id: lastGrant.id, hostname: 'fig' }] })
   const events = await listEvents()
   t.match(
-    events.filter((event) => 'widened' in event || ('reason' in event && event.reason)),
+    events.filter((event) => 'scope' in event || ('reason' in event && event.reason)),
     [
       { kind: 'secret.unmount', boxId: plum, reason: 'no grant covers the box any more' },
       { kind: 'secret.unmount', boxId: plum, reason: 'no grant covers the box any more' },
-      { kind: 'secret.ungrant', boxId: fig, widened: true },
+      { kind: 'secret.unmount', boxId: fig, reason: 'no grant covers the box any more' },
+      { kind: 'secret.update', scope: 'workspace' },
       { kind: 'secret.unmount', boxId: plum, reason: 'no grant covers the box any more' },
       { kind: 'secret.unmount', boxId: fig, reason: 'the box was deleted' },
     ],
@@ -327,8 +336,7 @@ t.test('refusals, each of which writes nothing', async (t) => {
     [grant({ email: 'no address' }), 400, 'bad_request'],
     [['DELETE', `/secrets/${secret.id}/grants/${ofPlum.grants[0]?.id}`], ...notFound],
     [['DELETE', `/secrets/sec_0/grants/${ofPlum.grants[0]?.id}`], ...notFound],
-    [['DELETE', `/secrets/${ofPlum.id}/grants/${ofPlum.grants[0]?.id}?widen=0`], 409, 'secret_would_widen'],
-    [['DELETE', `/secrets/${ofPlum.id}/grants/${ofPlum.grants[0]?.id}?widen=x`], 400, 'bad_request'],
+    [patch({ scope: 'granted' }), 400, 'bad_request', /must be workspace/],
     [['GET', `/boxes/${deleted}/secrets`], ...notFound],
     [['GET', `/boxes/${unknown}/secrets`], ...notFound],
     [mounting({}), 400, 'bad_request', /^body must have either/],

@@ -372,9 +372,10 @@ onEachDatabase(t, async (t, newDb) => {
       .select('box_id')
       .where('secret_id', '=', second.id)
       .execute()
-    t.same(remaining, [{ box_id: box.id }], 'the grant stays: without it, every box might use the secret')
-    t.match(await grants.remove(owner, second.id, second.grants[0]?.id ?? '', false).catch((e) => e), {
-      code: 'secret_would_widen',
+    t.same(remaining, [{ box_id: box.id }], 'the grant stays')
+    await grants.remove(owner, second.id, second.grants[0]?.id ?? '')
+    await t.rejects(mounts.mount(owner, other.id, { secretId: second.id, envName: 'SECOND' }), {
+      code: 'secret_not_granted',
     })
     await secrets.remove(owner, id)
     t.equal(await count(), 0)
@@ -405,8 +406,9 @@ onEachDatabase(t, async (t, newDb) => {
     for await (const page of await secrets.listPages(owner, box.id)) t.equal(page.length, 1)
     await secrets.patch(owner, id, { hosts: [] })
     const grant = await grants.add(owner, id, { boxId: box.id })
-    await grants.remove(owner, id, grant.id, true)
     await mounts.unmount(owner, box.id, mount.id)
+    await grants.remove(owner, id, grant.id)
+    await secrets.patch(owner, id, { scope: 'workspace' })
     await transaction(db, (trx) => boxSecrets.removeMember(trx, { actor: owner, userId: owner.userId ?? '' }))
     await transaction(db, (trx) =>
       boxSecrets.onCreate(trx, box, {
