@@ -362,6 +362,20 @@ export type IdempotencyKeyRow = {
   created_at: number
 }
 
+/** A resource that a DELETE has removed, for repeated requests (spec §4.1.5). */
+export type DeletionRow = {
+  workspace_id: string
+  /** The id in the path, with further parts where it is not unique in the workspace. */
+  resource_id: string
+  deleted_at: number
+}
+
+/** A version of Boxwood that has used the database, and its last start. */
+export type ProgramVersionRow = {
+  version: string
+  started_at: number
+}
+
 /** A record of the command history. The box's first report creates it, from the claims token in the report. */
 export type CommandRow = {
   id: string
@@ -710,6 +724,8 @@ export interface Tables {
   aws_roles: AwsRoleRow
   aws_connects: AwsConnectRow
   idempotency_keys: IdempotencyKeyRow
+  deletions: DeletionRow
+  program_versions: ProgramVersionRow
   commands: CommandRow
   command_output: CommandOutputRow
   metric_chunks: MetricChunkRow

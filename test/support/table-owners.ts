@@ -19,6 +19,8 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   schedules: 'jobs',
   operations: 'jobs/operations',
   idempotency_keys: 'http',
+  deletions: 'http',
+  program_versions: 'db',
   agent_rollouts: 'agents/upgrades',
   commands: 'history/commands',
   command_output: 'history/commands',

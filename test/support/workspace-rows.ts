@@ -6,7 +6,12 @@ import type { BoxRow, Tables } from '../../coordinator/db/schema.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
 
 /** Tables whose rows belong to no workspace. */
-export const GLOBAL_TABLES = ['signing_keys', 'deleted_machines', 'federation_keys'] as const
+export const GLOBAL_TABLES = [
+  'signing_keys',
+  'deleted_machines',
+  'federation_keys',
+  'program_versions',
+] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }
 
@@ -102,6 +107,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         created_at: now,
       },
     })),
+    deletions: ['a', 'b'].map((n) => ({ ...ofWorkspace, resource_id: id(`deleted-${n}`), deleted_at: now })),
     commands: [null, now].map((deleted_at, n) => ({
       ...{ id: id(`p${n}`), box_id: box.id, mode: 'sync' as const, source: 'api' as const, command: 'a' },
       ...{

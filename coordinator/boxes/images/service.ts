@@ -8,6 +8,7 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { recordDeletion, wasDeleted } from '../../http/deletions.ts'
 import { ImageError, type ImageInfo, type Provider, type ProviderImages } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import {
@@ -102,11 +103,16 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     const isRemoved = await images.remove(image).catch((error: unknown) => {
       throw toApiError(error, 'control_plane_unavailable')
     })
-    if (!isRemoved)
+    const resourceId = `images/${region}/${image}`
+    if (!isRemoved) {
+      if (await wasDeleted(db, actor, resourceId)) return
       throw new ApiError('image_not_found', `Region ${region} has no image ${image}. See GET /images.`)
+    }
     await transaction(db, async (trx) => {
       const detail = { image, region }
-      recordAuditEvent(trx, { kind: 'image.remove', actor, boxId: null, detail, at: clock.now() })
+      const now = clock.now()
+      await recordDeletion(trx, actor, resourceId, now)
+      recordAuditEvent(trx, { kind: 'image.remove', actor, boxId: null, detail, at: now })
     })
   }
 

@@ -8,6 +8,7 @@ import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
+import { recordDeletion, wasDeleted } from '../../http/deletions.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
@@ -127,12 +128,15 @@ export function createBoxMountService(options: BoxMountServiceOptions): BoxMount
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const found = await findMount(trx, boxId, mountId)
-      if (!found)
+      if (!found) {
+        if (await wasDeleted(trx, actor, `${boxId}/${mountId}`)) return
         throw new ApiError(
           'not_found',
           `The box has no such mount. GET /api/v1/boxes/${boxId}/secrets lists its mounts.`,
         )
+      }
       await changes.remove(trx, boxId, [toRemovedMount(found)], { actor, now })
+      await recordDeletion(trx, actor, `${boxId}/${mountId}`, now)
     })
   }
 

@@ -7,6 +7,7 @@ import type { AuditDetail } from '../../audit/service.ts'
 import type { BoxRow, SecretGrantRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
+import { recordDeletion, wasDeleted } from '../../http/deletions.ts'
 import { findMember, findMemberByEmail } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { deleteGrant, insertGrant, listGrants } from './grant-store.ts'
@@ -56,12 +57,15 @@ export function createGrantService({
     withSecret({ actor, id }, async ({ trx, secret, mounts, now }) => {
       const grants = await listGrants(trx, [id])
       const grant = grants.find((row) => row.id === grantId)
-      if (!grant)
+      if (!grant) {
+        if (await wasDeleted(trx, actor, `${id}/${grantId}`)) return
         throw new ApiError(
           'not_found',
           'The secret has no such grant. GET /api/v1/secrets lists the secrets with their grants.',
         )
+      }
       await deleteGrant(trx, grantId)
+      await recordDeletion(trx, actor, `${id}/${grantId}`, now)
       recordSecretChange(trx, 'secret.ungrant', actor, secret, now, describeGrant(grant), grant.box_id)
       const others = grants.filter((row) => row !== grant)
       await removeUncovered(trx, mounts, secret, others, { actor, now })

@@ -14,6 +14,7 @@ import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { recordDeletion, repeatDeletion } from '../../http/deletions.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import { readPages } from '../../http/json-pages.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
@@ -135,6 +136,9 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
   }
 
   const remove: SecretService['remove'] = (actor, id) =>
+    repeatDeletion(db, actor, id, () => removeOnce(actor, id))
+
+  const removeOnce = (actor: Actor, id: string): Promise<void> =>
     withSecret({ actor, id }, async ({ trx, secret, mounts, now }) => {
       await removeMountsOfSecret(trx, changes, secret, mounts, {
         actor,
@@ -144,6 +148,7 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
       await deleteGrantsOfSecret(trx, id)
       await deleteUsesOfSecret(trx, id)
       await deleteSecret(trx, id)
+      await recordDeletion(trx, actor, id, now)
       recordSecretChange(trx, 'secret.delete', actor, secret, now)
     })
 

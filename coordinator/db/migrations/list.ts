@@ -22,7 +22,7 @@ import { downloadLinks } from './0019-download-links.ts'
 import { billing } from './0020-billing.ts'
 import { federation } from './0021-federation.ts'
 import { paymentFailures } from './0022-payment-failures.ts'
-import { secretScope } from './0025-secret-scope.ts'
+import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -47,5 +47,5 @@ export const migrations: Record<string, Migration> = {
   '0020-billing': billing,
   '0021-federation': federation,
   '0022-payment-failures': paymentFailures,
-  '0025-secret-scope': secretScope,
+  '0025-scopes-deletions-versions': scopesDeletionsVersions,
 }

@@ -12,6 +12,7 @@ import type { Db } from '../../db/open.ts'
 import type { AwsRoleRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
+import { recordDeletion, repeatDeletion } from '../../http/deletions.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
@@ -105,6 +106,18 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       return { row, isNew: true }
     })
 
+  const disconnectOnce = (actor: Actor, id: string): Promise<void> =>
+    transaction(db, async (trx, onCommit) => {
+      const at = clock.now()
+      await confirmActor(trx, actor, at)
+      const role = await requireRole(trx, actor, id)
+      await deleteRole(trx, role.id)
+      await recordDeletion(trx, actor, role.id, at)
+      const detail = describeRole(role)
+      recordAuditEvent(trx, { kind: 'aws_role.disconnect', actor, boxId: null, detail, at })
+      onCommit(() => onChange(actor.workspaceId))
+    })
+
   return {
     async list({ workspaceId }) {
       const roles = await listRoles(db, workspaceId)
@@ -146,21 +159,7 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       )
     },
 
-    disconnect: (actor, id) =>
-      transaction(db, async (trx, onCommit) => {
-        const at = clock.now()
-        await confirmActor(trx, actor, at)
-        const role = await requireRole(trx, actor, id)
-        await deleteRole(trx, role.id)
-        recordAuditEvent(trx, {
-          kind: 'aws_role.disconnect',
-          actor,
-          boxId: null,
-          detail: describeRole(role),
-          at,
-        })
-        onCommit(() => onChange(actor.workspaceId))
-      }),
+    disconnect: (actor, id) => repeatDeletion(db, actor, id, () => disconnectOnce(actor, id)),
   }
 }
 

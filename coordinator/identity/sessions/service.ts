@@ -8,6 +8,7 @@ import type { Db } from '../../db/open.ts'
 import type { SessionRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
+import { recordDeletion, wasDeleted } from '../../http/deletions.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { findMembership, listMemberships, type Membership } from '../store/members.ts'
 import { presentSession, presentSignedIn } from './present.ts'
@@ -64,7 +65,11 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
         const session = await findSessionById(trx, sessionId)
         const exists = session?.user_id === actor.userId && (await starter.end(trx, onCommit, session))
         // The current session may have ended since its authentication.
-        if (!exists) throw new ApiError(sessionId === actor.credential.id ? 'unauthorized' : 'not_found')
+        if (!exists && sessionId === actor.credential.id) throw new ApiError('unauthorized')
+        const resourceId = `${actor.userId}/${sessionId}`
+        if (!exists && (await wasDeleted(trx, actor, resourceId))) return
+        if (!exists) throw new ApiError('not_found')
+        await recordDeletion(trx, actor, resourceId, clock.now())
         recordAuditEvent(trx, {
           kind: 'session.sign_out',
           actor,

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bound-reported-numbers.ts'
 import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-box.ts'
-import { secretScope } from '../../../coordinator/db/migrations/0025-secret-scope.ts'
+import { scopesDeletionsVersions } from '../../../coordinator/db/migrations/0025-scopes-deletions-versions.ts'
 import { toTimestampOrNull } from '../../../shared/clock.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
@@ -110,8 +110,10 @@ onEachDatabase(t, async (t, newDb) => {
       .values({ id: 'sgr_a', workspace_id, secret_id: 'sec_b', ...target, ...created })
       .execute()
     await sql`alter table secrets drop column scope`.execute(db)
+    for (const table of ['deletions', 'program_versions'])
+      await sql`drop table ${sql.table(table)}`.execute(db)
 
-    await secretScope.up(db)
+    await scopesDeletionsVersions.up(db)
 
     const rows = await db.selectFrom('secrets').select(['id', 'scope']).orderBy('id').execute()
     t.same(rows, [
