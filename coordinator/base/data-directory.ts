@@ -1,7 +1,7 @@
 // The coordinator's data directory: its files, permissions and atomic writes.
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { access, chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { access, chmod, constants, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findForeignControl } from '../../shared/foreign-directory.ts'
 import { formatBoxwoodName } from './project-directory.ts'
@@ -48,7 +48,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
       databaseFile,
       postgresFile: join(dir, 'postgres'),
       reserveFile: join(dir, 'disk-reserve'),
-      ownerKeyFile: join(dir, 'owner.key'),
+      ownerKeyFile: getOwnerKeyFile(dir),
       signInKeyFile: join(dir, 'sign-in.key'),
       coordinatorFile: join(dir, 'coordinator.json'),
     }
@@ -59,6 +59,18 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
       `The data directory ${dir} cannot be used: ${message}. Set BOXWOOD_DATA to a directory that this user owns.`,
       { cause: error },
     )
+  }
+}
+
+const getOwnerKeyFile = (dir: string): string => join(dir, 'owner.key')
+
+/** Returns the owner's API key; '': the file does not exist. @param dir the data directory */
+export async function readOwnerKey(dir: string): Promise<string> {
+  try {
+    return (await readFile(getOwnerKeyFile(dir), 'utf8')).trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
   }
 }
 

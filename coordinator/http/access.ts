@@ -19,8 +19,8 @@ export type AllowedRoles = 'any' | 'not_contractor' | 'owner'
 
 type RequiredLevel<Area extends AccessArea> = Exclude<(typeof ACCESS_LEVELS)[Area][number], 'none'>
 
-/** Every route declares its access with one of the functions below. */
-export type Access =
+/** The actor alone decides the access. */
+export type ActorAccess =
   /** Needs no credential, and reads none. */
   | { credential: 'none' }
   /** Needs a dashboard session; API keys get 401 unauthorized (spec §5.7). */
@@ -44,11 +44,20 @@ export type Access =
       forbidsMonitorTickets: boolean
     }
 
+/** Every route declares its access with one of the functions below. */
+export type Access = ActorAccess | { credential: 'operator' }
+
 type KeyAccess = Extract<Access, { credential: 'key' }>
 
-export const withoutCredential: Access = { credential: 'none' }
+export const withoutCredential: ActorAccess = { credential: 'none' }
 
-export const bySession = (roles: AllowedRoles = 'any'): Access => ({ credential: 'session', roles })
+export const bySession = (roles: AllowedRoles = 'any'): ActorAccess => ({ credential: 'session', roles })
+
+/**
+ * For the operator of the coordinator, about everything that is not of one workspace. An API key with levels gives rights in its
+ * workspace only: of all keys, the route accepts the key of the machine (identity/assert-operator.ts).
+ */
+export const byOperator = (): Access => ({ credential: 'operator' })
 
 /** Routes of the area `workspace` are workspace-wide unless `options` says otherwise. */
 export const byKey = <Area extends AccessArea>(
@@ -60,7 +69,7 @@ export const byKey = <Area extends AccessArea>(
       'orReadsHistory' | 'scope' | 'roles' | 'acceptsTickets' | 'acceptsUnverified' | 'forbidsMonitorTickets'
     >
   > = {},
-): Access => ({
+): ActorAccess => ({
   credential: 'key',
   area,
   level,
@@ -78,8 +87,17 @@ export const NO_MONITOR_TICKETS = 'Monitor tickets cannot report events. Use an 
 export const NEEDS_SESSION =
   'This request needs a dashboard session; API keys cannot send it. Sign in with `box login` or at /sign-in.'
 
+export const NEEDS_OPERATOR =
+  'This request is for the operator of the coordinator. Send it with the `boxwood` command on the machine of the coordinator, or with a dashboard session of an owner of the first workspace.'
+
+/** The message of a request without a credential. undefined: that of the code. */
+export function describeCredential(access: Access | undefined): string | undefined {
+  if (access?.credential === 'session') return NEEDS_SESSION
+  return access?.credential === 'operator' ? NEEDS_OPERATOR : undefined
+}
+
 /** Throws unauthorized when the route does not accept this kind of credential. */
-function assertCredential({ type }: Credential, access: Access, host: 'control' | 'edge'): void {
+function assertCredential({ type }: Credential, access: ActorAccess, host: 'control' | 'edge'): void {
   if (access.credential === 'none') return
   if (type === 'session' && host === 'control') return
   if (type === 'key' && access.credential === 'key') return
@@ -88,7 +106,8 @@ function assertCredential({ type }: Credential, access: Access, host: 'control' 
   throw new ApiError('unauthorized', 'This request needs an API key. Send it as Authorization: Bearer dcp_….')
 }
 
-function assertRole({ role }: Actor, roles: AllowedRoles): void {
+/** @throws ApiError not_allowed for a contractor, and not_owner */
+export function assertRole({ role }: Pick<Actor, 'role'>, roles: AllowedRoles): void {
   if (roles === 'any') return
   if (role === 'contractor') throw new ApiError('not_allowed')
   if (roles === 'owner' && role !== 'owner') throw new ApiError('not_owner')
@@ -105,7 +124,7 @@ function describeLevel(area: AccessArea, level: AccessLevel): string {
  * @throws ApiError verification_required, unauthorized, not_allowed, not_owner, or key_access_denied with area and level,
  *   or with scope "boxes"
  */
-export function assertAccess(actor: Actor, access: Access, host: 'control' | 'edge'): void {
+export function assertAccess(actor: Actor, access: ActorAccess, host: 'control' | 'edge'): void {
   const { credential } = actor
   assertVerified(credential, access)
   assertCredential(credential, access, host)

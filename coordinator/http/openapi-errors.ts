@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ZodOpenApiResponsesObject } from 'zod-openapi'
 import { bareErrorSchema, controlErrorSchema, edgeErrorSchema } from '../../shared/api/common.ts'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
-import { NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
+import { type Access, type AllowedRoles, describeCredential, NO_MONITOR_TICKETS } from './access.ts'
 import { CROSS_ORIGIN } from './cross-origin.ts'
 import { getGeneralCode, type Host } from './errors.ts'
 import type { Route } from './route.ts'
@@ -21,10 +21,15 @@ const RETRY_CODES: readonly ErrorCode[] = [
   'control_plane_unavailable',
 ]
 
+function getRoles(access: Access): AllowedRoles {
+  if (access.credential === 'none') return 'any'
+  return access.credential === 'operator' ? 'owner' : access.roles
+}
+
 /** Why the route responds with not_allowed, apart from its handler. */
 function listNotAllowedReasons({ access }: Route): string[] {
   return [
-    ...(access.credential !== 'none' && access.roles !== 'any' ? [ERRORS.not_allowed[1]] : []),
+    ...(getRoles(access) === 'any' ? [] : [ERRORS.not_allowed[1]]),
     ...(access.credential === 'key' && access.forbidsMonitorTickets ? [NO_MONITOR_TICKETS] : []),
     CROSS_ORIGIN,
   ]
@@ -33,9 +38,9 @@ function listNotAllowedReasons({ access }: Route): string[] {
 function listAccessErrors(route: Route): ErrorCode[] {
   const { access } = route
   if (access.credential === 'none') return ['not_allowed']
-  const roles: ErrorCode[] = access.roles === 'owner' ? ['not_owner'] : []
+  const roles: ErrorCode[] = getRoles(access) === 'owner' ? ['not_owner'] : []
   const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', ...roles]
-  if (access.credential === 'session') return [...common, 'verification_required']
+  if (access.credential !== 'key') return [...common, 'verification_required']
   return [
     ...common,
     ...(access.acceptsUnverified ? [] : (['verification_required'] as const)),
@@ -95,7 +100,7 @@ function describeError(route: Route, host: Host, code: ErrorCode): string {
       .join(' Or: ')
   }
   if (own !== undefined) return own
-  if (code === 'unauthorized' && access.credential === 'session') return NEEDS_SESSION
+  if (code === 'unauthorized') return describeCredential(access) ?? text
   const isOfRoute = errors.includes(code) || Object.values(fieldErrorCodes).includes(code)
   if (code === 'invalid_path' && host === 'edge' && !isOfRoute) return ENCODING_RULE
   return BILLING_CODES.includes(code) ? `${text} ${WITH_BILLING}` : text

@@ -131,6 +131,7 @@ const TICKET = { ticket: [] }
 function listCredentials({ access }: Route, host: Host): Record<string, string[]>[] {
   if (access.credential === 'none') return []
   if (access.credential === 'session') return [SESSION]
+  if (access.credential === 'operator') return [API_KEY, SESSION]
   return [API_KEY, ...(host === 'control' ? [SESSION] : []), ...(access.acceptsTickets ? [TICKET] : [])]
 }
 

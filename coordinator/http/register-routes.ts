@@ -6,7 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import type { Db } from '../db/open.ts'
-import { assertAccess, assertVerified, NEEDS_SESSION, NO_MONITOR_TICKETS } from './access.ts'
+import { assertAccess, assertVerified, describeCredential, NO_MONITOR_TICKETS } from './access.ts'
 import type { Actor } from './actor.ts'
 import { authenticate, type CredentialFinders, isMonitorTicket } from './auth.ts'
 import { registerBodyParsers } from './body.ts'
@@ -39,6 +39,8 @@ declare module 'fastify' {
 
 export type HttpContext = {
   finders: CredentialFinders
+  /** Rejects for an actor that may not act as the operator of the coordinator. */
+  assertOperator(actor: Actor): Promise<void>
   db: Db
   clock: Clock
   openRequests: OpenRequests
@@ -102,8 +104,7 @@ export async function authenticateRequest(
       isMonitorTicket(headers.authorization)
     )
       throw new ApiError('not_allowed', NO_MONITOR_TICKETS)
-    const message = route?.access.credential === 'session' ? NEEDS_SESSION : undefined
-    const actor = await authenticate(headers, context.finders, message)
+    const actor = await authenticate(headers, context.finders, describeCredential(route?.access))
     request.actor = actor
     assertVerified(actor.credential, route?.access ?? null)
     // Also a GET, which may be recorded, or use a link that works once.
@@ -113,14 +114,25 @@ export async function authenticateRequest(
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }
 
-async function authenticateAgain(
-  { headers }: FastifyRequest,
+/** Rejects when the actor may not use the route. */
+async function authorize(
+  actor: Actor,
   { access }: Route,
   host: Host,
-  { finders }: HttpContext,
+  context: Pick<HttpContext, 'assertOperator'>,
+): Promise<void> {
+  if (access.credential === 'operator') await context.assertOperator(actor)
+  else assertAccess(actor, access, host)
+}
+
+async function authenticateAgain(
+  { headers }: FastifyRequest,
+  route: Route,
+  host: Host,
+  context: HttpContext,
 ): Promise<Actor> {
-  const actor = await authenticate(headers, finders)
-  assertAccess(actor, access, host)
+  const actor = await authenticate(headers, context.finders)
+  await authorize(actor, route, host, context)
   return actor
 }
 
@@ -164,7 +176,7 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
         if (request.is404) throw createUnknownRouteError(request, getMethods)
         assertQueryIsUtf8(request.url, host)
         const { actor } = request
-        if (route && actor) assertAccess(actor, route.access, host)
+        if (route && actor) await authorize(actor, route, host, context)
         if (route?.isWebSocket) assertWebSocketHandshake(request)
         if (route && actor)
           request.openRequest = context.openRequests.add({

@@ -1,9 +1,11 @@
 // The credentials that requests are authenticated with: API keys, dashboard sessions and tickets. Ends open requests whose
 // credential is revoked.
 import type { BackgroundTasks } from '../base/background-tasks.ts'
+import { readOwnerKey } from '../base/data-directory.ts'
 import type { CredentialFinders, CredentialLookup } from '../http/auth.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createOpenRequests } from '../http/open-requests.ts'
+import { createAssertOperator } from './assert-operator.ts'
 import { createKeyUses } from './keys/key-uses.ts'
 import { createKeyActorFinder, createKeyFinder } from './keys/keys.ts'
 import { createSessionActorFinder, createSessionFinder } from './sessions/find-session.ts'
@@ -11,7 +13,7 @@ import { createTicketFinder } from './tickets/find-ticket.ts'
 
 export type CredentialsModuleContext = ModuleBase & { background: BackgroundTasks }
 
-export function credentialsModule({ db, clock, log, background }: CredentialsModuleContext) {
+export function credentialsModule({ config, db, clock, log, background }: CredentialsModuleContext) {
   const keyUses = createKeyUses({ db, clock, log })
   const finders: CredentialFinders = {
     findKey: createKeyFinder({ db, clock, onUse: keyUses.record }),
@@ -24,7 +26,13 @@ export function credentialsModule({ db, clock, log, background }: CredentialsMod
   const findActor = ({ type, id }: { type: 'key' | 'session'; id: string }): Promise<CredentialLookup> =>
     type === 'key' ? findKeyActor(id) : findSessionActor(id)
   return {
-    services: { keyUses, finders, findActor, openRequests: createOpenRequests({ clock }) },
+    services: {
+      keyUses,
+      finders,
+      findActor,
+      assertOperator: createAssertOperator({ db, readOwnerKey: () => readOwnerKey(config.dataDir) }),
+      openRequests: createOpenRequests({ clock }),
+    },
     close: { name: 'write the last use of API keys', run: keyUses.close },
   } satisfies Module
 }

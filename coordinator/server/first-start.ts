@@ -1,9 +1,8 @@
 // Creates the workspace, the owner's key and a first box on the first start, in one transaction.
-import { readFile } from 'node:fs/promises'
 import { newApiKey } from '../../shared/api-key.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { recordAuditEvent } from '../audit/service.ts'
-import { type DataDirectory, writePrivateFile } from '../base/data-directory.ts'
+import { type DataDirectory, readOwnerKey, writePrivateFile } from '../base/data-directory.ts'
 import type { BoxService } from '../boxes/service.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
@@ -42,7 +41,7 @@ export async function ensureOwnerKey(
         log.warn('the first box was not created, because the free credit does not last for four hours')
       })
   })
-  const found = await findKey(hashSecret(await readKey(dataDirectory)))
+  const found = await findKey(hashSecret(await readOwnerKey(dataDirectory.dir)))
   if ('actor' in found) return found.actor
   if (found.rejected !== 'unknown') return null
   log.warn(
@@ -51,13 +50,4 @@ export async function ensureOwnerKey(
   )
   const created = await findKey(hashSecret(await createOwnerKey({ db, clock, newApiKey, storeKey })))
   return 'actor' in created ? created.actor : null
-}
-
-async function readKey({ ownerKeyFile }: DataDirectory): Promise<string> {
-  try {
-    return (await readFile(ownerKeyFile, 'utf8')).trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw error
-  }
 }

@@ -14,6 +14,7 @@ async function startWithCustomer(t: Test, env: Record<string, string> = BILLING)
   const id = await credentials.addWorkspace('customer')
   const owner = await credentials.addUser(id, 'owner')
   const { key } = await credentials.addKey(owner)
+  const { cookie } = await credentials.addSession(owner)
   const credit = (body: object) => coordinator.api('POST', `/operator/workspaces/${id}/credit`, body)
   const readKinds = async () => {
     const { json } = await coordinator.api(
@@ -26,7 +27,16 @@ async function startWithCustomer(t: Test, env: Record<string, string> = BILLING)
     )
     return json.events.map(({ kind }: { kind: string }) => kind).reverse()
   }
-  return { ...coordinator, id, owner, key, customer: { key }, credit, readKinds }
+  return {
+    ...coordinator,
+    id,
+    owner,
+    key,
+    customer: { key },
+    session: { key: null, headers: { cookie } },
+    credit,
+    readKinds,
+  }
 }
 
 t.test('a credit with a cause counts once, and the first payment ends the free credit', async (t) => {
@@ -89,9 +99,11 @@ t.test('only operators may use the routes, and only with billing', async (t) => 
     ['DELETE', `/operator/workspaces/${id}/hold`],
     ['GET', '/operator/ledger-check'],
   ]
-  const { api, id, customer } = await startWithCustomer(t)
-  for (const [method, path, body] of requests(id))
-    t.match((await api(method, path, body, customer)).json, { error: 'not_owner' }, `${method} ${path}`)
+  const { api, id, customer, session } = await startWithCustomer(t)
+  for (const [method, path, body] of requests(id)) {
+    t.match((await api(method, path, body, customer)).json, { error: 'unauthorized' }, `${method} ${path}`)
+    t.match((await api(method, path, body, session)).json, { error: 'not_owner' }, `${method} ${path}`)
+  }
   for (const [method, path, body] of requests('ws_000000000000000000000000').slice(1, 4))
     t.match((await api(method, path, body)).json, { error: 'not_found' }, `${method} ${path}`)
   t.match((await api('GET', '/operator/ledger-check?workspace=ws_1')).json, { error: 'not_found' })

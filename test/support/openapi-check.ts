@@ -7,7 +7,7 @@ type Response = {
   headers?: Record<string, { required?: boolean }>
   'x-error-codes'?: string[]
 }
-type Operation = { responses: Record<string, Response> }
+type Operation = { tags?: string[]; responses: Record<string, Response> }
 export type OpenApiDocument = { paths: Record<string, Record<string, Operation>>; components: object }
 
 export type CheckedResponse = { status: number; headers: Headers; text: string }

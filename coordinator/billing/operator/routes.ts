@@ -1,4 +1,4 @@
-// Routes for operators: the owners of the coordinator's first workspace.
+// Routes for operators.
 import { z } from 'zod'
 import {
   creditRequestSchema,
@@ -11,33 +11,32 @@ import {
   operatorWorkspaceListSchema,
   operatorWorkspaceResponseSchema,
 } from '../../../shared/api/operator.ts'
-import { byKey } from '../../http/access.ts'
+import { byOperator } from '../../http/access.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { OperatorService } from './service.ts'
 
 const workspaceId = z.object({ id: z.string().meta({ description: 'the id of a workspace, such as ws_…' }) })
 
-const OPERATORS =
-  'For owners of the first workspace of the coordinator; others get not_owner. While billing is off, the answer is bad_request.'
+const WITH_BILLING = 'While billing is off, the answer is bad_request.'
 
 export const operatorRoutes = ({ operator }: { operator: OperatorService }): Route[] => [
   route({
     method: 'GET',
     path: '/operator/workspaces',
-    access: byKey('workspace', 'read', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'List the workspaces of the coordinator, newest first',
-    description: OPERATORS,
+    description: WITH_BILLING,
     request: { query: listWorkspacesQuerySchema },
     fieldErrorCodes: LIST_WORKSPACES_ERROR_CODES,
     responses: { 200: operatorWorkspaceListSchema },
-    handler: ({ actor, query }) => operator.list(actor, query),
+    handler: ({ query }) => operator.list(query),
   }),
   route({
     method: 'POST',
     path: '/operator/workspaces/:id/credit',
-    access: byKey('workspace', 'write', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'Add credit to a workspace',
-    description: `${OPERATORS} A credit that is not free is a payment that was received outside of Boxwood: it ends the limits of free credit, and a pause for CPU on free credit. An amount below 0 is an adjustment.`,
+    description: `${WITH_BILLING} A credit that is not free is a payment that was received outside of Boxwood: it ends the limits of free credit, and a pause for CPU on free credit. An amount below 0 is an adjustment.`,
     request: { params: workspaceId, body: creditRequestSchema },
     responses: { 200: creditResponseSchema },
     errors: ['idempotency_key_reused'],
@@ -49,9 +48,9 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
   route({
     method: 'PUT',
     path: '/operator/workspaces/:id/hold',
-    access: byKey('workspace', 'write', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'Pause a workspace',
-    description: `${OPERATORS} Suspends the running boxes of the workspace. Requests that start or create a box answer workspace_held until the pause is removed. A repeated request replaces the reason.`,
+    description: `${WITH_BILLING} Suspends the running boxes of the workspace. Requests that start or create a box answer workspace_held until the pause is removed. A repeated request replaces the reason.`,
     request: { params: workspaceId, body: holdRequestSchema },
     responses: { 200: operatorWorkspaceResponseSchema },
     handler: async ({ actor, params, body }) => ({
@@ -61,9 +60,9 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
   route({
     method: 'DELETE',
     path: '/operator/workspaces/:id/hold',
-    access: byKey('workspace', 'write', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'End the pause of a workspace',
-    description: `${OPERATORS} The boxes stay suspended until they are woken. No effect on a workspace that is not paused.`,
+    description: `${WITH_BILLING} The boxes stay suspended until they are woken. No effect on a workspace that is not paused.`,
     request: { params: workspaceId },
     responses: { 204: null },
     handler: async ({ actor, params }) => {
@@ -73,12 +72,12 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
   route({
     method: 'GET',
     path: '/operator/ledger-check',
-    access: byKey('workspace', 'read', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'Compare balances and totals with the ledger',
-    description: `${OPERATORS} Computes each balance, and the usage of each month, again from the entries of the ledger. Reads all of them.`,
+    description: `${WITH_BILLING} Computes each balance, and the usage of each month, again from the entries of the ledger. Reads all of them.`,
     request: { query: ledgerCheckQuerySchema },
     responses: { 200: ledgerCheckResponseSchema },
     errors: ['not_found'],
-    handler: ({ actor, query, request }) => operator.checkLedger(actor, query.workspace, request.signal),
+    handler: ({ query, request }) => operator.checkLedger(query.workspace, request.signal),
   }),
 ]

@@ -17,7 +17,6 @@ import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { encodeCursor, parseCursor } from '../../http/page-cursor.ts'
-import { assertOperator } from '../../identity/assert-operator.ts'
 import { findWorkspace, listOwners, listWorkspaceIds, listWorkspaces } from '../../identity/lookups.ts'
 import type { Billing } from '../billing.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
@@ -35,22 +34,21 @@ export type OperatorServiceOptions = {
   onSchedule(time: number): void
 }
 
-/** Each function throws not_owner for an actor who is not an operator, and bad_request while billing is off. */
+/** The access of the routes admits operators only. Each function throws bad_request while billing is off. */
 export type OperatorService = {
-  list(actor: Actor, query: ListWorkspacesQuery): Promise<OperatorWorkspaceList>
+  list(query: ListWorkspacesQuery): Promise<OperatorWorkspaceList>
   /** Throws not_found, or idempotency_key_reused for a known cause of another credit. */
   credit(actor: Actor, workspaceId: string, request: CreditRequest): Promise<CreditResponse>
   /** Idempotent. Throws not_found. @param reason null: ends the pause */
   setHold(actor: Actor, workspaceId: string, reason: Hold | null): Promise<OperatorWorkspace>
   /** Throws not_found. @param workspaceId undefined: all workspaces */
-  checkLedger(actor: Actor, workspaceId: string | undefined, signal: AbortSignal): Promise<LedgerCheck>
+  checkLedger(workspaceId: string | undefined, signal: AbortSignal): Promise<LedgerCheck>
 }
 
 const MICROS_PER_CENT = 10_000
 
 export function createOperatorService({ db, clock, billing, onSchedule }: OperatorServiceOptions) {
-  async function requireOperator(actor: Actor): Promise<NonNullable<Billing>> {
-    await assertOperator(db, actor)
+  function requireBilling(): NonNullable<Billing> {
     if (billing === null)
       throw new ApiError('bad_request', 'Billing is off. Start the coordinator with BOXWOOD_BILLING=manual.')
     return billing
@@ -75,11 +73,10 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
 
   /** Locks the account of the workspace for the change, and returns its state after it. */
   async function change<Result>(
-    actor: Actor,
     workspaceId: string,
     apply: (trx: Trx, finances: Finances, now: number) => Promise<Result>,
   ): Promise<{ result: Result; workspace: OperatorWorkspace }> {
-    const { finances } = await requireOperator(actor)
+    const { finances } = requireBilling()
     return transaction(db, async (trx, onCommit) => {
       const workspace = isId('workspace', workspaceId) ? await findWorkspace(trx, workspaceId) : undefined
       if (workspace === undefined) throw new ApiError('not_found', NO_SUCH_WORKSPACE)
@@ -90,8 +87,8 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
     })
   }
 
-  const list: OperatorService['list'] = async (actor, { limit, before }) => {
-    const { finances } = await requireOperator(actor)
+  const list: OperatorService['list'] = async ({ limit, before }) => {
+    const { finances } = requireBilling()
     const cursor = before === undefined ? undefined : parseCursor(before, (id) => isId('workspace', id))
     const rows = await listWorkspaces(db, { before: cursor, limit: limit + 1 })
     const workspaces: OperatorWorkspace[] = []
@@ -106,7 +103,7 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
 
   const credit: OperatorService['credit'] = async (actor, workspaceId, request) => {
     const { cause = newUuid() } = request
-    const { result, workspace } = await change(actor, workspaceId, async (trx, { account }, now) => {
+    const { result, workspace } = await change(workspaceId, async (trx, { account }, now) => {
       const entry = createEntry(workspaceId, { ...request, cause }, now)
       const isPayment = entry.debit === 'manual_payments'
       const isCreated = await postCredit(trx, account, { entry, isPayment, now })
@@ -125,7 +122,7 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
   }
 
   const setHold: OperatorService['setHold'] = async (actor, workspaceId, reason) => {
-    const { workspace } = await change(actor, workspaceId, async (trx, { account }, now) => {
+    const { workspace } = await change(workspaceId, async (trx, { account }, now) => {
       if (account.hold === reason) return
       await updateAccount(trx, workspaceId, { hold: reason })
       recordAuditEvent(trx, {
@@ -141,8 +138,8 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
     return workspace
   }
 
-  const checkLedger: OperatorService['checkLedger'] = async (actor, workspaceId, signal) => {
-    await requireOperator(actor)
+  const checkLedger: OperatorService['checkLedger'] = async (workspaceId, signal) => {
+    requireBilling()
     const ids = await listWorkspaceIds(db)
     if (workspaceId !== undefined && !ids.includes(workspaceId))
       throw new ApiError('not_found', NO_SUCH_WORKSPACE)

@@ -17,7 +17,7 @@ export function issuerModule({ config, db, clock, keyring, urls }: IssuerModuleC
   const { oidcIssuer: url } = config
   const keys = createSigningKeys({ db, clock, keyring })
   const issuer: Issuer = createIssuer({ url, keys, clock })
-  const rotateKeys = createRotateKeys({ db, keys, isEnabled: url !== null })
+  const rotateKeys = createRotateKeys({ keys, isEnabled: url !== null })
   const path = url === null ? null : getIssuerPath(url, urls.public)
   return {
     services: { issuer },

@@ -1,21 +1,17 @@
-// Rotates the signing key at the request of an operator: an owner of the first workspace.
+// Rotates the signing key at the request of an operator.
 import type { RotateFederationResponse } from '../../../shared/api/federation.ts'
 import { toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
-import type { Db } from '../../db/open.ts'
 import type { Actor } from '../../http/actor.ts'
-import { assertOperator } from '../../identity/assert-operator.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** Throws not_owner and aws_federation_disabled. */
+/** Throws aws_federation_disabled. */
 export type RotateKeys = (actor: Actor) => Promise<RotateFederationResponse>
 
 export const createRotateKeys =
-  (options: { db: Db; keys: SigningKeys; isEnabled: boolean }): RotateKeys =>
+  ({ keys, isEnabled }: { keys: SigningKeys; isEnabled: boolean }): RotateKeys =>
   async (actor) => {
-    const { db, keys, isEnabled } = options
-    await assertOperator(db, actor)
     if (!isEnabled) throw new ApiError('aws_federation_disabled')
     const { possibleAt, ...rotation } = await keys.rotate((trx, { rotated, activeKeyId }, at) => {
       if (rotated)

@@ -1,6 +1,6 @@
 // The routes of the issuer: its public documents, their list for static hosting, and the rotation by the operator.
 import { federationDocumentsSchema, rotateFederationResponseSchema } from '../../../shared/api/federation.ts'
-import { byKey } from '../../http/access.ts'
+import { byKey, byOperator } from '../../http/access.ts'
 import type { PublicRoute } from '../../http/public-routes.ts'
 import { type Route, route } from '../../http/route.ts'
 import { CONFIGURATION_PATH, KEYS_PATH } from './documents.ts'
@@ -41,10 +41,10 @@ export const rotationRoutes = (rotateKeys: RotateKeys): Route[] => [
   route({
     method: 'POST',
     path: '/operator/federation/rotate',
-    access: byKey('workspace', 'write', { roles: 'owner' }),
+    access: byOperator(),
     summary: 'Rotate the signing key of the identity issuer',
     description:
-      'For owners of the first workspace of the coordinator; others get not_owner. The next key signs from now on. Tokens of the previous key stay valid until they expire. Without an effect (rotated is false) while the next key has been published for less than 24 hours, because a cloud may not know it yet. The coordinator rotates the keys every 30 days by itself.',
+      'The next key signs from now on. Tokens of the previous key stay valid until they expire. Without an effect (rotated is false) while the next key has been published for less than 24 hours, because a cloud may not know it yet. The coordinator rotates the keys every 30 days by itself.',
     responses: { 200: rotateFederationResponseSchema },
     errors: ['aws_federation_disabled'],
     handler: ({ actor }) => rotateKeys(actor),

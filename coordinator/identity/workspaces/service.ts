@@ -9,6 +9,7 @@ import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import { isOperator } from '../assert-operator.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
 import { findWorkspace, isFirstWorkspace, updateWorkspace } from '../store/workspaces.ts'
@@ -56,8 +57,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
   function create(actor: Actor, name: string): Promise<Workspace> {
     return transaction(db, async (trx) => {
       await confirmActor(trx, actor, clock.now())
-      const isOperator = actor.role === 'owner' && (await isFirstWorkspace(trx, actor.workspaceId))
-      if (!isSignupOpen && !isOperator)
+      if (!isSignupOpen && !(await isOperator(trx, actor)))
         throw new ApiError(
           'not_owner',
           'Only an owner of the first workspace of this coordinator may create workspaces.',

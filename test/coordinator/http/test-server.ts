@@ -78,6 +78,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
       denials: { record: () => undefined },
       limiter: { countRequest },
       finders,
+      assertOperator: async () => undefined,
       ...(options.bodyTimeoutMs !== undefined && { bodyTimeoutMs: options.bodyTimeoutMs }),
       openRequests,
     },
