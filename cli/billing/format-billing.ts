@@ -26,16 +26,23 @@ export function formatBilling(billing: Billing): string {
   return hold ? `${HOLD_MESSAGES[hold]}\n${table}` : table
 }
 
-function formatRunway({ balanceMicros, runwayHours, warnBelowHours, overage }: Billing): string {
-  if (balanceMicros <= 0) return overage ? 'the balance is empty; the card pays' : 'the balance is empty'
+function formatRunway(billing: Billing): string {
+  const { balanceMicros, overdraftMicros, runwayHours, warnBelowHours } = billing
+  if (balanceMicros + overdraftMicros <= 0) return 'the balance is empty'
+  if (balanceMicros <= 0)
+    return `the balance is empty; boxes run until ${formatDollars(overdraftMicros)} are owed`
   if (runwayHours === null) return 'nothing is charged now'
   const isLow = runwayHours < warnBelowHours
   return `${formatDuration(runwayHours * HOUR_MS)}${isLow ? `, less than ${warnBelowHours}h` : ''}`
 }
 
-function describePayment({ paymentFailed, paymentGraceUntil, collecting, overage }: Billing): string {
+function describePayment(billing: Billing): string {
+  const { paymentFailed, paymentGraceUntil, collecting, overage, overdraftMicros } = billing
+  const limit = formatDollars(overdraftMicros)
   if (paymentFailed)
-    return paymentGraceUntil === null ? 'failed' : `failed; the boxes run until ${paymentGraceUntil}`
+    return paymentGraceUntil === null
+      ? 'failed'
+      : `failed; the boxes run until ${paymentGraceUntil}, or until ${limit} are owed`
   if (collecting) return 'in progress'
-  return overage ? 'by card, also beyond the balance' : 'from the balance'
+  return overage ? `by card, up to ${limit} beyond the balance` : 'from the balance'
 }

@@ -32,8 +32,8 @@ export type Funds = {
   burnMicrosPerHour: number
   /** What the launches in progress will cost in addition. */
   reservedMicrosPerHour: number
-  /** The balance may become negative: a saved card pays, and its last payment has not failed. */
-  mayOverdraw: boolean
+  /** What counts in addition to the balance: a saved card pays, and its last payment has not failed. */
+  overdraftMicros: number
   /** The live boxes of the workspace. */
   liveBoxes: number
   /** What the member of the request has spent in this billing cycle; null: unknown, or the request has no member. */

@@ -70,37 +70,40 @@ function refuseTier(
 /** Spec §7.1: the balance must last for four hours. A tier that the service chooses is one for which it lasts longer (default-tier.ts). */
 export const REQUIRED_HOURS = 4
 
+type Shortage = { requiredMicros: number; ratePerHour: number }
+
 /**
  * @param rate what the request adds, in micro-dollars per hour
  * @returns null when the balance lasts for four hours with all boxes that run, start, and would be started
  */
-function findShortage(
-  rate: number,
-  { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw }: Funds,
-): { balanceMicros: number; requiredMicros: number; ratePerHour: number } | null {
-  if (rate <= 0 || mayOverdraw) return null
-  const ratePerHour = burnMicrosPerHour + reservedMicrosPerHour + rate
+function findShortage(rate: number, funds: Funds): Shortage | null {
+  if (rate <= 0) return null
+  const ratePerHour = funds.burnMicrosPerHour + funds.reservedMicrosPerHour + rate
   const requiredMicros = REQUIRED_HOURS * ratePerHour
-  return balanceMicros >= requiredMicros ? null : { balanceMicros, requiredMicros, ratePerHour }
+  const availableMicros = funds.balanceMicros + funds.overdraftMicros
+  return availableMicros >= requiredMicros ? null : { requiredMicros, ratePerHour }
 }
 
 /** Spec §4.3: burnMicrosPerHour repeats the allowance in this error. */
 function refuseBurn(rate: number, funds: Funds): Refusal | null {
   const shortage = findShortage(rate, funds)
   if (shortage === null) return null
-  const { ratePerHour, ...amounts } = shortage
-  const message = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}. Suspend or delete boxes, choose a smaller tier, or add credit.`
+  const { ratePerHour, requiredMicros } = shortage
+  const message = `${describe(shortage, funds)} Suspend or delete boxes, choose a smaller tier, or add credit.`
   return {
     code: 'insufficient_balance',
-    ...amounts,
+    balanceMicros: funds.balanceMicros,
+    requiredMicros,
     burnMicrosPerHour: ratePerHour,
     admissionMicrosPerHour: ratePerHour,
     message,
   }
 }
 
-const describe = ({ balanceMicros, requiredMicros }: { balanceMicros: number; requiredMicros: number }) =>
-  `it is ${formatDollars(balanceMicros)}, and ${formatDollars(requiredMicros)} are required`
+function describe({ requiredMicros }: Shortage, { balanceMicros, overdraftMicros }: Funds): string {
+  const card = overdraftMicros > 0 ? `, the saved card counts for ${formatDollars(overdraftMicros)}` : ''
+  return `The balance must last for ${REQUIRED_HOURS} hours with all boxes: it is ${formatDollars(balanceMicros)}${card}, and ${formatDollars(requiredMicros)} are required.`
+}
 
 /** A box that runs after a resize adds the difference of the prices. The disk of one that does not run counts too. */
 function refuseResize(
@@ -115,7 +118,7 @@ function refuseWake(tier: Tier, funds: Funds, { billingUrl }: BillingFacts): Ref
   const shortage = findShortage(funds.rates.compute(tier) - funds.rates.disk(tier), funds)
   if (shortage === null) return null
   const isEmpty = funds.balanceMicros <= 0
-  const reason = `The balance must last for ${REQUIRED_HOURS} hours with all boxes: ${describe(shortage)}.`
+  const reason = describe(shortage, funds)
   return {
     code: 'wake_rejected',
     message: `${reason} Add credit, or suspend or delete other boxes.`,

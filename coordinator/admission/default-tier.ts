@@ -19,10 +19,10 @@ export function getDefaultTier({
 
 /** That of the plan, or the largest one below for which the balance lasts for a day; at least the smallest tier. */
 function chooseByBalance(funds: Funds, { plan }: BillingFacts): Tier {
-  const { balanceMicros, burnMicrosPerHour, reservedMicrosPerHour, mayOverdraw, rates } = funds
+  const { balanceMicros, overdraftMicros, burnMicrosPerHour, reservedMicrosPerHour, rates } = funds
   const others = burnMicrosPerHour + reservedMicrosPerHour
   const lasts = (tier: Tier) =>
-    mayOverdraw || balanceMicros >= COMFORTABLE_HOURS * (others + rates.compute(tier))
+    balanceMicros + overdraftMicros >= COMFORTABLE_HOURS * (others + rates.compute(tier))
   const tiers = TIER_NAMES.slice(0, TIER_NAMES.indexOf(plan.defaultTier) + 1)
   return tiers.findLast(lasts) ?? TIER_NAMES[0]
 }

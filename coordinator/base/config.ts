@@ -137,6 +137,8 @@ export type Config = {
   stripeWebhookSecret: string | null
   /** A saved card pays this amount in micro-dollars when the balance is lower. */
   autoTopUpMicros: number
+  /** The most micro-dollars that a workspace with a saved card may owe. */
+  cardOverdraftMicros: number
   /** Whether a box that is deleted leaves a snapshot. */
   finalSnapshots: boolean
   /** Whether the audit log may be delivered to endpoints that are not on the public internet. */
@@ -703,6 +705,12 @@ export const VARIABLES = {
     description: 'dollars that a saved card pays when the balance of its workspace is lower',
     schema: dollars.refine((micros) => micros >= MIN_TOP_UP_MICROS, 'must be at least 5.00'),
   },
+  BOXWOOD_CARD_OVERDRAFT: {
+    default: '100.00',
+    description:
+      'the most dollars that a workspace with a saved card may owe; at most what the card has paid',
+    schema: dollars,
+  },
   BOXWOOD_IDLE_CPU_PERCENT: {
     default: String(DEFAULT_IDLE_CPU_PERCENT),
     description: 'a box is not idle while it uses this much CPU, in percent of one CPU',
@@ -891,6 +899,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     stripeKey: read('BOXWOOD_STRIPE_KEY'),
     stripeWebhookSecret: read('BOXWOOD_STRIPE_WEBHOOK_SECRET'),
     autoTopUpMicros: read('BOXWOOD_AUTO_TOP_UP'),
+    cardOverdraftMicros: read('BOXWOOD_CARD_OVERDRAFT'),
     idleCpuPercent: read('BOXWOOD_IDLE_CPU_PERCENT'),
     deletedBoxDays: read('BOXWOOD_DELETED_BOX_DAYS'),
     purgeDays: read('BOXWOOD_PURGE_DAYS'),

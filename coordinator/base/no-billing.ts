@@ -8,6 +8,7 @@ export const NO_BILLING: NonNullable<Account['billing']> = {
   warnBelowHours: 0,
   planAmountUsd: 0,
   overage: false,
+  overdraftMicros: 0,
   collecting: false,
   paymentFailed: false,
   paymentGraceUntil: null,

@@ -14,7 +14,10 @@ export type Billing = {
 } | null
 
 export type BillingOptions = {
-  config: Pick<Config, 'billing' | 'pricesFile' | 'freeCreditMicros' | 'balanceWarnHours'>
+  config: Pick<
+    Config,
+    'billing' | 'pricesFile' | 'freeCreditMicros' | 'balanceWarnHours' | 'cardOverdraftMicros'
+  >
   db: Db
   clock: Clock
   urls: { public: string }
@@ -25,7 +28,14 @@ export function openBilling({ config, db, clock, urls }: BillingOptions): Billin
   if (config.billing === 'off') return null
   const prices = config.pricesFile === null ? DEFAULT_PRICES : readPrices(config.pricesFile)
   const billingUrl = config.billing === 'stripe' ? `${urls.public}/workspace/billing` : null
-  const { freeCreditMicros, balanceWarnHours: warnBelowHours } = config
-  const finances = createFinanceService({ db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl })
+  const finances = createFinanceService({
+    db,
+    clock,
+    prices,
+    freeCreditMicros: config.freeCreditMicros,
+    warnBelowHours: config.balanceWarnHours,
+    maxOverdraftMicros: config.cardOverdraftMicros,
+    billingUrl,
+  })
   return { prices, finances, billingUrl }
 }

@@ -11,6 +11,7 @@ import type { Actor } from '../http/actor.ts'
 import { insertMissingSchedule } from '../jobs/schedules.ts'
 import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
 import { openAccount } from './ledger.ts'
+import { hasWorkingCard, overdraftOf } from './overdraft.ts'
 import { PLANS, type Plan } from './plans.ts'
 import { diskMicros, type PriceTable, pricesAt } from './prices.ts'
 import { findAccount, lockAccount } from './store/accounts.ts'
@@ -25,6 +26,8 @@ export type FinancesOptions = {
   prices: PriceTable
   freeCreditMicros: number
   warnBelowHours: number
+  /** The most that a workspace with a saved card may owe. */
+  maxOverdraftMicros: number
   /** Where owners pay; null: an operator grants credit. */
   billingUrl: string | null
 }
@@ -40,6 +43,8 @@ export type Finances = {
   plan: Plan
   /** The balance with all usage until the instant. Negative: the workspace owes. */
   balanceMicros: number
+  /** What the workspace may owe while its boxes run (overdraft.ts). */
+  overdraftMicros: number
   burnMicrosPerHour: number
   reservedMicrosPerHour: number
   meters: readonly BillingMeterRow[]
@@ -69,7 +74,7 @@ const MS = 1000
 export const BALANCE_SCHEDULE = 'bill_workspace'
 
 export function createFinanceService(options: FinancesOptions): FinanceService {
-  const { db, clock, prices, freeCreditMicros, warnBelowHours, billingUrl } = options
+  const { db, clock, prices, freeCreditMicros, warnBelowHours, maxOverdraftMicros, billingUrl } = options
 
   async function open(trx: Trx, workspaceId: string): Promise<BillingAccountRow> {
     const found = await lockAccount(trx, workspaceId)
@@ -86,13 +91,15 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     const account = await open(trx, workspaceId)
     const subjects = await listSubjects(trx, workspaceId)
     const meters = subjects.map(({ meter }) => meter)
-    const at = Math.floor(clock.now() / MS)
+    const now = clock.now()
+    const at = Math.floor(now / MS)
     const accrued = listAccrued(subjects, at, prices)
     const { burn, reserved } = burnOf(meters, at, prices)
     return {
       account,
       plan: planOf(account),
       balanceMicros: account.balance_micros - sumMicros(accrued),
+      overdraftMicros: overdraftOf(account, { maxMicros: maxOverdraftMicros, now }),
       burnMicrosPerHour: burn,
       reservedMicrosPerHour: reserved,
       meters,
@@ -115,11 +122,8 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     funds,
   })
 
-  async function loadFunds(
-    trx: Trx,
-    { workspaceId, userId }: Actor,
-    { account, accrued, balanceMicros, burnMicrosPerHour, reservedMicrosPerHour }: Finances,
-  ): Promise<Funds> {
+  async function loadFunds(trx: Trx, { workspaceId, userId }: Actor, finances: Finances): Promise<Funds> {
+    const { account, accrued, balanceMicros, burnMicrosPerHour, reservedMicrosPerHour } = finances
     const at = Math.floor(clock.now() / MS)
     const current = pricesAt(prices, at)
     const month = toMonth(at)
@@ -127,7 +131,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
       balanceMicros,
       burnMicrosPerHour,
       reservedMicrosPerHour,
-      mayOverdraw: hasWorkingCard(account),
+      overdraftMicros: hasWorkingCard(account) ? finances.overdraftMicros : 0,
       liveBoxes: await countLiveBoxesOfWorkspace(trx, workspaceId),
       spentThisCycleMicros:
         userId === null
@@ -145,7 +149,8 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
   const loadPlanLimits: LoadPlanLimits = async (db, workspaceId) =>
     planOf((await findAccount(db, workspaceId)) ?? { paid_at: null })
 
-  const present: FinanceService['present'] = ({ account, balanceMicros, burnMicrosPerHour }) => {
+  const present: FinanceService['present'] = (finances) => {
+    const { account, balanceMicros, overdraftMicros, burnMicrosPerHour } = finances
     const hours = burnMicrosPerHour === 0 ? null : Math.max(0, balanceMicros) / burnMicrosPerHour
     return {
       balanceMicros,
@@ -154,6 +159,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
       warnBelowHours,
       planAmountUsd: 0,
       overage: account.payment_method_id !== null,
+      overdraftMicros,
       collecting: account.collecting_since !== null,
       paymentFailed: account.payment_failed_at !== null,
       paymentGraceUntil: toTimestampOrNull(account.payment_grace_until),
@@ -200,18 +206,3 @@ async function sumUserTotals(trx: Trx, workspaceId: string, userId: string, peri
 function add(totals: Map<string, number>, key: string, micros: number): void {
   totals.set(key, (totals.get(key) ?? 0) + micros)
 }
-
-type CardState = Pick<BillingAccountRow, 'payment_method_id' | 'payment_failed_at' | 'payment_grace_until'>
-
-/** The saved card pays what is used beyond the balance. Boxes can be started then. */
-export const hasWorkingCard = ({
-  payment_method_id: card,
-  payment_failed_at: failedAt,
-}: Pick<CardState, 'payment_method_id' | 'payment_failed_at'>): boolean => card !== null && failedAt === null
-
-/** Boxes that run may run on beyond the balance: while the card pays, and for a while after a payment has failed. */
-export const mayRunOn = (account: CardState, now: number): boolean =>
-  hasWorkingCard(account) ||
-  (account.payment_method_id !== null &&
-    account.payment_grace_until !== null &&
-    now < account.payment_grace_until)

@@ -11,9 +11,10 @@ import { findWorkspace } from '../identity/lookups.ts'
 import { findSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { chargeWorkspace } from './charge.ts'
 import { CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
+import { isCardTrusted } from './overdraft.ts'
 import { type OwnerMail, scheduleOwnerMails } from './owner-mails.ts'
 import { type PriceTable, pricesAt, rateOf } from './prices.ts'
-import { BALANCE_SCHEDULE, type FinanceService, type Finances, mayRunOn } from './service.ts'
+import { BALANCE_SCHEDULE, type FinanceService, type Finances } from './service.ts'
 import { updateAccount } from './store/accounts.ts'
 import { floorHour } from './usage.ts'
 
@@ -67,8 +68,8 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
       const now = clock.now()
       const workspace = await findWorkspace(trx, workspaceId)
       // The card of a closing workspace is not charged (payments/service.ts).
-      const isPaidByCard = workspace?.closing_at === null && mayRunOn(loaded.account, now)
-      const state = evaluateBalance(loaded, { now, warnBelowHours, isPaidByCard })
+      const hasCard = workspace?.closing_at === null && isCardTrusted(loaded.account, now)
+      const state = evaluateBalance(loaded, { now, warnBelowHours, card: hasCard ? loaded : null })
       const { warned_at: warnedAt, emptied_at: emptiedAt } = loaded.account
       // A workspace without boxes and snapshots, such as a new one without free credit, has nothing that can be suspended.
       const isUsed = loaded.meters.some(({ mode }) => mode !== 'ended')

@@ -26,7 +26,7 @@ export type AdmissionRules = {
 
 type Finances = Pick<
   BillingDetails,
-  'balanceMicros' | 'burnMicrosPerHour' | 'overage' | 'paymentFailed' | 'plan' | 'prices'
+  'balanceMicros' | 'burnMicrosPerHour' | 'overdraftMicros' | 'paymentFailed' | 'plan' | 'prices'
 >
 
 /** What a form asks for. */
@@ -79,10 +79,11 @@ const REQUIRED_HOURS = 4
 function refuseByBalance(
   tier: Tier,
   { resized }: AdmissionRequest,
-  { prices, balanceMicros, burnMicrosPerHour, overage, paymentFailed }: Finances,
+  { prices, balanceMicros, burnMicrosPerHour, overdraftMicros, paymentFailed }: Finances,
 ): TierRefusal | null {
-  // A card pays what the balance does not, until a payment fails.
-  if (prices === null || (overage && !paymentFailed)) return null
+  if (prices === null) return null
+  // What a card is trusted with, until a payment fails.
+  const trusted = paymentFailed ? 0 : overdraftMicros
   const priceOf = (name: Tier): number => {
     const price = prices.tiers.find((each) => each.tier === name)
     const isRunning = resized === undefined || resized.desiredState === 'running'
@@ -90,10 +91,10 @@ function refuseByBalance(
   }
   const added = priceOf(tier) - (resized === undefined ? 0 : priceOf(resized.tier))
   const required = REQUIRED_HOURS * (burnMicrosPerHour + added)
-  if (added <= 0 || balanceMicros >= required) return null
+  if (added <= 0 || balanceMicros + trusted >= required) return null
   return {
     label: 'the balance is too low',
-    message: `The balance must last for ${REQUIRED_HOURS} hours with all boxes: it is ${formatMicros(balanceMicros)}, and ${formatMicros(required)} are required.`,
+    message: `The balance must last for ${REQUIRED_HOURS} hours with all boxes: it is ${formatMicros(balanceMicros)}${trusted > 0 ? `, the saved card counts for ${formatMicros(trusted)}` : ''}, and ${formatMicros(required)} are required.`,
   }
 }
 

@@ -19,11 +19,19 @@ export function formatHours(hours: number): string {
   return rest > 0 ? `${rest} h ${minutes % 60} min` : `${minutes % 60} min`
 }
 
-type Runway = Pick<BillingDetails, 'balanceMicros' | 'runwayHours' | 'warnBelowHours' | 'overage'>
+type Runway = Pick<BillingDetails, 'balanceMicros' | 'overdraftMicros' | 'runwayHours' | 'warnBelowHours'>
 
-export function describeRunway({ balanceMicros, runwayHours, warnBelowHours, overage }: Runway): string {
+/** Boxes are suspended: the balance is empty, and no card counts for more. */
+export const isExhausted = ({
+  balanceMicros,
+  overdraftMicros,
+}: Pick<BillingDetails, 'balanceMicros' | 'overdraftMicros'>): boolean => balanceMicros + overdraftMicros <= 0
+
+export function describeRunway(runway: Runway): string {
+  const { balanceMicros, overdraftMicros, runwayHours, warnBelowHours } = runway
+  if (isExhausted(runway)) return 'The balance is empty: boxes are suspended.'
   if (balanceMicros <= 0)
-    return overage ? 'The balance is empty; the card pays.' : 'The balance is empty: boxes are suspended.'
+    return `The balance is empty. Boxes run on until you owe ${formatMicros(overdraftMicros)}.`
   if (runwayHours === null) return 'Nothing is charged now.'
   const isLow = runwayHours < warnBelowHours
   return `${formatHours(runwayHours)}${isLow ? ', then the boxes are suspended' : ''}`
@@ -39,18 +47,20 @@ export const describeHold = (hold: NonNullable<BillingDetails['hold']>): string 
 
 type Payment = Pick<
   BillingDetails,
-  'provider' | 'paymentFailed' | 'paymentGraceUntil' | 'collecting' | 'hasCard'
+  'provider' | 'paymentFailed' | 'paymentGraceUntil' | 'overdraftMicros' | 'collecting' | 'hasCard'
 >
 
 export function describePayment(payment: Payment): string {
-  const { provider, paymentFailed, paymentGraceUntil, collecting, hasCard } = payment
+  const { provider, paymentFailed, paymentGraceUntil, overdraftMicros, collecting, hasCard } = payment
   if (paymentFailed)
     return paymentGraceUntil === null
       ? 'The last payment has failed.'
-      : `The last payment has failed. The boxes run until ${formatLocalTime(Date.parse(paymentGraceUntil))}.`
+      : `The last payment has failed. The boxes run until ${formatLocalTime(Date.parse(paymentGraceUntil))}, or until you owe ${formatMicros(overdraftMicros)}.`
   if (collecting) return 'A payment is in progress.'
   if (provider === 'manual') return 'The operator of this Boxwood adds credit: ask them.'
-  return hasCard ? 'A card pays what the balance does not.' : 'The balance pays. There is no card.'
+  return hasCard
+    ? `A card pays when the balance is low. You may owe ${formatMicros(overdraftMicros)}.`
+    : 'The balance pays. There is no card.'
 }
 
 export const formatBoxCount = (boxes: number): string => `${boxes} ${boxes === 1 ? 'box' : 'boxes'}`

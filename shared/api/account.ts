@@ -33,6 +33,10 @@ export const accountBillingSchema = z.object({
   warnBelowHours: z.number().meta({ description: '0: billing is off' }),
   planAmountUsd: z.number(),
   overage: z.boolean(),
+  overdraftMicros: microDollarsSchema.meta({
+    description:
+      'what the workspace may owe while its boxes run: as much as its saved card has paid, up to a maximum of the operator. 0: no card is saved, or it has not paid for too long',
+  }),
   collecting: z.boolean(),
   paymentFailed: z.boolean(),
   paymentGraceUntil: timestampSchema.nullable(),

@@ -35,13 +35,21 @@ t.test('the balance, the runway, the plan and the payments', async (t) => {
   t.match(format({ runwayHours: null }), /^runway +nothing is charged now$/m)
   t.match(format({ balanceMicros: -50_000 }), /^balance +-\$0\.05$/m)
   t.match(format({ balanceMicros: 0 }), /^runway +the balance is empty$/m)
-  t.match(format({ balanceMicros: 0, overage: true }), /^runway +the balance is empty; the card pays$/m)
-  t.match(format({ trial: false, overage: true }), /^plan +paid\npayment +by card, also beyond the balance$/m)
+  const card = { overage: true, overdraftMicros: 25_000_000 }
+  t.match(
+    format({ balanceMicros: -24_000_000, ...card }),
+    /^runway +the balance is empty; boxes run until \$25\.00 are owed$/m,
+  )
+  t.match(format({ balanceMicros: -25_000_000, ...card }), /^runway +the balance is empty$/m)
+  t.match(
+    format({ trial: false, ...card }),
+    /^plan +paid\npayment +by card, up to \$25\.00 beyond the balance$/m,
+  )
   t.match(format({ collecting: true }), /^payment +in progress$/m)
   t.match(format({ paymentFailed: true }), /^payment +failed$/m)
   t.match(
-    format({ paymentFailed: true, paymentGraceUntil: '2030-01-02T00:00:00.000Z' }),
-    /^payment +failed; the boxes run until 2030-01-02T00:00:00.000Z$/m,
+    format({ ...card, paymentFailed: true, paymentGraceUntil: '2030-01-02T00:00:00.000Z' }),
+    /^payment +failed; the boxes run until 2030-01-02T00:00:00.000Z, or until \$25\.00 are owed$/m,
   )
   t.match(format({ billingUrl: 'https://example.com/billing' }), /^pay +at https:\/\/example.com\/billing$/m)
   t.match(

@@ -18,7 +18,7 @@ export function createBillingFacts(changes: FactChanges = {}): BillingFacts {
       balanceMicros: 1_000_000_000,
       burnMicrosPerHour: 0,
       reservedMicrosPerHour: 0,
-      mayOverdraw: false,
+      overdraftMicros: 0,
       liveBoxes: 0,
       spentThisCycleMicros: 0,
       rates: { compute: (tier) => prices.compute[tier], disk: (tier) => diskMicros(tier, prices) },

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import Stripe from 'stripe'
 import type { Test } from 'tap'
+import { type Clock, systemClock } from '../../shared/clock.ts'
 
 export const STRIPE_ENV = {
   BOXWOOD_BILLING: 'stripe',
@@ -24,7 +25,8 @@ type Intent = {
 
 type StripeRequest = { path: string; form: Record<string, string>; idempotencyKey: string | undefined }
 
-export async function startFakeStripe(t: Test) {
+/** @param clock of the coordinator, which accepts only events of the last minutes */
+export async function startFakeStripe(t: Test, clock: Clock = systemClock) {
   const requests: StripeRequest[] = []
   const intents = new Map<string, Intent>()
   const responses = new Map<string, { status: number; body: object }>()
@@ -105,9 +107,12 @@ export async function startFakeStripe(t: Test) {
       events += 1
       const payload = JSON.stringify({ id: `evt_${events}`, object: 'event', type, data: { object } })
       const secret = STRIPE_ENV.BOXWOOD_STRIPE_WEBHOOK_SECRET
+      const timestamp = Math.floor(clock.now() / 1000)
       return {
         payload,
-        headers: { 'stripe-signature': webhooks.generateTestHeaderString({ payload, secret }) },
+        headers: {
+          'stripe-signature': webhooks.generateTestHeaderString({ payload, secret, timestamp }),
+        },
       }
     },
   })

@@ -9,6 +9,7 @@ import type { Db } from '../../coordinator/db/open.ts'
 import type { Clock } from '../../shared/clock.ts'
 
 export const TEST_CREDIT_MICROS = 5_000_000
+const TEST_OVERDRAFT_MICROS = 100_000_000
 
 export const createTestFinances = (
   db: Db,
@@ -21,6 +22,7 @@ export const createTestFinances = (
     prices: DEFAULT_PRICES,
     freeCreditMicros: TEST_CREDIT_MICROS,
     warnBelowHours: 24,
+    maxOverdraftMicros: TEST_OVERDRAFT_MICROS,
     billingUrl: null,
     ...options,
   })

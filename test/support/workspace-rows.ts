@@ -267,7 +267,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{ ...ofWorkspace, balance_micros: 5_000_000, charged_until: 0, paid_at: null, hold: null },
         ...{ flagged_at: null, warned_at: null, emptied_at: null, customer_id: null, created_at: now },
         ...{ payment_method_id: null, collecting_since: null, payment_failed_at: null },
-        ...{ payment_failure: null, payment_grace_until: null },
+        ...{ payment_failure: null, payment_grace_until: null, card_paid_micros: 0, collection_micros: null },
       },
     ],
     billing_entries: [

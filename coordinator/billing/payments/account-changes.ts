@@ -3,6 +3,7 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
 import { post, toEntry } from '../ledger.ts'
+import { collectionOf } from '../overdraft.ts'
 import { scheduleOwnerMails } from '../owner-mails.ts'
 import type { Finances } from '../service.ts'
 import { listRefunds, updateAccount } from '../store/accounts.ts'
@@ -14,39 +15,56 @@ const GRACE_MS = 72 * HOUR_MS
 /** Stripe knows the key of a repeated request for at least 24 hours. */
 const ATTEMPT_MS = 23 * HOUR_MS
 
-type Collection = { customerId: string; paymentMethodId: string; attempt: string; isExpired: boolean }
+type Collection = {
+  customerId: string
+  paymentMethodId: string
+  attempt: string
+  amountMicros: number
+  isExpired: boolean
+}
 
 /**
  * Starts an attempt to charge the saved card, or returns the one without an outcome.
+ * @param options.topUpMicros the least that the card pays at once
  * @returns null when there is nothing to charge. After a failed payment, the owners pay themselves first.
  */
 export async function beginCollection(
   trx: Trx,
-  { account, balanceMicros }: Finances,
-  { belowMicros, now }: { belowMicros: number; now: number },
+  finances: Finances,
+  { topUpMicros, now }: { topUpMicros: number; now: number },
 ): Promise<Collection | null> {
+  const { account } = finances
   const { customer_id: customerId, payment_method_id: paymentMethodId, collecting_since: since } = account
   if (customerId === null || paymentMethodId === null) return null
+  const card = { customerId, paymentMethodId }
   if (since !== null) {
-    const isExpired = now - since > ATTEMPT_MS
-    return { customerId, paymentMethodId, attempt: String(since), isExpired }
+    // The provider refuses to repeat an attempt with another amount.
+    const amountMicros = account.collection_micros ?? topUpMicros
+    return { ...card, attempt: String(since), amountMicros, isExpired: now - since > ATTEMPT_MS }
   }
-  if (account.payment_failed_at !== null || account.hold !== null || balanceMicros >= belowMicros) return null
-  await updateAccount(trx, account.workspace_id, { collecting_since: now })
-  return { customerId, paymentMethodId, attempt: String(now), isExpired: false }
+  const amountMicros = collectionOf(finances, topUpMicros)
+  if (account.payment_failed_at !== null || account.hold !== null) return null
+  if (finances.balanceMicros >= amountMicros) return null
+  await updateAccount(trx, account.workspace_id, { collecting_since: now, collection_micros: amountMicros })
+  return { ...card, attempt: String(now), amountMicros, isExpired: false }
 }
 
 const isCurrent = ({ collecting_since: since }: BillingAccountRow, attempt: string | null): boolean =>
   since !== null && attempt === String(since)
 
+/**
+ * A payment ends the failure of an earlier one when it pays what the workspace owes: else a small payment would let the boxes of a
+ * card that does not pay run on. A card that is saved with the payment is another one, and is trusted with this payment alone.
+ */
 export async function applyPayment(
   trx: Trx,
-  account: BillingAccountRow,
+  { account, balanceMicros }: Pick<Finances, 'account' | 'balanceMicros'>,
   { paymentId, amountMicros, attempt, savedCard }: Extract<PaymentEvent, { type: 'paid' }>,
   now: number,
 ): Promise<void> {
   const { workspace_id: workspaceId } = account
-  if (isCurrent(account, attempt)) await updateAccount(trx, workspaceId, { collecting_since: null })
+  const isCollection = isCurrent(account, attempt)
+  if (isCollection) await updateAccount(trx, workspaceId, { collecting_since: null })
   const entry = toEntry({
     workspace_id: workspaceId,
     cause: `topup:${paymentId}`,
@@ -57,8 +75,13 @@ export async function applyPayment(
     at: now,
   })
   if (!(await postCredit(trx, account, { entry, isPayment: true, now }))) return
+  const isOtherCard = savedCard !== null && savedCard.paymentMethodId !== account.payment_method_id
+  const isOfSavedCard = savedCard !== null || isCollection
   await updateAccount(trx, workspaceId, {
-    ...NO_FAILURE,
+    ...((isOtherCard || balanceMicros + amountMicros >= 0) && NO_FAILURE),
+    ...(isOfSavedCard && {
+      card_paid_micros: amountMicros + (isOtherCard ? 0 : account.card_paid_micros),
+    }),
     ...(savedCard !== null && {
       customer_id: savedCard.customerId,
       payment_method_id: savedCard.paymentMethodId,
@@ -92,6 +115,9 @@ export async function applyRefund(
     at: now,
   })
   await post(trx, account, [entry])
+  // A refund does not name the card.
+  const cardPaidMicros = Math.max(0, account.card_paid_micros - amountMicros)
+  await updateAccount(trx, workspaceId, { card_paid_micros: cardPaidMicros })
   await evaluateSoon(trx, workspaceId, now)
   record(trx, 'billing.refund', workspaceId, { chargeId, amountMicros }, now)
 }

@@ -50,7 +50,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
   /** Locks the account. @returns false when the workspace does not exist */
   function change(
     workspaceId: string,
-    apply: (trx: Trx, account: Awaited<ReturnType<typeof finances.load>>, now: number) => Promise<unknown>,
+    apply: (trx: Trx, finances: Finances, now: number) => Promise<unknown>,
   ): Promise<boolean> {
     return transaction(db, async (trx, onCommit) => {
       if ((await findWorkspace(trx, workspaceId)) === undefined) return false
@@ -97,6 +97,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
       if (removed === null) return
       await updateAccount(trx, workspaceId, {
         payment_method_id: null,
+        card_paid_micros: 0,
         collecting_since: null,
         ...NO_FAILURE,
       })
@@ -123,8 +124,9 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
 
   async function applyEvent(event: PaymentEvent): Promise<void> {
     const { workspaceId } = event
-    const isKnown = await change(workspaceId, async (trx, { account }, now) => {
-      if (event.type === 'paid') return applyPayment(trx, account, event, now)
+    const isKnown = await change(workspaceId, async (trx, finances, now) => {
+      if (event.type === 'paid') return applyPayment(trx, finances, event, now)
+      const { account } = finances
       if (event.type === 'refunded') return applyRefund(trx, account, event, now)
       if (await failCollection(trx, account, event, now))
         afterCommit(trx, () => log.warn({ workspaceId }, 'a payment from the saved card has failed'))
@@ -142,13 +144,13 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
       const workspace = await findWorkspace(trx, workspaceId)
       if (workspace === undefined || workspace.closing_at !== null) return null
       const loaded = await finances.load(trx, workspaceId)
-      return beginCollection(trx, loaded, { belowMicros: autoTopUpMicros, now })
+      return beginCollection(trx, loaded, { topUpMicros: autoTopUpMicros, now })
     })
     if (begun === null) return
-    const { attempt, isExpired, ...card } = begun
+    const { attempt, isExpired, amountMicros, ...card } = begun
     if (isExpired) return fail(workspaceId, attempt, 'The payment provider has reported no outcome.')
     try {
-      const amountCents = autoTopUpMicros / MICROS_PER_CENT
+      const amountCents = amountMicros / MICROS_PER_CENT
       const call = provider.collect({ workspaceId, ...card, amountCents, attempt })
       const result = await unlessAborted(call, signal)
       if (result.status === 'failed') await fail(workspaceId, attempt, result.message)
@@ -176,12 +178,13 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
 /** Creates the mail about a payment from the saved card that has failed. */
 export const createFailureMail =
   ({ billingUrl, autoTopUpMicros }: Pick<PaymentServiceOptions, 'billingUrl' | 'autoTopUpMicros'>) =>
-  ({ account }: Finances): OwnerMail | null => {
+  ({ account, overdraftMicros }: Finances): OwnerMail | null => {
     const { payment_failed_at: failedAt, payment_failure: message, payment_grace_until: graceUntil } = account
     if (failedAt === null || graceUntil === null) return null
-    const amount = formatDollars(autoTopUpMicros)
+    const amount = formatDollars(account.collection_micros ?? autoTopUpMicros)
+    const limit = `until ${toTimestamp(graceUntil)}, or until it owes ${formatDollars(overdraftMicros)}`
     return {
       subject: 'The payment for your boxes has failed',
-      text: `The payment of ${amount} from the saved card has failed: ${message ?? ''} The boxes of your workspace run on until ${toTimestamp(graceUntil)}. Pay at ${billingUrl}\n`,
+      text: `The payment of ${amount} from the saved card has failed: ${message ?? ''} The boxes of your workspace run on ${limit}. Pay at ${billingUrl}\n`,
     }
   }

@@ -26,8 +26,12 @@ export type BillingAccountRow = {
   /** The ids that the payment provider has for the workspace and for its card. */
   customer_id: string | null
   payment_method_id: string | null
+  /** What the saved card has paid, without what was refunded since. */
+  card_paid_micros: number
   /** Since when a payment is in progress. */
   collecting_since: number | null
+  /** The amount of the last payment from the saved card, also while it is in progress. null: an earlier version has started it. */
+  collection_micros: number | null
   payment_failed_at: number | null
   /** Why it has failed, for the owners. */
   payment_failure: string | null

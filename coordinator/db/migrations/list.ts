@@ -22,6 +22,7 @@ import { downloadLinks } from './0019-download-links.ts'
 import { billing } from './0020-billing.ts'
 import { federation } from './0021-federation.ts'
 import { paymentFailures } from './0022-payment-failures.ts'
+import { boundedCredit } from './0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 
 export const migrations: Record<string, Migration> = {
@@ -47,5 +48,6 @@ export const migrations: Record<string, Migration> = {
   '0020-billing': billing,
   '0021-federation': federation,
   '0022-payment-failures': paymentFailures,
+  '0024-bounded-credit': boundedCredit,
   '0025-scopes-deletions-versions': scopesDeletionsVersions,
 }

@@ -6,6 +6,7 @@ import {
   describePlan,
   describeRunway,
   formatMicros,
+  isExhausted,
   parseAmount,
 } from '../../data/billing.ts'
 import { session } from '../../data/live.ts'
@@ -69,7 +70,7 @@ function Balance({ billing }: { billing: BillingDetails }) {
   return (
     <>
       {hold !== null && <p class="problem">{describeHold(hold)}</p>}
-      {balanceMicros <= 0 && !billing.overage && (
+      {isExhausted(billing) && (
         <p class="problem">The balance is empty. Boxes keep their files, and cannot be woken.</p>
       )}
       <dl>

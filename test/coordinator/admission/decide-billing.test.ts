@@ -38,8 +38,26 @@ t.test('a start needs a balance for four hours', async (t) => {
     burnMicrosPerHour: 20_000,
     admissionMicrosPerHour: 20_000,
   })
-  t.equal(decide(create('nano'), { balanceMicros: -1, mayOverdraw: true }), null)
   t.equal(decide(create('nano'), null), null)
+})
+
+t.test('a saved card counts for as much as it is trusted with', async (t) => {
+  const card = { balanceMicros: 25_000_000, overdraftMicros: 25_000_000 }
+  const others = (ultras: number) => ({ ...card, burnMicrosPerHour: ultras * 640_000 })
+  t.equal(decide(create('ultra'), others(18)), null, '19 boxes cost $48.64 in four hours')
+  t.match(decide(create('ultra'), others(19)), {
+    code: 'insufficient_balance',
+    balanceMicros: 25_000_000,
+    requiredMicros: 51_200_000,
+    message: /it is \$25\.00, the saved card counts for \$25\.00, and \$51\.20 are required\./,
+  })
+  t.equal(decide(create('nano'), { balanceMicros: -1, overdraftMicros: 40_001 }), null)
+  t.match(decide(create('nano'), { balanceMicros: -1, overdraftMicros: 40_000 }), {
+    code: 'insufficient_balance',
+  })
+  const wake: AdmissionRequest = { action: 'wake', box: box('nano', 'suspended') }
+  const inDebt = { balanceMicros: -24_990_000, overdraftMicros: 25_000_000 }
+  t.match(decide(wake, inDebt), { code: 'wake_rejected', cause: 'balance_empty' })
 })
 
 t.test('a wake', async (t) => {
@@ -117,6 +135,7 @@ t.test('the tier of a box whose request names none', async (t) => {
   t.equal(choose({ balanceMicros: 24 * 40_000 - 1 }), 'micro')
   t.equal(choose({ balanceMicros: 24 * 40_000, reservedMicrosPerHour: 1 }), 'micro', 'with the other boxes')
   t.equal(choose({ balanceMicros: 0 }), 'nano')
-  t.equal(choose({ balanceMicros: 0, mayOverdraw: true }), 'lite')
+  t.equal(choose({ balanceMicros: 0, overdraftMicros: 24 * 40_000 }), 'lite')
+  t.equal(choose({ balanceMicros: 0, overdraftMicros: 24 * 40_000 - 1 }), 'micro')
   t.equal(choose({ plan: PLANS.free, balanceMicros: 5_000_000 }), 'micro')
 })

@@ -67,6 +67,7 @@ t.test('uses defaults for unset variables', async (t) => {
     stripeKey: null,
     stripeWebhookSecret: null,
     autoTopUpMicros: 20_000_000,
+    cardOverdraftMicros: 100_000_000,
     finalSnapshots: false,
     idleCpuPercent: 5,
     deletedBoxDays: 30,

@@ -30,7 +30,12 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
     .execute()
   const boxes = createTestBoxService(db, { clock })
   const options = { db, clock, prices: DEFAULT_PRICES, warnBelowHours: 24 }
-  const finances = createFinanceService({ ...options, freeCreditMicros, billingUrl })
+  const finances = createFinanceService({
+    ...options,
+    freeCreditMicros,
+    maxOverdraftMicros: 100_000_000,
+    billingUrl,
+  })
   const mails: Mail[] = []
   const smtp: { outcome: MailOutcome } = { outcome: 'sent' }
   const log = { info: () => undefined }
@@ -237,7 +242,7 @@ onEachDatabase(t, async (t: Test, newDb) => {
   t.test('the card of a closing workspace does not pay for boxes that run on', async (t) => {
     const db = await newDb(t)
     const { clock, scheduled, run, createRunning } = await start(db, 1_000_000)
-    const card = { payment_method_id: 'pm', customer_id: 'cus' }
+    const card = { payment_method_id: 'pm', customer_id: 'cus', card_paid_micros: 1_000_000 }
     await db.updateTable('billing_accounts').set(card).execute()
     const lite = await createRunning('lite')
     clock.advance(30 * HOUR_MS)

@@ -1,11 +1,18 @@
 // Migrations that change existing rows.
 import { sql } from 'kysely'
 import t from 'tap'
+import { post, toEntry } from '../../../coordinator/billing/ledger.ts'
+import { findAccount, updateAccount } from '../../../coordinator/billing/store/accounts.ts'
+import type { BillingEntryRow } from '../../../coordinator/billing/store/tables.ts'
 import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bound-reported-numbers.ts'
 import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-box.ts'
+import { boundedCredit } from '../../../coordinator/db/migrations/0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from '../../../coordinator/db/migrations/0025-scopes-deletions-versions.ts'
-import { toTimestampOrNull } from '../../../shared/clock.ts'
+import { transaction } from '../../../coordinator/db/transaction.ts'
+import { systemClock, toTimestampOrNull } from '../../../shared/clock.ts'
+import { newId } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { createTestFinances } from '../../support/finances.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 import { finished, output, setUp } from '../history/commands/support.ts'
 
@@ -91,6 +98,47 @@ onEachDatabase(t, async (t, newDb) => {
     }
   })
 
+  t.test(
+    '0024 trusts the saved cards of an earlier version with what their workspaces have paid',
+    async (t) => {
+      const db = await newDb(t)
+      const finances = createTestFinances(db, systemClock)
+      const accounts = [
+        { card: 'pm_1', payments: [20, 25], refunds: [5], trusted: 40 },
+        { card: 'pm_2', payments: [5], refunds: [5, 5], trusted: 0 },
+        { card: 'pm_3', payments: [], refunds: [], trusted: 0 },
+        { card: null, payments: [25], refunds: [], trusted: 0 },
+      ]
+      const ids: string[] = []
+      for (const { card, payments, refunds } of accounts) {
+        const id = newId('workspace')
+        ids.push(id)
+        const workspace = { id, name: id, zero_data_retention: 0, created_at: Date.now() } as const
+        await db.insertInto('workspaces').values(workspace).execute()
+        await transaction(db, async (trx) => {
+          await finances.load(trx, id)
+          const account = await updateAccount(trx, id, { payment_method_id: card })
+          const toRow =
+            (kind: 'top_up' | 'refund') =>
+            (dollars: number, index: number): BillingEntryRow =>
+              toEntry({
+                ...{ workspace_id: id, cause: `${kind}:${index}`, kind, at: 1 },
+                ...{ debit: 'card_payments', credit: 'balance', amount_micros: dollars * 1_000_000 },
+              })
+          await post(trx, account, [...payments.map(toRow('top_up')), ...refunds.map(toRow('refund'))])
+        })
+      }
+      for (const column of ['card_paid_micros', 'collection_micros'])
+        await sql`alter table billing_accounts drop column ${sql.ref(column)}`.execute(db)
+
+      await boundedCredit.up(db)
+
+      for (const [i, { trusted }] of accounts.entries()) {
+        const account = await findAccount(db, ids[i] ?? '')
+        t.match(account, { card_paid_micros: trusted * 1_000_000, collection_micros: null })
+      }
+    },
+  )
   t.test('0025 limits the secrets that have a grant', async (t) => {
     const db = await newDb(t)
     const { workspaceId: workspace_id } = await createOwner(db)

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { BillingFacts } from '../../../coordinator/admission/billing-facts.ts'
 import { decide } from '../../../coordinator/admission/decide.ts'
 import type { AdmissionFacts } from '../../../coordinator/admission/facts.ts'
+import { hasWorkingCard } from '../../../coordinator/billing/overdraft.ts'
 import { PLANS } from '../../../coordinator/billing/plans.ts'
-import { hasWorkingCard } from '../../../coordinator/billing/service.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import {
   type AdmissionRequest,
@@ -32,14 +32,14 @@ const RULES: AdmissionRules = {
 /** What an owner reads of the facts. */
 function presentBilling({ plan, funds, isFreeCredit }: BillingFacts): AdmissionRules['billing'] {
   if (funds === null) throw new Error('there are no funds')
-  const { rates, balanceMicros, burnMicrosPerHour, mayOverdraw } = funds
+  const { rates, balanceMicros, overdraftMicros, burnMicrosPerHour } = funds
   const tiers = TIER_NAMES.map((tier) => ({
     tier,
     runningMicrosPerHour: rates.compute(tier),
     diskMicrosPerHour: rates.disk(tier),
   }))
   return {
-    ...{ balanceMicros, burnMicrosPerHour, overage: mayOverdraw, paymentFailed: false },
+    ...{ balanceMicros, overdraftMicros, burnMicrosPerHour, paymentFailed: false },
     plan: {
       ...{ boxes: plan.boxes, tiers: [...plan.tiers], name: isFreeCredit ? 'free' : 'paid' },
       ...{ snapshots: 0, secrets: 0, terminals: 0 },
@@ -68,7 +68,8 @@ t.test('billing, of an owner', async (t) => {
     { balanceMicros: 1_000_000 },
     { balanceMicros: 1_000_000, burnMicrosPerHour: 200_000 },
     { balanceMicros: 0 },
-    { balanceMicros: -5, mayOverdraw: true },
+    { balanceMicros: -5, overdraftMicros: 100_000_000 },
+    { balanceMicros: 1_000_000, overdraftMicros: 1_000_000 },
   ]
   const refusals = new Set<string>()
   for (const changes of cases) {
@@ -96,12 +97,16 @@ t.test('billing, of an owner', async (t) => {
 
 t.test('a card whose last payment has failed starts no box beyond the balance', async (t) => {
   for (const failedAt of [null, 1]) {
-    const mayOverdraw = hasWorkingCard({ payment_method_id: 'pm_1', payment_failed_at: failedAt })
-    const billing = createBillingFacts({ balanceMicros: 0, mayOverdraw })
+    const isWorking = hasWorkingCard({ payment_method_id: 'pm_1', payment_failed_at: failedAt })
+    const overdraftMicros = 25_000_000
+    const billing = createBillingFacts({
+      balanceMicros: 0,
+      overdraftMicros: isWorking ? overdraftMicros : 0,
+    })
     const presented = presentBilling(billing)
     const rules = {
       ...RULES,
-      billing: presented && { ...presented, overage: true, paymentFailed: failedAt !== null },
+      billing: presented && { ...presented, overdraftMicros, paymentFailed: failedAt !== null },
     }
     const created = decide(
       { action: 'restore', tier: 'nano', imageNames: [] },

@@ -44,12 +44,14 @@ t.test('times', async (t) => {
 })
 
 t.test('the runway and the payments', async (t) => {
-  const balance = { balanceMicros: 1, runwayHours: 105, warnBelowHours: 24, overage: false }
+  const balance = { balanceMicros: 1, runwayHours: 105, warnBelowHours: 24, overdraftMicros: 0 }
   t.equal(describeRunway(balance), '4 d 9 h')
   t.equal(describeRunway({ ...balance, runwayHours: 2 }), '2 h 0 min, then the boxes are suspended')
   t.match(describeRunway({ ...balance, runwayHours: null }), 'Nothing is charged')
   t.match(describeRunway({ ...balance, balanceMicros: 0 }), 'boxes are suspended')
-  t.match(describeRunway({ ...balance, balanceMicros: -1, overage: true }), 'the card pays')
+  const owed = { ...balance, overdraftMicros: 25_000_000 }
+  t.match(describeRunway({ ...owed, balanceMicros: -1 }), 'until you owe $25.00')
+  t.match(describeRunway({ ...owed, balanceMicros: -25_000_000 }), 'boxes are suspended')
   const plan = { name: 'free' as const, boxes: 1, snapshots: 5, secrets: 10, terminals: 4, tiers: [] }
   t.equal(describePlan(plan), '1 box, 5 snapshots, 10 secrets')
   t.match(describePlan({ ...plan, boxes: 1000 }), '1000 boxes')
@@ -57,16 +59,17 @@ t.test('the runway and the payments', async (t) => {
     provider: 'stripe' as const,
     paymentFailed: false,
     paymentGraceUntil: null,
+    overdraftMicros: 25_000_000,
     collecting: false,
     hasCard: false,
   }
   t.match(describePayment(payment), 'There is no card')
-  t.match(describePayment({ ...payment, hasCard: true }), 'A card pays')
+  t.match(describePayment({ ...payment, hasCard: true }), 'You may owe $25.00')
   t.match(describePayment({ ...payment, provider: 'manual' }), 'operator')
   t.match(describePayment({ ...payment, collecting: true }), 'in progress')
   t.match(describePayment({ ...payment, paymentFailed: true }), /has failed\.$/)
   t.match(
     describePayment({ ...payment, paymentFailed: true, paymentGraceUntil: '2030-01-01T00:00:00Z' }),
-    'until 2030',
+    /until 2030.*, or until you owe \$25\.00\./,
   )
 })
