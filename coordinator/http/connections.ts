@@ -1,4 +1,4 @@
-// Limits the open connections. Those without a credential are limited in total and per client address. At a limit the oldest
+// Limits the open connections, from the moment at which they are accepted: a TLS handshake is an incomplete request. Those without a credential are limited in total and per client address. At a limit the oldest
 // one whose request is incomplete is closed: a client or an agent with a credential sends its request at once, and is not
 // limited after that, unless a later request has no valid credential.
 import { EventEmitter } from 'node:events'
@@ -72,8 +72,12 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     return this.#open.size
   }
 
-  /** Adds a connection until it is closed. The connections of all agents on the Unix socket have one address. */
+  /**
+   * Adds a connection until it is closed. Has no effect for one that was added before. The connections of all agents on the Unix
+   * socket have one address.
+   */
   add(socket: Socket): void {
+    if (this.#open.has(socket)) return
     const { remoteAddress = null, localAddress } = socket
     // A TCP connection that the client has reset has no remote address. It must not count as one of an agent.
     if (remoteAddress === null && localAddress !== undefined) return void socket.destroy()
@@ -91,6 +95,15 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     this.#open.set(socket, connection)
     this.#put(connection, { isServed: false })
     socket.once('close', () => this.#remove(connection))
+  }
+
+  /** From now on the replacement stands for the connection: its socket after the TLS handshake. */
+  replace(socket: Socket, replacement: Socket): void {
+    const connection = this.#open.get(socket)
+    if (connection === undefined) return void replacement.destroy()
+    this.#open.delete(socket)
+    connection.socket = replacement
+    this.#open.set(replacement, connection)
   }
 
   /** Call it for each request. Without a response, the request is an upgrade. */

@@ -1,21 +1,20 @@
 // A second port of the coordinator, for HTTPS with a certificate from files. It serves the same as the first one.
 import { readFile } from 'node:fs/promises'
-import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type TlsOptions } from 'node:tls'
 import { watch } from 'chokidar'
 import type { Logger } from 'pino'
 import { StartError } from '../base/start-error.ts'
-import { type Address, type ConnectionLimits, createListenError } from './listen.ts'
+import { type Address, type ConnectionLimits, createListenError, type Listening } from './listen.ts'
 
 export type TlsListenerOptions = {
   address: Address
   /** Files in the PEM format: the certificate with its chain, and the private key. They are read again when they change. */
   certFile: string
   keyFile: string
-  /** Its connections include those of this listener. */
-  server: Server
-  limits: ConnectionLimits
+  /** Serves the connections of this listener too, and limits them together with its own. */
+  listening: Pick<Listening, 'server' | 'connections'>
+  limits: Pick<ConnectionLimits, 'headersTimeoutSeconds'>
   log: Pick<Logger, 'info' | 'warn'>
 }
 
@@ -24,12 +23,14 @@ export type TlsListener = {
   close(): Promise<void>
 }
 
+/** Clients start the handshake at once. */
+const MAX_HANDSHAKE_MS = 10_000
 /** Some programs write the certificate before the key. */
 const SETTLE_MS = 500
 
 /** @throws StartError when the address or the files cannot be used */
 export async function listenWithTls(options: TlsListenerOptions): Promise<TlsListener> {
-  const { address, certFile, keyFile, server, limits, log } = options
+  const { address, certFile, keyFile, listening, limits, log } = options
   const readFiles = async (): Promise<TlsOptions> => ({
     cert: await readFile(certFile),
     key: await readFile(keyFile),
@@ -45,20 +46,30 @@ export async function listenWithTls(options: TlsListenerOptions): Promise<TlsLis
     return createServer({
       ...(await readFiles()),
       ALPNProtocols: ['http/1.1'],
-      handshakeTimeout: limits.headersTimeoutSeconds * 1000,
+      handshakeTimeout: Math.min(MAX_HANDSHAKE_MS, limits.headersTimeoutSeconds * 1000),
       allowHalfOpen: true,
       noDelay: true,
     })
   }
 
-  const sockets = new Set<Socket>()
+  // A TLSSocket does not expose its TCP socket, but has the same addresses.
+  const sockets = new Map<string, Socket>()
   listener.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    const peer = formatPeer(socket)
+    // The kernel gives the addresses of a connection to another one only when the first one was reset.
+    sockets.get(peer)?.destroy()
+    sockets.set(peer, socket)
+    socket.once('close', () => {
+      if (sockets.get(peer) === socket) sockets.delete(peer)
+    })
+    listening.connections.add(socket)
   })
-  // The HTTP server limits the connections after the handshake.
-  listener.maxConnections = limits.maxConnections
-  listener.on('secureConnection', (socket) => server.emit('connection', socket))
+  listener.on('secureConnection', (socket) => {
+    const tcpSocket = sockets.get(formatPeer(socket))
+    if (tcpSocket === undefined) return void socket.destroy()
+    listening.connections.replace(tcpSocket, socket)
+    listening.server.emit('connection', socket)
+  })
   // A client that does not speak TLS, or does not accept the certificate.
   listener.on('tlsClientError', (_error, socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
@@ -90,8 +101,11 @@ export async function listenWithTls(options: TlsListenerOptions): Promise<TlsLis
       clearTimeout(reloadTimer)
       await watcher.close()
       const closed = new Promise((resolve) => listener.close(resolve))
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets.values()) socket.destroy()
       await closed
     },
   }
 }
+
+const formatPeer = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress}`

@@ -137,7 +137,7 @@ async function start(
   modules.addTo(cleanup)
   await modules.prepare()
   const { http, health, dashboard } = await startHttpServer(context, { listening, telemetry, cleanup })
-  const tlsPort = await openTlsListener(config, { server: listening.server, log, cleanup })
+  const tlsPort = await openTlsListener(config, { listening, log, cleanup })
   await modules.start()
   // The first start creates a box. The lifecycle has started before, because its start releases all leases.
   const owner = await ensureOwnerKey(context, dataDirectory)
@@ -225,11 +225,11 @@ function createRecord(url: string): CoordinatorRecord {
 /** Returns the port of the HTTPS listener; null: there is none. */
 async function openTlsListener(
   config: Config,
-  { server, log, cleanup }: Pick<Listening, 'server'> & { log: Logger; cleanup: CleanupStack },
+  { listening, log, cleanup }: { listening: Listening; log: Logger; cleanup: CleanupStack },
 ): Promise<number | null> {
   const { tlsListen: address, tlsCert: certFile, tlsKey: keyFile } = config
   if (address === null || certFile === null || keyFile === null) return null
-  const listener = await listenWithTls({ address, certFile, keyFile, server, limits: config, log })
+  const listener = await listenWithTls({ address, certFile, keyFile, listening, limits: config, log })
   cleanup.add('close the HTTPS listener', () => listener.close())
   return listener.port
 }

@@ -2,9 +2,10 @@
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { pino } from 'pino'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { loadConfig } from '../../../coordinator/base/config.ts'
@@ -75,6 +76,52 @@ t.test('serves the API, WebSockets and links with a certificate from files', opt
 
   await coordinator.close()
   t.equal(silent.destroyed || (await once(silent.resume(), 'close').then(() => true)), true)
+})
+
+t.test('connections without a handshake keep no client out', options, async (t) => {
+  const { ca } = createCertificate(dir, HOST)
+  const env = {
+    ...ENV,
+    BOXWOOD_MAX_CONNECTIONS: '16',
+    BOXWOOD_ADDRESS_CONNECTIONS: '4',
+    BOXWOOD_HEADERS_TIMEOUT: '3600',
+  }
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const { instance } = await startTestCoordinator(t, { env, log })
+  const port = instance.tlsPort ?? 0
+
+  async function connectSilently(address: string) {
+    const socket = connectTcp({ host: '127.0.0.1', port, localAddress: address }).on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    return socket.resume()
+  }
+  const get = async () => {
+    const agent = false
+    const sent = request({ host: '127.0.0.1', port, ca, servername: HOST, agent, path: '/healthz' }).end()
+    const [response] = await once(sent, 'response')
+    response.resume()
+    return response.statusCode
+  }
+
+  const others = await Promise.all(['127.0.0.2', '127.0.0.3'].map(connectSilently))
+  const silent: Socket[] = []
+  for (let i = 0; i < 20; i += 1) silent.push(await connectSilently('127.0.0.1'))
+  t.equal(await get(), 200)
+  t.notOk(
+    others.some(({ destroyed }) => destroyed),
+    'other addresses are not affected',
+  )
+  await waitUntil('the oldest ones are closed', () => silent.slice(0, 17).every(({ closed }) => closed))
+  t.match(
+    lines.filter((line) => line.includes('too many connections')).map((line) => JSON.parse(line)),
+    [{ limit: 'address', address: '127.0.0.1' }],
+    'one line is logged',
+  )
+  for (const socket of [...silent, ...others]) socket.resetAndDestroy()
+  const { connections } = instance.context
+  await waitUntil('all are removed', () => connections.size === 0)
 })
 
 t.test('files that cannot be used fail the start', options, async (t) => {
