@@ -77,7 +77,7 @@ export const LIMITS = {
   openEnrollments: 200,
   boxEvents: 50,
   /** Not in the spec: open feeds. Each tab of a dashboard has one. */
-  feeds: { perCredential: 50, total: 500 },
+  feeds: { perCredential: 50, perUser: 100, perWorkspace: 500, total: 2000 },
   /** Not in the spec: a message of a feed. An item may be longer than these characters. */
   feedMessage: { items: 200, chars: 256 * KiB },
   /** Not in the spec, which has no pages of boxes. */
@@ -131,8 +131,8 @@ export const LIMITS = {
   auditPage: { min: 1, max: 1000, default: 100 },
   auditCsvRows: 50_000,
   teamEvents: 50,
-  /** Not in the spec: reports of clients and downloads, per credential. */
-  auditEventsPerSecond: 20,
+  /** Not in the spec: reports of clients and downloads. */
+  auditEventsPerSecond: { perCredential: 20, perUser: 100 },
   auditReport: { keys: 16, keyChars: 40, stringChars: 512 },
   /** Not in the spec: limits of API keys. */
   keyNameChars: 64,

@@ -63,7 +63,7 @@ export function createAuditLog({ db, clock, boxes }: AuditLogOptions): AuditLog 
 
     async exportCsv(actor, query) {
       const filter = toFilter(actor, query)
-      await limitEvents(actor.credential.id)
+      await limitEvents(actor)
       const id = await record({ kind: 'audit.export', actor, boxId: null, detail: describeExport(query) })
       const readPage = await createEventReader(db, filter)
       const range = {
@@ -91,7 +91,7 @@ export function createAuditLog({ db, clock, boxes }: AuditLogOptions): AuditLog 
     },
 
     async report(actor, { kind, boxId, detail = {} }) {
-      await limitEvents(actor.credential.id)
+      await limitEvents(actor)
       const event = { kind, actor, boxId, detail, origin: 'client' as const }
       return {
         id: await record(event, async (trx) => await boxes.lockLive(trx, actor, boxId)),

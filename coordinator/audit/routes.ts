@@ -25,7 +25,7 @@ const CSV_TYPE = 'text/csv'
 
 const LIST_DESCRIPTION = `A user or box of another workspace has no events here.
 
-With format=csv the response is a file with the columns id, at, kind, origin, actor_kind, actor_user_id, actor_token_id, box_id and detail (JSON): all matching events, newest first, at most ${LIMITS.auditCsvRows}. When the file has that many, repeat the request with \`before\` set to the last id. A cell that a spreadsheet would evaluate as a formula starts with '. The download is recorded as audit.export. rate_limited: the credential has sent more than ${LIMITS.auditEventsPerSecond} downloads and reports in a second.`
+With format=csv the response is a file with the columns id, at, kind, origin, actor_kind, actor_user_id, actor_token_id, box_id and detail (JSON): all matching events, newest first, at most ${LIMITS.auditCsvRows}. When the file has that many, repeat the request with \`before\` set to the last id. A cell that a spreadsheet would evaluate as a formula starts with '. The download is recorded as audit.export. rate_limited: the credential has sent more than ${LIMITS.auditEventsPerSecond.perCredential} downloads and reports in a second, or its user more than ${LIMITS.auditEventsPerSecond.perUser}.`
 
 const CHAIN_DESCRIPTION = `For the verification that no event has been changed, removed or inserted; \`box audit verify\` does it. The hash of an event is the SHA-256 (hex) of the JSON text, without spaces, of the array [hash of the event before, workspaceId, id, at in milliseconds since the epoch, kind, origin, actorKind, actorUserId, actorTokenId, boxId, detailHash]. The hash before the first event is 64 zeros. A person who can write to the database can also compute a new chain: note head, and compare it with the event of the same id later.`
 
@@ -70,7 +70,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       path: '/audit',
       access: byKey('boxes', 'run', { acceptsTickets: true, forbidsMonitorTickets: true }),
       summary: 'Report what a client has done in a box',
-      description: `Adds an event with origin client to the audit log. The coordinator does not verify that what a client reports has happened. At most ${LIMITS.auditEventsPerSecond} reports and downloads per second and credential.`,
+      description: `Adds an event with origin client to the audit log. The coordinator does not verify that what a client reports has happened. At most ${LIMITS.auditEventsPerSecond.perCredential} reports and downloads per second and credential, and ${LIMITS.auditEventsPerSecond.perUser} per user.`,
       request: { body: auditReportSchema },
       fieldErrorCodes: { kind: 'invalid_kind' },
       responses: { 201: auditReportResponseSchema },

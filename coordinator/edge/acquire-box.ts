@@ -4,6 +4,7 @@ import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { ADMISSION_ERRORS } from '../admission/refusal.ts'
 import type { Tunnel } from '../agents/tunnel/types.ts'
 import type { BoxRow } from '../db/schema.ts'
+import { toSubject } from '../http/actor.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { EdgeContext } from './context.ts'
 
@@ -69,7 +70,7 @@ export type AcquireOptions = {
 type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
 
 /**
- * Holds one slot of the caller's key and one of the box until the response is closed.
+ * Holds one slot of the caller's key, of its user and workspace, and of the box until the response is closed.
  * @throws ApiError not_found, rate_limited, customer_session_limit, box_not_running (with `state`), box_unreachable; and the codes of a credential
  *   that may no longer use the box
  */
@@ -92,7 +93,7 @@ export async function acquireBox(
   const terminalOf = isTerminal ? actor.workspaceId : undefined
   const terminalLimit = isTerminal ? await context.loadTerminalLimit(actor.workspaceId) : undefined
   const slots = { isStream, isAttachment, isForward, terminalOf, terminalLimit }
-  const releaseSlots = await context.limiter.acquire(actor.credential.id, box.id, slots)
+  const releaseSlots = await context.limiter.acquire(toSubject(actor), box.id, slots)
   const detach = isSession ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false
   let endResumable: (() => void) | undefined

@@ -35,7 +35,7 @@ export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>)
       closing,
       signal,
       countAgentMessage: () => messages.spend(`box:${box.id}`, 1),
-      countClientMessage: () => messages.spend(`key:${actor.credential.id}`, 1),
+      countClientMessage: () => messages.spend(`user:${actor.userId ?? actor.credential.id}`, 1),
     })
   }
 }

@@ -14,7 +14,7 @@ import { openDialBack } from './open-dial-back.ts'
  */
 export type ConnectToPort = (acquired: AcquiredBox, port: number) => Promise<Duplex>
 
-/** Messages on all connections of a box, and of the clients of a key. A peer sends what it reads at once, up to 64 KiB. */
+/** Messages on all connections of a box, and of the clients of a user. A peer sends what it reads at once, up to 64 KiB. */
 export const CONNECTION_MESSAGES = { capacity: 100_000, perSecond: 50_000 }
 
 export function createConnectToPort(dependencies: { sockets: Sockets }): ConnectToPort {

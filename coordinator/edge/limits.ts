@@ -1,7 +1,8 @@
-// The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key.
+// The edge's limits (spec §8): requests per second and concurrent requests, per API key and per box; streams per API key. The
+// keys of a user, and those of a workspace, have limits together too.
 import { ApiError } from '../../shared/errors.ts'
-import { rejectLimited } from '../base/rate-limiter.ts'
-import { createMemoryStore, type LimitStore, type Slot } from './limit-store.ts'
+import { createRateLimiter, rejectLimited } from '../base/rate-limiter.ts'
+import { listShares, rejectFull, type Slot, Slots, type Subject } from '../base/slots.ts'
 
 export type EdgeLimits = {
   /** Per API key and per box. */
@@ -16,6 +17,10 @@ export type EdgeLimits = {
   forwards: number
   /** Open terminals per workspace. Each also counts as an attachment. */
   terminals: number
+  /** Concurrent requests, attached connections and forwarded connections, of each of these kinds: of all keys of a user. */
+  perUser: number
+  /** The same of all keys of a workspace. */
+  perWorkspace: number
 }
 
 /**
@@ -23,6 +28,9 @@ export type EdgeLimits = {
  * client of a database open many at once.
  */
 export const FORWARDS_PER_SECOND = 100
+
+/** The parts of all connections that the requests, attachments or forwards of a user and of a workspace may use. */
+export const EDGE_SHARES = { user: 1 / 8, workspace: 1 / 4 } as const
 
 /** The limit that a rejected request has reached. */
 export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'forwards' | 'terminals'
@@ -42,10 +50,10 @@ export type EdgeLimiter = {
   /** Counts a request or a forwarded connection of the API key, before anything else is checked. */
   countRequest(keyId: string, isForward?: boolean): Promise<void>
   /**
-   * Counts a request to the box, and acquires a slot of the API key and of the box. Returns the release function, to be
+   * Counts a request to the box, and acquires a slot of the API key, its user, its workspace and the box. Returns the release function, to be
    * called when the response is closed. When it rejects, nothing is acquired.
    */
-  acquire(keyId: string, boxId: string, options?: AcquireSlotOptions): Promise<() => void>
+  acquire(subject: Subject, boxId: string, options?: AcquireSlotOptions): Promise<() => void>
   /** Makes hasRequests() return true until the returned function is called. Holds no slot. */
   hold(boxId: string): () => void
   /**
@@ -69,42 +77,41 @@ const SLOT_RETRY_MS = 1000
 
 export function createEdgeLimiter(
   limits: EdgeLimits,
-  {
-    store = createMemoryStore(limits.requestsPerSecond, FORWARDS_PER_SECOND),
-    onReject = () => undefined,
-  }: { store?: LimitStore; onReject?: ((limit: EdgeLimit) => void) | undefined } = {},
+  { onReject = () => undefined }: { onReject?: ((limit: EdgeLimit) => void) | undefined } = {},
 ): EdgeLimiter {
   const { requestsPerSecond, concurrency, streams, attachments, forwards, terminals } = limits
-  const keyOf = (keyId: string) => `key:${keyId}`
+  const requestRate = createRateLimiter({ requests: requestsPerSecond, seconds: 1 })
+  const forwardRate = createRateLimiter({ requests: FORWARDS_PER_SECOND, seconds: 1 })
+  const slots = new Slots()
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
   const resumableByBox = new Map<string, number>()
 
   /** What the slots of a key and of a box are for. */
   function kindOf({ isAttachment = false, isForward = false }: AcquireSlotOptions) {
-    if (isForward)
-      return {
-        name: 'forwards',
-        prefix: 'forwards:',
-        limit: forwards,
-        noun: 'forwarded connections',
-      } as const
+    if (isForward) return { name: 'forwards', limit: forwards, noun: 'forwarded connections' } as const
     if (isAttachment)
-      return {
-        name: 'attachments',
-        prefix: 'attachments:',
-        limit: attachments,
-        noun: 'attached connections',
-      } as const
-    return { name: 'requests', prefix: '', limit: concurrency, noun: 'concurrent requests' } as const
+      return { name: 'attachments', limit: attachments, noun: 'attached connections' } as const
+    return { name: 'requests', limit: concurrency, noun: 'concurrent requests' } as const
   }
 
-  async function count(key: string, subject: string, isForward: boolean): Promise<void> {
-    const waitMs = await (isForward ? store.countForward(key) : store.countRequest(key))
+  async function count(key: string, holder: string, isForward: boolean): Promise<void> {
+    const waitMs = await (isForward ? forwardRate : requestRate).count(key)
     if (waitMs === 0) return
     onReject('rate')
     const limit = isForward ? `${FORWARDS_PER_SECOND} forwarded connections` : `${requestsPerSecond} requests`
-    rejectLimited(waitMs, `${subject} has reached the limit of ${limit} per second.`)
+    rejectLimited(waitMs, `${holder} has reached the limit of ${limit} per second.`)
+  }
+
+  /** The slots of a request or connection. The limit of an operator for one key may be above those of users and workspaces. */
+  function listSlots(subject: Subject, boxId: string, options: AcquireSlotOptions): Slot[] {
+    const { limit, noun } = kindOf(options)
+    const shares = listShares(noun, subject, {
+      perCredential: limit,
+      perUser: Math.max(limit, limits.perUser),
+      perWorkspace: Math.max(limit, limits.perWorkspace),
+    })
+    return [...shares, { key: `${noun} box ${boxId}`, limit, holder: 'This box', noun }]
   }
 
   /** @param release called when the returned function is called for the first time */
@@ -127,19 +134,27 @@ export function createEdgeLimiter(
 
   return {
     hold: (boxId) => countOne(requestsByBox, boxId),
-    countRequest: (keyId, isForward = false) => count(keyOf(keyId), 'This API key', isForward),
-    async acquire(keyId, boxId, options = {}) {
+    countRequest: (keyId, isForward = false) => count(`key:${keyId}`, 'This API key', isForward),
+    async acquire(subject, boxId, options = {}) {
       const { isStream = false, isForward = false, terminalOf, terminalLimit = terminals } = options
-      const { name, prefix, limit, noun } = kindOf(options)
-      const key: Slot = { key: prefix + keyOf(keyId), limit }
-      const box: Slot = { key: `${prefix}box:${boxId}`, limit }
-      const stream: Slot = { key: `streams:${keyId}`, limit: streams }
-      const terminal: Slot = { key: `terminals:${terminalOf}`, limit: terminalLimit }
+      const { credentialId } = subject
+      const stream: Slot = {
+        key: `streams ${credentialId}`,
+        limit: streams,
+        holder: 'This API key',
+        noun: 'concurrent streams',
+      }
+      const terminal: Slot = {
+        key: `terminals ${terminalOf}`,
+        limit: terminalLimit,
+        holder: 'The workspace',
+        noun: 'open terminals',
+      }
       await count(`box:${boxId}`, 'This box', isForward)
-      const acquisition = await store.acquire([
+      const acquisition = slots.acquire([
         ...(isStream ? [stream] : []),
         ...(terminalOf === undefined ? [] : [terminal]),
-        ...[key, box],
+        ...listSlots(subject, boxId, options),
       ])
       if ('release' in acquisition) {
         if (isStream || isForward) return acquisition.release
@@ -153,21 +168,12 @@ export function createEdgeLimiter(
           `The workspace has reached its limit of ${terminalLimit} open terminals. Close one first.`,
         )
       }
-      onReject(full === stream ? 'streams' : name)
-      if (full === stream)
-        rejectLimited(
-          SLOT_RETRY_MS,
-          `This API key has reached the limit of ${streams} concurrent streams.`,
-          'Close a stream, or try again',
-        )
-      return rejectLimited(
-        SLOT_RETRY_MS,
-        `${full === box ? 'This box' : 'This API key'} has reached the limit of ${limit} ${noun}.`,
-      )
+      onReject(full === stream ? 'streams' : kindOf(options).name)
+      return rejectFull(full, SLOT_RETRY_MS)
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),
     setResumable: (boxId) => countOne(resumableByBox, boxId),
     hasInterruptibleRequests: (boxId) => (requestsByBox.get(boxId) ?? 0) > (resumableByBox.get(boxId) ?? 0),
-    acquiredCount: store.acquiredCount,
+    acquiredCount: () => slots.size,
   }
 }

@@ -19,7 +19,7 @@ import { createAttachmentCounts } from './attachment-counts.ts'
 import { createConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 import { downloadLinkRoutes } from './download-links.ts'
-import { createEdgeLimiter, type EdgeLimit, type EdgeLimiter } from './limits.ts'
+import { createEdgeLimiter, EDGE_SHARES, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'
 import { edgeRoutes } from './routes.ts'
 import { createSlotMetric } from './slot-metric.ts'
@@ -37,6 +37,8 @@ export function edgeLimitsModule({
       attachments: config.edgeAttachments,
       forwards: config.edgeForwards,
       terminals: config.terminalLimit,
+      perUser: Math.ceil(config.maxConnections * EDGE_SHARES.user),
+      perWorkspace: Math.ceil(config.maxConnections * EDGE_SHARES.workspace),
     },
     { onReject: observers.onEdgeReject },
   )

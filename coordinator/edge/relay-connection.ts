@@ -36,7 +36,7 @@ export function createConnectionRelay({ closing }: Pick<EdgeContext, 'closing'>)
     })
     const client = new TcpOverWebSocket(ws, {
       respondsToPings: true,
-      countMessage: () => messages.spend(actor.credential.id, 1),
+      countMessage: () => messages.spend(actor.userId ?? actor.credential.id, 1),
     })
     abortWith(client, closing, () => [CLOSE_CODES.stopping, ''])
     abortWith(client, signal, (reason) =>

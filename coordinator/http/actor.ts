@@ -1,5 +1,6 @@
 // The identity and permissions of an authenticated request (spec §5).
 import type { AccessLevels, Role } from '../../shared/api/account.ts'
+import type { Subject } from '../base/slots.ts'
 
 /** What the request was authenticated with. Instants are milliseconds since the epoch. */
 export type Credential =
@@ -36,3 +37,10 @@ export type ActorIdentity = Pick<Actor, 'workspaceId' | 'userId'> & {
 /** The form in which events and records store an actor. */
 export const formatActor = ({ userId, credential }: Actor): string =>
   userId ? `user:${userId}` : `key:${credential.id}`
+
+/** Whose slots the actor uses. */
+export const toSubject = ({ credential, userId, workspaceId }: Actor): Subject => ({
+  credentialId: credential.id,
+  userId,
+  workspaceId,
+})

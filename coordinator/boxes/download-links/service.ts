@@ -13,7 +13,7 @@ import type { BoxFinder } from '../../http/find-box.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { deleteLinksExpiredBefore, findLink, insertLink, takeLink } from './store.ts'
 
-/** New links of a credential at once, and per second. Each link is a write. */
+/** New links of a user at once, and per second. Each link is a write. */
 const NEW_LINKS = { capacity: 30, perSecond: 1 }
 const PRUNE_BATCH_SIZE = 500
 
@@ -60,7 +60,7 @@ export function createDownloadLinks({
   return {
     async create(actor, boxId, path) {
       const { id } = await boxes.resolve(actor, boxId)
-      const waitMs = newLinks.take(actor.credential.id)
+      const waitMs = newLinks.take(actor.userId ?? actor.credential.id)
       if (waitMs > 0) rejectLimited(waitMs, 'Too many download links were created.')
       const token = randomBytes(32).toString('base64url')
       const expiresAt = clock.now() + LIMITS.downloadLinkSeconds * 1000

@@ -7,9 +7,10 @@ import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { CLOSE_CODES, getCloseCode } from '../../../shared/close-codes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { listShares, rejectFull, type ShareLimits, Slots } from '../../base/slots.ts'
 import type { Db } from '../../db/open.ts'
 import { type RowChange, subscribeToRows } from '../../db/row-changes.ts'
-import type { Actor } from '../../http/actor.ts'
+import { type Actor, toSubject } from '../../http/actor.ts'
 import type { OpenRequest } from '../../http/open-requests.ts'
 import { getVisibility } from '../../http/visibility.ts'
 import type { BoxService } from '../service.ts'
@@ -26,7 +27,7 @@ export type FeedsOptions = {
   log: Pick<Logger, 'error'>
   boxes: Pick<BoxService, 'listPages'>
   /** Open feeds. Default: those of LIMITS. */
-  limits?: { perCredential: number; total: number }
+  limits?: Required<ShareLimits>
   aliveMs?: number
 }
 
@@ -38,15 +39,16 @@ export type FeedRequest = {
   accept(): Promise<WebSocket>
 }
 
-const RETRY_SECONDS = 5
+const RETRY_MS = 5_000
+const NOUN = 'open feeds'
 
 export class Feeds {
   readonly #options: FeedsOptions
   readonly #connections = new Map<string, Set<FeedConnection>>()
-  readonly #countByCredential = new Map<string, number>()
+  /** Those of feeds, also of feeds whose handshake is not complete. */
+  readonly #slots = new Slots()
   readonly #queue = new ChangeQueue((changes) => this.#sendChanges(changes))
   readonly #unsubscribe: () => void
-  #count = 0
   #isClosing = false
 
   constructor(options: FeedsOptions) {
@@ -59,7 +61,7 @@ export class Feeds {
 
   /** Feeds, with those whose handshake is not complete. */
   get count(): number {
-    return this.#count
+    return this.#slots.size
   }
 
   /**
@@ -67,7 +69,7 @@ export class Feeds {
    * @throws ApiError rate_limited, control_plane_unavailable, or why the access of the credential does not allow the feed
    */
   async serve({ actor, live, openRequest, accept }: FeedRequest): Promise<void> {
-    const release = this.#acquire(actor.credential.id)
+    const { release, evicted } = this.#acquire(actor)
     try {
       const view = createView(actor, live)
       const changed = new AbortController()
@@ -76,6 +78,7 @@ export class Feeds {
       })
       const connection = new FeedConnection(await accept(), view, this.#options)
       const unlisten = [
+        onAbort(evicted, () => connection.close(CLOSE_CODES.overloaded, 'too many feeds')),
         // The client begins again, with the items that it may see now.
         onAbort(changed.signal, () => connection.close(CLOSE_CODES.stopping, 'access changed')),
         onAbort(openRequest.signal, (error) => {
@@ -114,27 +117,14 @@ export class Feeds {
     connection.close(CLOSE_CODES.failed, 'the coordinator cannot read the items')
   }
 
-  #acquire(credentialId: string): () => void {
+  /** @returns `evicted` aborts when the feed has to end for that of another subject */
+  #acquire(actor: Actor): { release: () => void; evicted: AbortSignal } {
     if (this.#isClosing) throw new ApiError('control_plane_unavailable')
-    const { perCredential, total } = this.#options.limits ?? LIMITS.feeds
-    const ofCredential = this.#countByCredential.get(credentialId) ?? 0
-    const limit = ofCredential >= perCredential ? perCredential : this.#count >= total ? total : null
-    if (limit !== null)
-      throw new ApiError(
-        'rate_limited',
-        `There are ${limit} open feeds, the most that are allowed. Close one.`,
-        {
-          headers: { 'retry-after': String(RETRY_SECONDS) },
-        },
-      )
-    this.#count += 1
-    this.#countByCredential.set(credentialId, ofCredential + 1)
-    return () => {
-      this.#count -= 1
-      const rest = (this.#countByCredential.get(credentialId) ?? 1) - 1
-      if (rest > 0) this.#countByCredential.set(credentialId, rest)
-      else this.#countByCredential.delete(credentialId)
-    }
+    const evicted = new AbortController()
+    const shares = listShares(NOUN, toSubject(actor), this.#options.limits ?? LIMITS.feeds)
+    const acquisition = this.#slots.acquire(shares, { evict: () => evicted.abort() })
+    if ('full' in acquisition) return rejectFull(acquisition.full, RETRY_MS)
+    return { release: acquisition.release, evicted: evicted.signal }
   }
 
   #add(connection: FeedConnection): void {

@@ -18,6 +18,12 @@ const rejectionOf = async (acquiring: Promise<unknown>) => {
 }
 const rateLimited = { code: 'rate_limited', retryAfter: '1' }
 
+const key = (credentialId: string, userId: string | null = null, workspaceId = 'ws') => ({
+  credentialId,
+  userId,
+  workspaceId,
+})
+
 const createLimiter = (changes: Partial<EdgeLimits> = {}) =>
   createEdgeLimiter({
     requestsPerSecond: 1000,
@@ -26,32 +32,38 @@ const createLimiter = (changes: Partial<EdgeLimits> = {}) =>
     attachments: 2,
     forwards: 3,
     terminals: 3,
+    perUser: 100,
+    perWorkspace: 100,
     ...changes,
   })
 
 t.test('rejects the ninth concurrent request of a token, and of a box, until another ends', async (t) => {
   const limiter = createLimiter()
-  const releases = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire('token', `box${i}`)))
-  t.match(await rejectionOf(limiter.acquire('token', 'another box')), rateLimited)
+  const releases = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => limiter.acquire(key('token'), `box${i}`)),
+  )
+  t.match(await rejectionOf(limiter.acquire(key('token'), 'another box')), rateLimited)
   t.equal(limiter.acquiredCount(), 8, 'a rejected request holds no slot')
   releases[0]?.()
-  const next = await limiter.acquire('token', 'box0')
+  const next = await limiter.acquire(key('token'), 'box0')
   t.equal(limiter.acquiredCount(), 8)
   for (const release of [...releases, next]) release()
   t.equal(limiter.acquiredCount(), 0)
 
-  const sameBox = await Promise.all(Array.from({ length: 8 }, (_, i) => limiter.acquire(`token${i}`, 'box')))
-  t.match(await rejectionOf(limiter.acquire('token', 'box')), rateLimited)
+  const sameBox = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => limiter.acquire(key(`token${i}`), 'box')),
+  )
+  t.match(await rejectionOf(limiter.acquire(key('token'), 'box')), rateLimited)
   for (const release of sameBox) release()
 })
 
 t.test('a slot that is released twice counts once', async (t) => {
   const limiter = createLimiter({ concurrency: 1 })
-  const releaseFirst = await limiter.acquire('token', 'box')
+  const releaseFirst = await limiter.acquire(key('token'), 'box')
   releaseFirst()
-  const releaseSecond = await limiter.acquire('token', 'box')
+  const releaseSecond = await limiter.acquire(key('token'), 'box')
   releaseFirst()
-  t.match(await rejectionOf(limiter.acquire('token', 'box')), rateLimited)
+  t.match(await rejectionOf(limiter.acquire(key('token'), 'box')), rateLimited)
   releaseSecond()
 })
 
@@ -66,7 +78,7 @@ t.test('forwarded connections have a rate of their own, per token and per box', 
   })
   const forward = async (token: string, box: string) => {
     await limiter.countRequest(token, true)
-    const release = await limiter.acquire(token, box, { isForward: true })
+    const release = await limiter.acquire(key(token), box, { isForward: true })
     release()
   }
   for (let i = 0; i < FORWARDS_PER_SECOND; i++) await forward('token', 'box')
@@ -76,14 +88,14 @@ t.test('forwarded connections have a rate of their own, per token and per box', 
   })
   await t.rejects(forward('another token', 'box'), { code: 'rate_limited', message: /^This box has/ })
   await limiter.countRequest('token')
-  const release = await limiter.acquire('token', 'box')
+  const release = await limiter.acquire(key('token'), 'box')
   release()
 })
 
 t.test('rejects the twenty-first request per second of a token, and of a box', async (t) => {
   const request = async (limiter: EdgeLimiter, token: string, box: string) => {
     await limiter.countRequest(token)
-    const release = await limiter.acquire(token, box)
+    const release = await limiter.acquire(key(token), box)
     release()
   }
   const byToken = createLimiter({ requestsPerSecond: 20 })
@@ -100,19 +112,22 @@ t.test('rejects the fifth stream of a token, but not its other requests or other
   const limiter = createLimiter()
   const stream = { isStream: true }
   const streams = []
-  for (let i = 0; i < 4; i++) streams.push(await limiter.acquire('token', `box${i}`, stream))
-  const others = [await limiter.acquire('token', 'box'), await limiter.acquire('another', 'box', stream)]
+  for (let i = 0; i < 4; i++) streams.push(await limiter.acquire(key('token'), `box${i}`, stream))
+  const others = [
+    await limiter.acquire(key('token'), 'box'),
+    await limiter.acquire(key('another'), 'box', stream),
+  ]
   t.match(
-    await rejectionOf(limiter.acquire('token', 'box', stream)),
+    await rejectionOf(limiter.acquire(key('token'), 'box', stream)),
     rateLimited,
     'Retry-After is short, because a stream may end at any time',
   )
   t.equal(limiter.acquiredCount(), 6, 'a rejected stream holds no slot')
   streams[2]?.()
-  others.push(await limiter.acquire('token', 'box', stream))
-  for (let i = 0; i < 3; i++) others.push(await limiter.acquire('token', `box${i}`))
+  others.push(await limiter.acquire(key('token'), 'box', stream))
+  for (let i = 0; i < 3; i++) others.push(await limiter.acquire(key('token'), `box${i}`))
   t.match(
-    await rejectionOf(limiter.acquire('token', 'box')),
+    await rejectionOf(limiter.acquire(key('token'), 'box')),
     rateLimited,
     'a stream counts as a concurrent request',
   )
@@ -122,7 +137,7 @@ t.test('rejects the fifth stream of a token, but not its other requests or other
 
 t.test('allows another request after Retry-After seconds', async (t) => {
   const limiter = createLimiter({ requestsPerSecond: 5 })
-  const request = async () => (await limiter.acquire('token', 'box'))()
+  const request = async () => (await limiter.acquire(key('token'), 'box'))()
   for (let round = 0; round < 2; round++) {
     for (;;) {
       const rejection = await rejectionOf(request())
@@ -137,9 +152,9 @@ t.test('allows another request after Retry-After seconds', async (t) => {
 
 t.test('knows whether a request to a box, other than a stream, is in flight', async (t) => {
   const limiter = createLimiter()
-  const stream = await limiter.acquire('key', 'box', { isStream: true })
+  const stream = await limiter.acquire(key('key'), 'box', { isStream: true })
   t.equal(limiter.hasRequests('box'), false)
-  const releases = [await limiter.acquire('key', 'box'), await limiter.acquire('key', 'box')]
+  const releases = [await limiter.acquire(key('key'), 'box'), await limiter.acquire(key('key'), 'box')]
   t.equal(limiter.hasRequests('box'), true)
   t.equal(limiter.hasRequests('other'), false)
   releases[0]?.()
@@ -153,12 +168,12 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
 
 t.test('a restart of the agent interrupts no connection that can be resumed', async (t) => {
   const limiter = createLimiter()
-  const closeTerminal = await limiter.acquire('key', 'box', { isAttachment: true })
+  const closeTerminal = await limiter.acquire(key('key'), 'box', { isAttachment: true })
   t.equal(limiter.hasInterruptibleRequests('box'), true)
   const endResumable = limiter.setResumable('box')
   t.equal(limiter.hasInterruptibleRequests('box'), false)
   t.equal(limiter.hasRequests('box'), true)
-  const endRequest = await limiter.acquire('key', 'box')
+  const endRequest = await limiter.acquire(key('key'), 'box')
   t.equal(limiter.hasInterruptibleRequests('box'), true)
   endResumable()
   endResumable()
@@ -170,36 +185,60 @@ t.test('a restart of the agent interrupts no connection that can be resumed', as
 
 t.test('forwarded connections have a limit of their own, and are no requests in flight', async (t) => {
   const limiter = createLimiter({ concurrency: 1, streams: 1, attachments: 1 })
-  const acquire = () => limiter.acquire('key', 'box', { isForward: true })
+  const acquire = () => limiter.acquire(key('key'), 'box', { isForward: true })
   const releases = [await acquire(), await acquire(), await acquire()]
   t.equal(limiter.hasRequests('box'), false)
   t.match(await rejectionOf(acquire()), rateLimited)
-  t.match(await rejectionOf(limiter.acquire('another key', 'box', { isForward: true })), rateLimited)
-  releases.push(await limiter.acquire('key', 'box'))
+  t.match(await rejectionOf(limiter.acquire(key('another key'), 'box', { isForward: true })), rateLimited)
+  releases.push(await limiter.acquire(key('key'), 'box'))
   releases[0]?.()
   releases.push(await acquire())
   for (const release of releases) release()
   t.equal(limiter.acquiredCount(), 0)
 })
 
+t.test('limits what the keys of a user, and of a workspace, use together', async (t) => {
+  for (const options of [{}, { isAttachment: true }, { isForward: true }]) {
+    const limiter = createLimiter({ concurrency: 2, forwards: 2, perUser: 3, perWorkspace: 4 })
+    let boxes = 0
+    const acquire = (...subject: Parameters<typeof key>) => {
+      boxes += 1
+      return limiter.acquire(key(...subject), `box${boxes}`, options)
+    }
+    for (const name of ['k1', 'k1', 'k2']) await acquire(name, 'u1')
+    await t.rejects(acquire('k3', 'u1'), {
+      code: 'rate_limited',
+      message: /^Your user has reached the limit of 3 /,
+    })
+    await t.rejects(acquire('k3', 'u1', 'ws2'), { code: 'rate_limited' }, 'in all workspaces')
+    const release = await acquire('k4', 'u2')
+    await t.rejects(acquire('k5', 'u3'), { code: 'rate_limited', message: /^The workspace has reached/ })
+    await acquire('k6', 'u4', 'ws2')
+    release()
+    await acquire('k5', 'u3')
+  }
+})
+
 t.test('limits the open terminals of a workspace, over all keys and boxes', async (t) => {
   const limiter = createLimiter({ concurrency: 1, streams: 1 })
   const terminal = { isAttachment: true, terminalOf: 'workspace' }
   const terminals = []
-  for (let i = 0; i < 3; i++) terminals.push(await limiter.acquire(`key${i}`, `box${i}`, terminal))
-  const acquireAnother = () => limiter.acquire('another', 'another', terminal)
+  for (let i = 0; i < 3; i++) terminals.push(await limiter.acquire(key(`key${i}`), `box${i}`, terminal))
+  const acquireAnother = () => limiter.acquire(key('another'), 'another', terminal)
   t.match(await rejectionOf(acquireAnother()), { code: 'customer_session_limit' })
-  await limiter.acquire('key', 'box', { ...terminal, terminalOf: 'another workspace' })
-  await limiter.acquire('key', 'box', { isAttachment: true })
+  await limiter.acquire(key('key'), 'box', { ...terminal, terminalOf: 'another workspace' })
+  await limiter.acquire(key('key'), 'box', { isAttachment: true })
   t.equal(limiter.acquiredCount(), 5, 'a rejected terminal holds no slot')
-  t.match(await rejectionOf(limiter.acquire('key0', 'box0', { isAttachment: true })), null)
+  t.match(await rejectionOf(limiter.acquire(key('key0'), 'box0', { isAttachment: true })), null)
   t.match(
-    await rejectionOf(limiter.acquire('key0', 'box0', { isAttachment: true })),
+    await rejectionOf(limiter.acquire(key('key0'), 'box0', { isAttachment: true })),
     rateLimited,
     'a terminal counts as an attached connection',
   )
   t.match(
-    await rejectionOf(limiter.acquire('key', 'other', { ...terminal, terminalOf: 'free', terminalLimit: 0 })),
+    await rejectionOf(
+      limiter.acquire(key('key'), 'other', { ...terminal, terminalOf: 'free', terminalLimit: 0 }),
+    ),
     {
       code: 'customer_session_limit',
     },

@@ -27,13 +27,14 @@ t.test('removes a box whose record is deleted after its retention', async (t) =>
   await waitUntil('the box is removed', () => feed.get('boxes', box) === undefined)
 })
 
-const actorOf = (id: string) => ({
+type Owner = { userId?: string | null; workspaceId?: string }
+const actorOf = (id: string, { userId = null, workspaceId: ofWorkspace = workspaceId }: Owner = {}) => ({
   credential: { type: 'key' as const, id, kind: 'api' as const, expiresAt: null, isUnverified: false },
-  ...{ boxIds: null, access: null, workspaceId, userId: null, role: 'owner' as const },
+  ...{ boxIds: null, access: null, workspaceId: ofWorkspace, userId, role: 'owner' as const },
 })
 
 /** Opens a feed without HTTP. */
-async function open(t: Test, feeds: Feeds, credentialId = 'key_1') {
+async function open(t: Test, feeds: Feeds, credentialId = 'key_1', owner: Owner = {}) {
   const [client, server] = await openWebSocketPair(t)
   const messages: { type: string }[] = []
   const ready = Promise.withResolvers<void>()
@@ -45,9 +46,10 @@ async function open(t: Test, feeds: Feeds, credentialId = 'key_1') {
   const closed = new Promise<number>((resolve) => client.once('close', resolve))
   client.resume()
   const signal = new AbortController().signal
-  const openRequest = { signal, addCheck: async () => undefined, confirm: async () => actorOf(credentialId) }
+  const actor = actorOf(credentialId, owner)
+  const openRequest = { signal, addCheck: async () => undefined, confirm: async () => actor }
   const served = feeds.serve({
-    actor: actorOf(credentialId),
+    actor,
     live: false,
     openRequest,
     accept: async () => server,
@@ -63,7 +65,7 @@ const createFeeds = (t: Test, options: Partial<FeedsOptions> = {}) => {
 }
 
 t.test('limits the feeds of a credential and of all, until they end', async (t) => {
-  const feeds = createFeeds(t, { limits: { perCredential: 2, total: 3 } })
+  const feeds = createFeeds(t, { limits: { perCredential: 2, perUser: 9, perWorkspace: 9, total: 3 } })
   const first = await open(t, feeds)
   await open(t, feeds)
   await t.rejects(open(t, feeds), { code: 'rate_limited', headers: { 'retry-after': '5' } })
@@ -77,6 +79,30 @@ t.test('limits the feeds of a credential and of all, until they end', async (t) 
   t.equal(await last.closed, CLOSE_CODES.stopping)
   await t.rejects(open(t, feeds), { code: 'control_plane_unavailable' })
 })
+
+t.test(
+  'keys of one member take neither the feeds of other members nor those of other workspaces',
+  async (t) => {
+    const limits = { perCredential: 2, perUser: 4, perWorkspace: 6, total: 8 }
+    const feeds = createFeeds(t, { limits })
+    const eve = { userId: 'usr_eve' }
+    const eves = []
+    for (const name of ['key_1', 'key_1', 'key_2', 'key_2']) eves.push(await open(t, feeds, name, eve))
+    eves.push(await open(t, feeds, 'key_3', eve))
+    t.equal(await eves[0]?.closed, CLOSE_CODES.overloaded, 'the oldest of the key with the most is closed')
+    await t.rejects(open(t, feeds, 'key_3', eve), {
+      code: 'rate_limited',
+      message: /^Your user has reached the limit of 4 open feeds\. Close/,
+    })
+    await open(t, feeds, 'key_4', { userId: 'usr_owner' })
+    for (const name of ['key_5', 'key_6', 'key_7'])
+      await open(t, feeds, name, { workspaceId: 'ws_other', userId: name })
+    t.equal(feeds.count, 8)
+    await open(t, feeds, 'key_8', { workspaceId: 'ws_third', userId: 'usr_third' })
+    t.equal(await eves[2]?.closed, CLOSE_CODES.overloaded, 'of the workspace and the member with the most')
+    t.equal(feeds.count, 8)
+  },
+)
 
 t.test('closes a feed that would lack an item or a change', async (t) => {
   const broken = createFeeds(t, {
