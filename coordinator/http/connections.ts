@@ -1,11 +1,14 @@
-// Limits the open connections, from the moment at which they are accepted: a TLS handshake is an incomplete request. Those without a credential are limited in total and per client address. At a limit the oldest
-// one whose request is incomplete is closed: a client or an agent with a credential sends its request at once, and is not
-// limited after that, unless a later request has no valid credential.
+// Limits the open connections, from the moment at which they are accepted: a TLS handshake is an incomplete request. Those without
+// a credential are limited in total and per client address. At a limit the oldest one whose request is incomplete is closed: a
+// client or an agent with a credential sends its request at once, and is not limited like this after that, unless a later
+// request has no valid credential. Those with a credential are limited per credential, user and workspace.
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Subject } from '../base/slots.ts'
 import { createProxyCheck, toSubject } from './client-address.ts'
+import { type ConnectionShare, ConnectionShares, type ConnectionUse, isShareOf } from './connection-shares.ts'
 import { isBodyPending } from './lingering-close.ts'
 
 export type ConnectionCounts = {
@@ -17,14 +20,27 @@ export type ConnectionCounts = {
   trustedProxies?: readonly string[]
 }
 
-/** A connection was closed because of this limit: of all connections, of those without a credential, or of an address. */
-export type ReachedLimit = { limit: 'all' | 'unauthenticated' | 'address'; subject: string }
+/**
+ * A connection was closed because of this limit: of all connections, of those without a credential, or of an address.
+ * share: those of the workspace with the most were reduced for another one.
+ */
+export type ReachedLimit = {
+  limit: 'all' | 'unauthenticated' | 'address' | 'share'
+  /** The client address of the connection as toSubject(), or `proxy`. */
+  subject: string
+  /** The workspace of the connection; undefined: it has no credential. */
+  workspaceId: string | undefined
+}
 
 type Connection = {
   socket: Duplex
   /** The client address as toSubject(); undefined: a trusted proxy. */
   subject: string | undefined
   isAuthenticated: boolean
+  /** Whether a request is being served. */
+  isServed: boolean
+  /** undefined: the connection has no credential. */
+  share: ConnectionShare | undefined
 }
 
 /** Connections without a credential, in the order in which they are closed. */
@@ -61,10 +77,12 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
   readonly #open = new Map<Duplex, Connection>()
   readonly #unauthenticated = new Candidates()
   readonly #bySubject = new Map<string, Candidates>()
+  readonly #shares: ConnectionShares
 
   constructor(limits: ConnectionCounts) {
     super()
     this.#limits = limits
+    this.#shares = new ConnectionShares(limits.maxConnections)
     this.#isProxy = createProxyCheck(limits.trustedProxies ?? [])
   }
 
@@ -89,8 +107,17 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
       this.#close(ofSubject.first, 'address')
     if (this.#unauthenticated.size >= Math.ceil(maxConnections / 2))
       this.#close(this.#unauthenticated.first, 'unauthenticated')
-    const connection = { socket, subject, isAuthenticated: false }
-    if (this.#open.size >= maxConnections) this.#close(this.#unauthenticated.first ?? connection, 'all')
+    const connection: Connection = {
+      socket,
+      subject,
+      isAuthenticated: false,
+      isServed: false,
+      share: undefined,
+    }
+    if (this.#open.size >= maxConnections) {
+      const { first } = this.#unauthenticated
+      if (first !== undefined || !this.#shares.closeOne()) this.#close(first ?? connection, 'all')
+    }
     if (socket.destroyed) return
     this.#open.set(socket, connection)
     this.#put(connection, { isServed: false })
@@ -110,15 +137,29 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
   observe(request: IncomingMessage, response?: ServerResponse): void {
     const connection = this.#open.get(request.socket)
     if (connection === undefined) return
+    connection.isServed = true
     this.#put(connection, { isServed: !isBodyPending(request) })
     if (isBodyPending(request)) request.once('end', () => this.#put(connection, { isServed: true }))
-    response?.once('close', () => this.#put(connection, { isServed: false }))
+    response?.once('close', () => {
+      connection.isServed = false
+      // The next request of the proxy may be that of another client.
+      if (connection.subject === undefined) this.#releaseShare(connection)
+      this.#put(connection, { isServed: false })
+    })
   }
 
-  /** A request of the connection has a valid credential: the connection is not closed for others. */
-  setAuthenticated(socket: Duplex): void {
+  /**
+   * A request of the connection has a valid credential: the connection is not closed for those without one.
+   * @throws ApiError rate_limited when the credential, its user or its workspace has its share of the connections. The connection
+   *   then counts as one without a credential.
+   */
+  setAuthenticated(socket: Duplex, subject: Subject, use: ConnectionUse = 'credential'): void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return
+    if (!isShareOf(connection.share, subject, use)) {
+      this.#releaseShare(connection)
+      connection.share = this.#acquireShare(connection, subject, use)
+    }
     connection.isAuthenticated = true
     this.#unlist(connection)
   }
@@ -128,11 +169,29 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     const connection = this.#open.get(socket)
     if (connection === undefined || !connection.isAuthenticated) return
     connection.isAuthenticated = false
+    this.#releaseShare(connection)
     this.#put(connection, { isServed: false })
   }
 
   destroyAll(): void {
     for (const socket of this.#open.keys()) socket.destroy()
+  }
+
+  #acquireShare(connection: Connection, subject: Subject, use: ConnectionUse): ConnectionShare {
+    try {
+      return this.#shares.acquire(subject, use, {
+        close: () => this.#close(connection, 'share'),
+        isIdle: () => !connection.isServed,
+      })
+    } catch (error) {
+      this.setUnauthenticated(connection.socket)
+      throw error
+    }
+  }
+
+  #releaseShare(connection: Connection): void {
+    connection.share?.release()
+    connection.share = undefined
   }
 
   #put(connection: Connection, state: { isServed: boolean }): void {
@@ -155,13 +214,15 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
 
   #remove(connection: Connection): void {
     this.#open.delete(connection.socket)
+    this.#releaseShare(connection)
     this.#unlist(connection)
   }
 
   #close(connection: Connection | undefined, limit: ReachedLimit['limit']): void {
     if (connection === undefined) return
+    const workspaceId = connection.share?.subject.workspaceId
     this.#remove(connection)
     connection.socket.destroy()
-    this.emit('limit', { limit, subject: connection.subject ?? 'proxy' })
+    this.emit('limit', { limit, subject: connection.subject ?? 'proxy', workspaceId })
   }
 }

@@ -5,6 +5,7 @@ import compress from '@fastify/compress'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
+import { toSubject } from './actor.ts'
 import { getGeneralCode, respondToClientError, sendError } from './errors.ts'
 import { isBodyPending } from './lingering-close.ts'
 import type { Listening } from './listen.ts'
@@ -79,8 +80,14 @@ export async function createFastifyApp(options: FastifyAppOptions): Promise<Fast
   })
   addRequestChecks(app, isRejecting)
   // Runs after the authentication and before the body is read.
-  app.addHook('preParsing', ({ actor, raw }, _reply, _payload, done) => {
-    if (actor !== null) listening.connections.setAuthenticated(raw.socket)
+  app.addHook('preParsing', ({ actor, raw }, reply, _payload, done) => {
+    if (actor === null) return done()
+    try {
+      listening.connections.setAuthenticated(raw.socket, toSubject(actor))
+    } catch (error) {
+      reply.header('connection', 'close')
+      throw error
+    }
     done()
   })
   app.addHook('onResponse', ({ raw }, { statusCode }, done) => {

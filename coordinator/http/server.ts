@@ -195,10 +195,15 @@ const openApiRoute = (tables: ApiTables): PublicRoute => ({
 
 function logReachedLimits(connections: Connections, log: Logger, clock: Clock): void {
   const limitLines = createLineLimiter(clock)
-  connections.on('limit', ({ limit, subject }) => {
-    const line = limitLines(`${limit} ${subject}`)
+  connections.on('limit', ({ limit, subject, workspaceId }) => {
+    const line = limitLines(`${limit} ${workspaceId ?? subject}`)
     if (line === null) return
-    log.warn({ limit, address: subject, ...line }, 'too many connections, closed one without a credential')
+    const closed =
+      workspaceId === undefined ? 'one without a credential' : 'one of the workspace that has the most'
+    log.warn(
+      { limit, address: subject, workspace: workspaceId, ...line },
+      `too many connections, closed ${closed}`,
+    )
   })
 }
 

@@ -40,7 +40,8 @@ export async function startTunnelServer(
     clock: systemClock,
     async authenticate(boxId, hash) {
       const token = tokens.get(boxId)
-      return token !== undefined && createHash('sha256').update(token).digest('hex') === hash
+      const isValid = token !== undefined && createHash('sha256').update(token).digest('hex') === hash
+      return isValid ? 'ws_1' : null
     },
     ingest: { apply: async () => undefined, heartbeat: () => undefined, listeners: () => undefined },
     ...options,

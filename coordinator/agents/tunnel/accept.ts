@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { NONCE, toProofText } from '../../../shared/coordinator-proof.ts'
+import { ApiError } from '../../../shared/errors.ts'
 import { isUuid } from '../../../shared/ids.ts'
 import {
   AGENT_VERSION_HEADER,
@@ -28,8 +29,10 @@ import { createProxyCheck, readClientAddress, toSubject } from '../../http/clien
 import type { BoxLimits } from './box-limits.ts'
 import {
   type Authenticate,
+  type AuthenticatedBox,
   authenticateBox,
   headerValue,
+  type OnAuthenticated,
   readCredentials,
   WRONG_CREDENTIALS,
 } from './credentials.ts'
@@ -60,8 +63,7 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   /** While true, agents are rejected with a reconnect delay. */
   isDraining(): boolean
   reconnectAfterMs(): number
-  /** Called with the socket when an agent is accepted. */
-  onAuthenticated?: ((socket: Duplex) => void) | undefined
+  onAuthenticated?: OnAuthenticated | undefined
   /** Called when the connection is open, and when it has become its box's tunnel. */
   onOpen(session: Session): void
   onActive(session: Session): void
@@ -115,7 +117,7 @@ export function createAcceptor(options: AcceptorOptions) {
     const proof = await prove(request, 101, '')
     if (proof !== undefined) proofs.set(request, proof)
     if (socket.destroyed) return
-    options.onAuthenticated?.(socket)
+    options.onAuthenticated?.(socket, agent, 'tunnel')
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
       const { liveness, random, limits, observeRequest } = options
@@ -158,6 +160,7 @@ export function createAcceptor(options: AcceptorOptions) {
   return {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
       accept(request, socket, head).catch((err: unknown) => {
+        if (err instanceof ApiError) return rejectUpgrade(socket, err)
         const line = limitLines('failure')
         if (line !== null) log.error({ err, ...line }, 'failed to accept a tunnel')
         rejectUpgrade(socket, {
@@ -175,7 +178,7 @@ export function createAcceptor(options: AcceptorOptions) {
 async function inspectRequest(
   request: IncomingMessage,
   options: AcceptorOptions,
-): Promise<Omit<Identity, 'generation'> | Rejection> {
+): Promise<(Omit<Identity, 'generation'> & AuthenticatedBox) | Rejection> {
   if (options.isDraining()) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(options.reconnectAfterMs()) }
     return {
@@ -185,8 +188,9 @@ async function inspectRequest(
       headers,
     }
   }
-  const boxId = await authenticateBox(request, options.authenticate)
-  if (boxId === null) return explainWrongCredentials(request, options.machines)
+  const box = await authenticateBox(request, options.authenticate)
+  if (box === null) return explainWrongCredentials(request, options.machines)
+  const { boxId } = box
   const waitMs = options.limits.attempt(boxId)
   if (waitMs > 0) {
     const headers = { [RECONNECT_AFTER_HEADER]: String(waitMs) }
@@ -237,7 +241,7 @@ async function inspectRequest(
       return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
   const rejection = await checkLineage(request, boxId, options.machines)
-  return rejection ?? { boxId, instanceId, agentVersion, protocolVersion, platform, failedBuild }
+  return rejection ?? { ...box, instanceId, agentVersion, protocolVersion, platform, failedBuild }
 }
 
 async function explainWrongCredentials(

@@ -8,7 +8,7 @@ import { LIVENESS, type LivenessSettings } from '../../../shared/liveness.ts'
 import { SECRET_PATH_PREFIX, SOCKET_PATH_PREFIX, STREAM_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { createAcceptor } from './accept.ts'
 import { createBoxLimits } from './box-limits.ts'
-import type { Authenticate } from './credentials.ts'
+import type { Authenticate, OnAuthenticated } from './credentials.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { createRegistry } from './registry.ts'
 import { type Ingest, type ReportReader, type ReportStreamOptions, startReportReader } from './reports.ts'
@@ -57,7 +57,7 @@ export type AgentConnectionsOptions = {
   /** See SessionOptions and AcceptorOptions. */
   observeRequest?: TunnelRequestObserver | undefined
   onReject?: ((code: string) => void) | undefined
-  onAuthenticated?: ((socket: Duplex) => void) | undefined
+  onAuthenticated?: OnAuthenticated | undefined
   trustedProxies?: readonly string[] | undefined
 }
 

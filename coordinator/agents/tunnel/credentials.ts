@@ -1,27 +1,38 @@
 // Authenticates agents by the headers of a tunnel or dial-back connection.
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { isUuid } from '../../../shared/ids.ts'
 import { BOX_HEADER } from '../../../shared/protocol.ts'
 
 /**
- * Resolves to true when the box exists and its token has this SHA-256 (hex). Comparing hashes leaks nothing about the token
- * through timing.
+ * Resolves to the id of the box's workspace when the box exists and its token has this SHA-256 (hex), else to null. Comparing
+ * hashes leaks nothing about the token through timing.
  */
-export type Authenticate = (boxId: string, tokenHash: string) => Promise<boolean>
+export type Authenticate = (boxId: string, tokenHash: string) => Promise<string | null>
+
+/** The box whose token a connection has presented. */
+export type AuthenticatedBox = { boxId: string; workspaceId: string }
+
+/**
+ * Called with the socket of an accepted agent. A box has one tunnel, and many other connections.
+ * @throws ApiError rate_limited when the box or its workspace has too many connections
+ */
+export type OnAuthenticated = (socket: Duplex, box: AuthenticatedBox, use: 'tunnel' | 'other') => void
 
 /** The message of the 401 response to an agent. */
 export const WRONG_CREDENTIALS = `Unknown box id or wrong token. Check the headers ${BOX_HEADER} and Authorization.`
 
-/** The id of the box whose token the request carries; null when the credentials are missing or wrong. */
+/** The box whose token the request carries; null when the credentials are missing or wrong. */
 export async function authenticateBox(
   request: IncomingMessage,
   authenticate: Authenticate,
-): Promise<string | null> {
+): Promise<AuthenticatedBox | null> {
   const credentials = readCredentials(request)
   if (credentials === null) return null
   const { boxId, tokenHash } = credentials
-  return (await authenticate(boxId, tokenHash)) ? boxId : null
+  const workspaceId = await authenticate(boxId, tokenHash)
+  return workspaceId === null ? null : { boxId, workspaceId }
 }
 
 /** The box id and the SHA-256 (hex) of the token, unchecked; null: they are missing or malformed. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../../../shared/errors.ts'
+import type { AuthenticatedBox, OnAuthenticated } from './credentials.ts'
 import type { PendingDialBack } from './types.ts'
 
 export type DialBacks<T> = {
@@ -9,9 +10,10 @@ export type DialBacks<T> = {
   /**
    * Consumes an id that an agent presents. Returns a function that delivers the connection; that returns false when the id
    * was discarded meanwhile.
-   * @throws ApiError not_found for an unknown id, and for another box's id, which stays valid for that box.
+   * @throws ApiError not_found for an unknown id, and for another box's id, which stays valid for that box; the errors of
+   *   OnAuthenticated, with which the connection is rejected too
    */
-  consumeId(boxId: string, id: string, socket: Duplex): (connection: T) => boolean
+  consumeId(box: AuthenticatedBox, id: string, socket: Duplex): (connection: T) => boolean
   /** Closes the open connections of a box. */
   disconnect(boxId: string): void
   /** Rejects everything that is pending. */
@@ -29,8 +31,8 @@ type Entry<T> = {
 export type DialBackOptions = {
   /** How long an agent may take to connect. */
   dialBackTimeoutMs: number
-  /** Called with the socket when an agent has presented an id of its box. */
-  onAuthenticated?: ((socket: Duplex) => void) | undefined
+  /** Called when an agent has presented an id of its box. */
+  onAuthenticated?: OnAuthenticated | undefined
 }
 
 export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialBackOptions): DialBacks<T> {
@@ -97,7 +99,8 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
         },
       }
     },
-    consumeId(boxId, id, socket) {
+    consumeId(box, id, socket) {
+      const { boxId } = box
       const entry = pending.get(id)
       if (entry === undefined || entry.boxId !== boxId)
         throw new ApiError(
@@ -105,7 +108,12 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
           'The id of the dial-back connection is unknown, expired or already used.',
         )
       pending.delete(id)
-      onAuthenticated?.(socket)
+      try {
+        onAuthenticated?.(socket, box, 'other')
+      } catch (error) {
+        entry.reject(error as Error)
+        throw error
+      }
       entry.socket = socket
       track(boxId, socket)
       return entry.resolve

@@ -1,5 +1,5 @@
 // The connections of agents: tunnels, reports and dial-back connections.
-import type { Duplex } from 'node:stream'
+import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import {
   type AgentConnections,
@@ -16,8 +16,8 @@ export type TunnelModuleContext = ModuleBase & {
   machineAgents: AgentConnectionsOptions['machines']
   /** Has the key with which the coordinator proves its identity to machines. */
   agentBundles: { sign(text: string): Promise<string> }
-  /** Connections of accepted agents are not closed for others. */
-  connections: { setAuthenticated(socket: Duplex): void }
+  /** Connections of accepted agents are not closed for those without a credential. */
+  connections: Pick<Connections, 'setAuthenticated'>
   ingest: Ingest
   observers: {
     tunnelRequests?: TunnelRequestObserver
@@ -48,7 +48,12 @@ export function tunnelModule(context: TunnelModuleContext) {
     ingest: observers.observeIngest?.(ingest) ?? ingest,
     observeRequest: observers.tunnelRequests,
     onReject: observers.onAgentReject,
-    onAuthenticated: (socket) => context.connections.setAuthenticated(socket),
+    onAuthenticated: (socket, { boxId, workspaceId }, use) =>
+      context.connections.setAuthenticated(
+        socket,
+        { credentialId: boxId, userId: null, workspaceId },
+        use === 'tunnel' ? 'tunnel' : 'box',
+      ),
     trustedProxies: config.trustedProxies,
     drainMs: DRAIN_MS,
   })

@@ -5,9 +5,10 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { MAX_ATTACH_MESSAGE_BYTES } from '../../../shared/attach-format.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { ApiError } from '../../../shared/errors.ts'
 import { SECRET_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
-import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
+import { type Authenticate, authenticateBox, type OnAuthenticated, WRONG_CREDENTIALS } from './credentials.ts'
 import { type Rejection, rejectUpgrade } from './reject-upgrade.ts'
 import type { SecretConnectionServer, SecretConnections } from './types.ts'
 import { createWebSocketServer } from './websocket-server.ts'
@@ -34,8 +35,7 @@ export type SecretSocketsOptions = {
   log: Logger
   clock: Clock
   authenticate: Authenticate
-  /** Called with the socket when an agent is accepted. */
-  onAuthenticated?: ((socket: Duplex) => void) | undefined
+  onAuthenticated?: OnAuthenticated | undefined
 }
 
 /** Open connections of a box. */
@@ -70,10 +70,11 @@ export function createSecretSockets(options: SecretSocketsOptions): SecretSocket
     const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
     if (server === null || isClosed) throw new RejectedUpgrade(UNAVAILABLE)
-    const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null)
+    const box = await authenticateBox(request, authenticate)
+    if (box === null)
       throw new RejectedUpgrade({ status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS })
     if (socket.destroyed) return
+    const { boxId } = box
     const waitMs = attempts.take(boxId)
     if (waitMs > 0 || (openByBox.get(boxId)?.size ?? 0) >= MAX_OPEN)
       throw new RejectedUpgrade({
@@ -83,7 +84,7 @@ export function createSecretSockets(options: SecretSocketsOptions): SecretSocket
       })
     // Tracked from now on: disconnect() also closes a connection that is being admitted.
     track(boxId, socket)
-    onAuthenticated?.(socket)
+    onAuthenticated?.(socket, box, 'other')
     const serve = await server.admit(boxId, (request.url ?? '').slice(SECRET_PATH_PREFIX.length))
     if (socket.destroyed || isClosed) return void socket.destroy()
     webSockets.handleUpgrade(request, socket, head, (ws) => {
@@ -104,6 +105,7 @@ export function createSecretSockets(options: SecretSocketsOptions): SecretSocket
     },
     handleUpgrade(request, socket, head) {
       accept(request, socket, head).catch((err: unknown) => {
+        if (err instanceof ApiError) return rejectUpgrade(socket, err)
         if (!(err instanceof RejectedUpgrade))
           log.error({ err }, 'failed to accept a connection to a host of a secret')
         rejectUpgrade(socket, err instanceof RejectedUpgrade ? err.rejection : UNAVAILABLE)

@@ -27,12 +27,12 @@ export function createTransfers(options: TransfersOptions): TransferAcceptor {
   const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>(options)
 
   async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
+    const box = await authenticateBox(request, authenticate)
+    if (box === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
     if (request.method !== 'GET' && request.method !== 'PUT') {
       throw new ApiError('method_not_allowed', 'A transfer must be a GET or PUT request.')
     }
-    const deliver = consumeId(boxId, (request.url ?? '').slice(TRANSFER_PATH_PREFIX.length), request.socket)
+    const deliver = consumeId(box, (request.url ?? '').slice(TRANSFER_PATH_PREFIX.length), request.socket)
     request.socket.setTimeout(idleTimeoutMs, () => request.socket.destroy())
     deliver({ request, response })
   }

@@ -32,12 +32,12 @@ export function createWebSocketDialBacks<T>(options: WebSocketDialBackOptions<T>
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const onError = (err: Error) => log.debug({ err }, 'agent disconnected before the upgrade')
     socket.on('error', onError)
-    const boxId = await authenticateBox(request, authenticate)
-    if (boxId === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
-    const deliver = consumeId(boxId, (request.url ?? '').slice(pathPrefix.length), socket)
+    const box = await authenticateBox(request, authenticate)
+    if (box === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
+    const deliver = consumeId(box, (request.url ?? '').slice(pathPrefix.length), socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
-      if (!deliver(receive(ws, boxId))) ws.terminate()
+      if (!deliver(receive(ws, box.boxId))) ws.terminate()
     })
   }
 

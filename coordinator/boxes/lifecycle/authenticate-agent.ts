@@ -9,10 +9,13 @@ import { listTokenHashes, prepareTokenQuery } from '../store/boxes.ts'
 export const AGENT_QUERIES = { burst: 200, perSecond: 100 } as const
 
 /**
- * The returned function resolves to true when the SHA-256 (hex) of the box's current token is `tokenHash`.
+ * The returned function resolves to the id of the box's workspace when the SHA-256 (hex) of the box's current token is
+ * `tokenHash`, else to null.
  * A box has a token from its first start until it is deleted. Each start of its machine replaces the token.
  */
-export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: string) => Promise<boolean> {
+export function createAgentAuthenticator(
+  db: Db,
+): (boxId: string, tokenHash: string) => Promise<string | null> {
   const findTokenHash = prepareTokenQuery(db)
   const loadRow = createBatchLoader({
     ...AGENT_QUERIES,
@@ -24,8 +27,9 @@ export function createAgentAuthenticator(db: Db): (boxId: string, tokenHash: str
   })
   return async (boxId, tokenHash) => {
     const row = await loadRow(boxId)
-    if (!row?.agent_token_hash) return false
+    if (!row?.agent_token_hash) return null
     const [stored, presented] = [Buffer.from(row.agent_token_hash), Buffer.from(tokenHash)]
-    return stored.length === presented.length && timingSafeEqual(stored, presented)
+    const isEqual = stored.length === presented.length && timingSafeEqual(stored, presented)
+    return isEqual ? row.workspace_id : null
   }
 }

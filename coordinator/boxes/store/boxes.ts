@@ -85,16 +85,20 @@ export const prepareBoxQueries = (db: Db) => ({
   ),
 })
 
-type TokenRow = Pick<BoxRow, 'id' | 'agent_token_hash'>
+type TokenRow = Pick<BoxRow, 'id' | 'workspace_id' | 'agent_token_hash'>
 
 /** Every connection of an agent runs this. */
 export const prepareTokenQuery = (db: Db) =>
   prepareQuery<TokenRow, [id: string]>(db, (database) =>
-    database.selectFrom('boxes').select(['id', 'agent_token_hash']).where('id', '=', ''),
+    database.selectFrom('boxes').select(['id', 'workspace_id', 'agent_token_hash']).where('id', '=', ''),
   )
 
 export const listTokenHashes = (db: Db, boxIds: readonly string[]): Promise<TokenRow[]> =>
-  db.selectFrom('boxes').select(['id', 'agent_token_hash']).where('id', 'in', boxIds).execute()
+  db
+    .selectFrom('boxes')
+    .select(['id', 'workspace_id', 'agent_token_hash'])
+    .where('id', 'in', boxIds)
+    .execute()
 
 /** Reads the fields that decide whether the agent is upgraded. */
 export const findAgent = (db: Db | Trx, boxId: string) =>

@@ -1,7 +1,7 @@
 // Serves the requests to the origins of links: finds the share and checks the viewer.
 import { ApiError } from '../../../shared/errors.ts'
 import type { PortShares, ServedShare } from '../../boxes/port-shares/types.ts'
-import type { Actor } from '../../http/actor.ts'
+import { type Actor, toSubject } from '../../http/actor.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { HostHandler } from '../../http/host-handler.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
@@ -48,7 +48,7 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
     }
     if (decision.actor !== null) {
       // Strangers may have the secret of a link: their connections are limited.
-      connections.setAuthenticated(request.socket)
+      connections.setAuthenticated(request.socket, toSubject(decision.actor))
       endWithAccess(exchange, share, { actor: decision.actor, changesBefore })
     }
     if (viewer.url.startsWith(RESERVED_PATH)) return serveReservedPath(options, exchange, found, decision)

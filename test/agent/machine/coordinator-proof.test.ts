@@ -123,7 +123,7 @@ t.test('410 uninstalls the agent only with a proof', async (t) => {
 t.test('the coordinator proves its rejections', async (t) => {
   const coordinator = await startTunnelServer({
     sign: coordinatorSigner,
-    authenticate: async () => false,
+    authenticate: async () => null,
     machines: { isDeleted: async () => true, admit: async () => 'accepted' },
   })
   t.teardown(() => coordinator.close())

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { z } from 'zod'
 import { byKey } from '../../../coordinator/http/access.ts'
+import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { CredentialLookup } from '../../../coordinator/http/auth.ts'
 import { Connections } from '../../../coordinator/http/connections.ts'
 import { route, routeWithoutCredential } from '../../../coordinator/http/route.ts'
@@ -29,6 +30,23 @@ const fig = route({
   responses: { 200: z.object({}) },
   handler: async () => ({}),
 })
+
+const withKey = (name: string) => WITH_KEY.replace('dcp_owner', `dcp_${name}`)
+
+const createKeys = (keys: { key: string; user: string; workspace: string | undefined }[]) =>
+  Object.fromEntries(
+    keys.map(({ key, user, workspace = '' }): [string, CredentialLookup] => [
+      `dcp_${key}`,
+      {
+        actor: {
+          ...actor,
+          credential: { ...actor.credential, id: key } as Actor['credential'],
+          userId: user,
+          workspaceId: workspace,
+        },
+      },
+    ]),
+  )
 
 async function openConnection(
   t: Parameters<typeof startTestServer>[0],
@@ -138,7 +156,9 @@ t.test('connections that were reset before they are accepted do not close those 
 
 t.test('half of the connections are for those with a credential', async (t) => {
   const limits = { ...LIMITS, maxConnections: 4 }
-  const { url, countConnections, logLines } = await startTestServer(t, { control: [fig], limits })
+  const names = ['a', 'b', 'c', 'd']
+  const keys = createKeys(names.map((name) => ({ key: name, user: name, workspace: name })))
+  const { url, countConnections, logLines } = await startTestServer(t, { control: [fig], limits, keys })
   const halfSent: OpenConnection[] = []
   for (const i of [2, 3, 4, 5])
     halfSent.push(await openConnection(t, url, { text: HALF_SENT, address: `127.0.0.${i}` }))
@@ -147,19 +167,107 @@ t.test('half of the connections are for those with a credential', async (t) => {
   )
   await waitUntil('two are open', async () => (await countConnections()) === 2)
   const owners = []
-  for (let i = 0; i < 4; i += 1) {
-    const owner = await openConnection(t, url)
-    t.equal(await owner.request(WITH_KEY), 'HTTP/1.1 200')
-    owners.push(owner)
+  for (const name of names) {
+    const { socket, request } = await openConnection(t, url)
+    const requestFig = () => request(withKey(name))
+    t.equal(await requestFig(), 'HTTP/1.1 200')
+    owners.push({ socket, requestFig })
   }
   t.ok(halfSent.every(({ received }) => received.isClosed))
   const refused = await openConnection(t, url)
   await waitUntil('a further connection is closed', () => refused.received.isClosed)
-  for (const { request } of owners) t.equal(await request(WITH_KEY), 'HTTP/1.1 200')
+  for (const { requestFig } of owners) t.equal(await requestFig(), 'HTTP/1.1 200')
   t.equal(logLines.filter((line) => line.includes('too many connections')).length, 5, 'one line per address')
   owners[0]?.socket.destroy()
   await waitUntil('the connection is closed', async () => (await countConnections()) === 3)
   t.equal(await (await openConnection(t, url)).request(REQUEST), 'HTTP/1.1 200')
+})
+
+t.test('a credential, a user and a workspace have their share of the connections', async (t) => {
+  const keys = createKeys([
+    { key: 'a1', user: 'a', workspace: 'w' },
+    { key: 'a2', user: 'a', workspace: 'w' },
+    { key: 'b1', user: 'b', workspace: 'w' },
+    { key: 'b2', user: 'b', workspace: 'w' },
+    { key: 'c1', user: 'c', workspace: 'w' },
+    { key: 'd1', user: 'd', workspace: 'x' },
+  ])
+  const limits = { ...LIMITS, maxConnections: 16 }
+  const { url, connections } = await startTestServer(t, { control: [fig], limits, keys })
+  const send = async (key: string) => {
+    const connection = await openConnection(t, url)
+    return { ...connection, status: await connection.request(withKey(key)) }
+  }
+  for (const key of ['a1', 'a1', 'a2', 'a2', 'b1', 'b1', 'b2', 'b2'])
+    t.equal((await send(key)).status, 'HTTP/1.1 200')
+  const refused = await send('a1')
+  t.equal(refused.status, 'HTTP/1.1 429')
+  t.match(refused.received.text, /retry-after: 5/)
+  await waitUntil('it is closed', () => refused.received.isClosed)
+  t.match(
+    refused.received.text,
+    /"rate_limited".*This API key or session has reached the limit of 2 open connections\. Close one, or/,
+  )
+  t.equal((await send('c1')).status, 'HTTP/1.1 200', 'a member with none takes the place of one with many')
+  t.equal((await send('d1')).status, 'HTTP/1.1 200', 'another workspace has its own share')
+  await waitUntil('the limit of the workspace holds', () => connections.size === 9)
+})
+
+t.test('when all connections have a credential, one of the workspace with the most is closed', async (t) => {
+  const limits = { ...LIMITS, maxConnections: 4 }
+  const keys = createKeys(
+    ['a1', 'a2', 'b1', 'b2', 'c1'].map((key) => ({ key, user: key, workspace: key[0] })),
+  )
+  const { url, connections, logLines } = await startTestServer(t, { control: [fig], limits, keys })
+  const open = async (key: string) => {
+    const connection = await openConnection(t, url)
+    t.equal(await connection.request(withKey(key)), 'HTTP/1.1 200')
+    return connection
+  }
+  const [first, ...others] = [await open('a1'), await open('a2'), await open('b1'), await open('b2')]
+  await open('c1')
+  await waitUntil('the oldest one is closed', () => first?.received.isClosed)
+  t.notOk(others.some(({ received }) => received.isClosed))
+  t.equal(connections.size, 4)
+  t.match(
+    logLines.filter((line) => line.includes('too many connections')).map((line) => JSON.parse(line)),
+    [
+      {
+        limit: 'share',
+        workspace: 'a',
+        msg: 'too many connections, closed one of the workspace that has the most',
+      },
+    ],
+  )
+})
+
+t.test('a connection of a trusted proxy belongs to a client during its request only', async (t) => {
+  const limits = { ...LIMITS, maxConnections: 8, trustedProxies: ['127.0.0.1'] }
+  const keys = createKeys(['a', 'b'].map((key) => ({ key, user: key, workspace: key })))
+  const { url } = await startTestServer(t, { control: [fig], limits, keys })
+  const connections = []
+  for (let i = 0; i < 4; i += 1) connections.push(await openConnection(t, url))
+  for (const key of ['a', 'b', 'a'])
+    for (const { request } of connections) t.equal(await request(withKey(key)), 'HTTP/1.1 200')
+})
+
+t.test('the other connections of a box are no tunnels, and have a share', (t) => {
+  const connections = new Connections({ ...LIMITS, maxConnections: 16 })
+  const connectBox = (boxId: string, workspaceId: string, use: 'tunnel' | 'box') => {
+    const socket = new PassThrough() as unknown as Socket
+    connections.add(socket)
+    connections.setAuthenticated(socket, { credentialId: boxId, userId: null, workspaceId }, use)
+  }
+  for (let i = 0; i < 4; i += 1) connectBox('box_1', 'w', 'box')
+  t.throws(() => connectBox('box_1', 'w', 'box'), {
+    code: 'rate_limited',
+    message: /^This box has reached the limit of 4 open connections\./,
+  })
+  for (let i = 0; i < 4; i += 1) connectBox('box_2', 'w', 'box')
+  t.throws(() => connectBox('box_1', 'w', 'box'), { code: 'rate_limited' })
+  for (const box of ['box_1', 'box_2', 'box_3']) connectBox(box, 'w', 'tunnel')
+  connections.destroyAll()
+  t.end()
 })
 
 t.test('the limit of an address does not hold for trusted proxies', async (t) => {

@@ -11,7 +11,7 @@ t.test('a machine runs no command of a server without the key of its coordinator
   const coordinator = await startUpgradableCoordinator(t, PROJECT_DIR)
   const machine = await joinMachine(t, coordinator)
   await coordinator.kill('SIGKILL')
-  const impostor = await startTunnelServer({ authenticate: async () => true })
+  const impostor = await startTunnelServer({ authenticate: async () => 'ws_1' })
   t.teardown(() => impostor.close())
   const connected: string[] = []
   impostor.tunnels.on('connected', ({ boxId }) => connected.push(boxId))

@@ -141,7 +141,7 @@ t.test('an agent that does not connect in time is unreachable', async (t) => {
 
 t.test('a dial-back id that is discarded during the authentication is rejected', async (t) => {
   const authenticating = Promise.withResolvers<void>()
-  const result = Promise.withResolvers<boolean>()
+  const result = Promise.withResolvers<string>()
   const { streams, box, dialer } = await setUp(t, {
     authenticate() {
       authenticating.resolve()
@@ -152,7 +152,7 @@ t.test('a dial-back id that is discarded during the authentication is rejected',
   const sending = dialer.send(pending.id, createFrameSource().open)
   await authenticating.promise
   pending.discard()
-  result.resolve(true)
+  result.resolve('ws_1')
   await t.rejects(sending, { message: /404/ })
 })
 

@@ -310,14 +310,14 @@ t.test('the open response of a member is closed when the member may not see it a
   await waitUntil('it is closed', () => response.closed)
 })
 
-t.test('connections of viewers with a credential are not limited', async (t) => {
+t.test('connections of viewers with a credential are not limited as those of strangers', async (t) => {
   const share = await startOk(t, { share: { access: 'members' }, authorize: asMember() })
   const calls: string[] = []
   const { connections } = share.server
   const { setAuthenticated } = connections
-  connections.setAuthenticated = (socket) => {
+  connections.setAuthenticated = (socket, subject) => {
     calls.push('authenticated')
-    setAuthenticated.call(connections, socket)
+    setAuthenticated.call(connections, socket, subject)
   }
   await send(share)
   t.same(calls, ['authenticated'])
