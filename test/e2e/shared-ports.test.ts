@@ -144,8 +144,11 @@ t.test('a member opens a link with a viewer session, which ends at once with the
   await api('POST', `/boxes/${box.id}/suspend`)
   await waitForState(box.id, 'suspended')
   const page = await send(origin, { path: '/a?b', headers: { ...headers, accept: 'text/html' } })
-  const action = /action="([^"]+)"/.exec(page.body)?.[1] ?? ''
-  const woken = await send(origin, { method: 'POST', path: action, headers })
+  const link = /href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&#38;', '&') ?? ''
+  t.match(link, `${url}/share/wake?`)
+  const wakePath = link.slice(url.length)
+  const wakeHeaders = { ...session.headers, 'sec-fetch-site': 'same-origin' }
+  const woken = await send(url, { method: 'POST', path: wakePath, headers: wakeHeaders })
   t.match(woken, { status: 303, headers: { location: `${origin}/a?b` } })
   await waitForState(box.id, 'running')
   if (!canFreeze) await startApp(port)

@@ -1,7 +1,7 @@
 // Serves a request of an allowed viewer: checks the state of the box, and forwards the request to the port.
 import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
-import type { PortShares, ShareBase } from '../../boxes/port-shares/types.ts'
+import type { PortShares, ServedShare, ShareBase } from '../../boxes/port-shares/types.ts'
 import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { readClientAddress } from '../../http/client-address.ts'
@@ -24,10 +24,15 @@ import {
 import { type BoxConnections, TooManyConnectionsError } from './proxy/box-connections.ts'
 import { forward } from './proxy/forward.ts'
 import { BodyTimeoutError } from './proxy/limit-body-idle-time.ts'
+import type { ViewerRequest } from './types.ts'
+import { toLocalPath } from './viewers/local-path.ts'
+import { createWakePath } from './viewers/wake-url.ts'
 
 export type BoxServerOptions = {
   shares: Pick<PortShares, 'find'>
   base: ShareBase
+  /** The URL of the coordinator, without a slash at its end. */
+  publicUrl: string
   open: OpenShares
   boxConnections: BoxConnections
   /** See limitBodyIdleTime(). */
@@ -51,7 +56,8 @@ export type ServeBox = (
 ) => Promise<void>
 
 export function createBoxServer(options: BoxServerOptions): ServeBox {
-  const { shares, base, open, boxConnections, bodyIdleMs, limiter, pauseGate, isProxy, log } = options
+  const { shares, base, publicUrl, open, boxConnections, bodyIdleMs, limiter, pauseGate, isProxy, log } =
+    options
 
   /** A pause that was being decided before the request may have suspended the box since it was read. */
   async function waitForPause(found: Found, pausesBefore: number): Promise<Found> {
@@ -116,14 +122,19 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
     }
   }
 
+  /** After the wake, the browser opens the same page, or the first one when it has sent a form. */
+  function getWakeUrl({ slug }: ServedShare, { method }: ViewerRequest, { url }: Served): string {
+    const path = method === 'GET' ? toLocalPath(url) : '/'
+    return publicUrl + createWakePath({ slug, path })
+  }
+
   return async (exchange, found, decision, pausesBefore) => {
     const { request, response, viewer } = exchange
     const release = limiter.hold(found.share.boxId)
     const timer = setTimeout(release, HOLD_MS).unref()
     try {
       const { share, box } = await waitForPause(found, pausesBefore)
-      const canWake = decision.actor !== null && viewer.method === 'GET'
-      const page = createStatePage(box, canWake ? decision.url : null)
+      const page = createStatePage(box, decision.actor === null ? null : getWakeUrl(share, viewer, decision))
       if (page !== null) return sendPage(request, response, page)
       await forwardToBox(exchange, { share, box }, decision)
     } finally {

@@ -3,7 +3,6 @@ import { SHARE_LIMITS } from '../../../shared/limits.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { PortShares } from '../../boxes/port-shares/types.ts'
 import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
-import type { BoxService } from '../../boxes/service.ts'
 import { createProxyCheck } from '../../http/client-address.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
@@ -21,11 +20,11 @@ export type SharedPortsModuleContext = ModuleBase & {
   authorizeViewer: AuthorizeViewer
   connectToPort: ConnectToPort
   tunnels: Tunnels
-  boxes: BoxService
   limiter: EdgeLimiter
   pauseGate: PauseGate
   openRequests: OpenRequests
   connections: Connections
+  urls: { public: string }
 }
 
 /** How long a request waits for a box whose agent reconnects. After that the viewer gets a page that reloads itself. */
@@ -48,6 +47,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
     hostHandler: createShareServer({
       shares: portShares,
       base: portShares.base,
+      publicUrl: context.urls.public,
       authorize: authorizeViewer,
       open,
       openRequests: context.openRequests,
@@ -56,7 +56,6 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
       connections: context.connections,
       limiter: context.limiter,
       pauseGate: context.pauseGate,
-      boxes: context.boxes,
       isProxy: createProxyCheck(context.config.trustedProxies),
       log: context.log,
       closing: closing.signal,

@@ -8,21 +8,27 @@ import type { OpenRequests } from '../../http/open-requests.ts'
 import { type BoxServerOptions, createBoxServer } from './box-server.ts'
 import type { Exchange, Found } from './exchange.ts'
 import { type Page, sendPage, sendRedirect } from './pages/page.ts'
-import { createRefusalPage, INTERNAL_ERROR, INVALID_REQUEST, NO_SUCH_LINK, STOPPING } from './pages/pages.ts'
-import { type ReservedPathsOptions, serveReservedPath } from './reserved-paths.ts'
+import {
+  createErrorPage,
+  createRefusalPage,
+  INTERNAL_ERROR,
+  INVALID_REQUEST,
+  NO_SUCH_LINK,
+  NO_SUCH_PAGE,
+  STOPPING,
+} from './pages/pages.ts'
 import { type AuthorizeViewer, RESERVED_PATH } from './types.ts'
 import { createViewerRequest, isForwardable, isForwardableUpgrade, isOpening } from './viewer-request.ts'
 
-export type ShareServerOptions = BoxServerOptions &
-  ReservedPathsOptions & {
-    shares: Pick<PortShares, 'find' | 'recordOpening'>
-    authorize: AuthorizeViewer
-    openRequests: Pick<OpenRequests, 'add' | 'changeCount'>
-    /** The connections of viewers. */
-    connections: Pick<Connections, 'setAuthenticated' | 'setUnauthenticated'>
-    /** Aborts when the coordinator is about to stop. */
-    closing: AbortSignal
-  }
+export type ShareServerOptions = BoxServerOptions & {
+  shares: Pick<PortShares, 'find' | 'recordOpening'>
+  authorize: AuthorizeViewer
+  openRequests: Pick<OpenRequests, 'add' | 'changeCount'>
+  /** The connections of viewers. */
+  connections: Pick<Connections, 'setAuthenticated' | 'setUnauthenticated'>
+  /** Aborts when the coordinator is about to stop. */
+  closing: AbortSignal
+}
 
 export function createShareServer(options: ShareServerOptions): HostHandler {
   const { shares, base, authorize, open, openRequests, connections, closing, log } = options
@@ -51,7 +57,7 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
       connections.setAuthenticated(request.socket, toSubject(decision.actor))
       endWithAccess(exchange, share, { actor: decision.actor, changesBefore })
     }
-    if (viewer.url.startsWith(RESERVED_PATH)) return serveReservedPath(options, exchange, found, decision)
+    if (viewer.url.startsWith(RESERVED_PATH)) return sendPage(request, response, NO_SUCH_PAGE)
     if (isOpening(viewer)) shares.recordOpening(share.id)
     await serveBox(exchange, found, decision, pausesBefore)
   }
@@ -105,8 +111,5 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
   }
 }
 
-function toErrorPage(error: unknown): Page {
-  if (!(error instanceof ApiError)) return INTERNAL_ERROR
-  const { status, code, message } = error
-  return { status, code, title: 'The request was refused', message }
-}
+const toErrorPage = (error: unknown): Page =>
+  error instanceof ApiError ? createErrorPage(error) : INTERNAL_ERROR

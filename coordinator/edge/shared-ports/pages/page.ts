@@ -1,4 +1,4 @@
-// The pages of Boxwood on the origins of links. Clients that do not accept HTML get JSON.
+// The pages of Boxwood for viewers of links. Clients that do not accept HTML get JSON.
 import { createHash } from 'node:crypto'
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isBodyPending } from '../../../http/lingering-close.ts'
@@ -11,8 +11,10 @@ export type Page = {
   message: string
   /** The page loads itself again until it is not shown any more. Default: false. */
   reloads?: boolean
-  /** A button that sends a POST request to this path. */
-  button?: { label: string; action: string }
+  /** A link to a page of the main origin. */
+  link?: { label: string; href: string }
+  /** A button that sends a POST request to this path. The response may redirect to the origin `leadsTo`. */
+  button?: { label: string; action: string; leadsTo: string }
   /** Clears what an earlier app of the origin has stored in the browser. Default: false. */
   clearsSite?: boolean
   setCookies?: readonly string[]
@@ -26,13 +28,17 @@ h1 { font-size: 1.4rem }
 button { font: inherit; padding: .4rem 1.2rem }
 footer { margin-top: 3rem; opacity: .6; font-size: .85rem }`
 
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`
+
+/** Browsers also check the redirects of a form against `form-action`. */
+const createContentSecurityPolicy = ({ button }: Page): string =>
+  [
+    "default-src 'none'",
+    `style-src ${STYLE_SOURCE}`,
+    `form-action ${button ? `'self' ${button.leadsTo}` : "'none'"}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
 
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
@@ -40,7 +46,10 @@ const escapeHtml = (text: string): string =>
 const formatButton = ({ label, action }: NonNullable<Page['button']>): string =>
   `<form method="post" action="${escapeHtml(action)}"><button>${escapeHtml(label)}</button></form>\n`
 
-const formatPage = ({ title, message, reloads, button }: Page): string => `<!doctype html>
+const formatLink = ({ label, href }: NonNullable<Page['link']>): string =>
+  `<p><a href="${escapeHtml(href)}">${escapeHtml(label)}</a></p>\n`
+
+const formatPage = ({ title, message, reloads, link, button }: Page): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -52,7 +61,7 @@ ${reloads ? `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">\n` : ''}<ti
 <body>
 <h1>${escapeHtml(title)}</h1>
 <p>${escapeHtml(message)}${reloads ? ' This page reloads itself.' : ''}</p>
-${button ? formatButton(button) : ''}<footer>Boxwood</footer>
+${link ? formatLink(link) : ''}${button ? formatButton(button) : ''}<footer>Boxwood</footer>
 </body>
 </html>
 `
@@ -69,7 +78,7 @@ export function sendPage(request: IncomingMessage, response: ServerResponse, pag
     'content-type': `${isHtml ? 'text/html' : 'application/json'}; charset=utf-8`,
     'content-length': Buffer.byteLength(body),
     ...createPageHeaders(request, page.setCookies),
-    ...(isHtml && { 'content-security-policy': CONTENT_SECURITY_POLICY }),
+    ...(isHtml && { 'content-security-policy': createContentSecurityPolicy(page) }),
     // With no-referrer, browsers would send the POST request of the button with `Origin: null`.
     ...(page.button && { 'referrer-policy': 'same-origin' }),
     ...(page.reloads && { 'retry-after': String(RELOAD_SECONDS) }),
@@ -82,7 +91,7 @@ export function sendPage(request: IncomingMessage, response: ServerResponse, pag
 export function sendRedirect(
   request: IncomingMessage,
   response: ServerResponse,
-  redirect: { status: 302 | 303; location: string; setCookies?: readonly string[] },
+  redirect: { status: 302 | 303 | 307; location: string; setCookies?: readonly string[] },
 ): void {
   if (response.destroyed) return
   response.writeHead(redirect.status, {

@@ -1,9 +1,8 @@
 // What viewers see when the box does not serve their request.
+import type { ApiError } from '../../../../shared/errors.ts'
 import type { BoxRow } from '../../../db/schema.ts'
 import { RESERVED_PATH, type ViewerDecision } from '../types.ts'
 import type { Page } from './page.ts'
-
-export const WAKE_PATH = `${RESERVED_PATH}wake`
 
 type Refusal = Extract<ViewerDecision, { type: 'refuse' }>
 
@@ -88,6 +87,11 @@ export const createRefusalPage = ({ reason, setCookies = [] }: Refusal): Page =>
   setCookies,
 })
 
+export const createErrorPage = ({ status, code, message }: ApiError): Page => ({
+  ...{ status, code, message },
+  title: 'The request was refused',
+})
+
 export const createNothingListensPage = ({ hostname }: BoxRow, port: number): Page => ({
   status: 502,
   code: 'box_unreachable',
@@ -111,20 +115,32 @@ export const createBrokenResponsePage = ({ hostname }: BoxRow, port: number): Pa
   message: `The program that listens on port ${port} of box ${hostname} closed the connection, or its response is not valid HTTP.`,
 })
 
-/** @param url the requested path, which is opened after the wake; null: the viewer cannot wake the box */
-function createSuspendedPage({ hostname }: BoxRow, url: string | null): Page {
-  const page = {
+/** @param wakeUrl the page of the main origin that wakes the box; null: the viewer is no member */
+function createSuspendedPage({ hostname }: BoxRow, wakeUrl: string | null): Page {
+  return {
     status: 503,
     code: 'box_not_running',
     title: `Box ${hostname} is suspended`,
-    message: `Box ${hostname} is suspended. ${url === null ? 'A member of its workspace can wake it.' : 'Wake it to open the link.'}`,
-  }
-  if (url === null) return page
-  return {
-    ...page,
-    button: { label: 'Wake the box', action: `${WAKE_PATH}?path=${encodeURIComponent(url)}` },
+    message: `Box ${hostname} is suspended. ${wakeUrl === null ? 'A member of its workspace can wake it.' : 'Wake it to open the link.'}`,
+    ...(wakeUrl !== null && { link: { label: 'Wake the box', href: wakeUrl } }),
   }
 }
+
+/**
+ * The page of the main origin with the button that wakes a box.
+ * @param path on the main origin, with which the button sends a POST request
+ * @param origin of the link, which is opened after the wake
+ */
+export const createWakePage = (
+  { hostname }: BoxRow,
+  { path, origin }: { path: string; origin: string },
+): Page => ({
+  status: 200,
+  code: 'box_not_running',
+  title: `Box ${hostname} is suspended`,
+  message: `Box ${hostname} is suspended. Wake it to open the link.`,
+  button: { label: 'Wake the box', action: path, leadsTo: origin },
+})
 
 const createFailedPage = ({ hostname }: BoxRow): Page => ({
   status: 502,
@@ -143,12 +159,12 @@ const createStartingPage = ({ hostname }: BoxRow): Page => ({
 
 /**
  * Returns the page for a box that does not run; null: it should be connected.
- * @param url see createSuspendedPage()
+ * @param wakeUrl see createSuspendedPage()
  */
-export function createStatePage(box: BoxRow, url: string | null): Page | null {
+export function createStatePage(box: BoxRow, wakeUrl: string | null): Page | null {
   const { desired_state: desired, observed_state: observed, kind } = box
   if (observed === 'provision_failed') return createFailedPage(box)
-  if (desired !== 'running') return createSuspendedPage(box, url)
+  if (desired !== 'running') return createSuspendedPage(box, wakeUrl)
   if (observed === 'running' || observed === 'degraded') return null
   // The machine may be switched off: nothing starts it.
   return kind === 'machine' ? createUnreachablePage(box) : createStartingPage(box)

@@ -1,19 +1,24 @@
 // Who may view shared ports: the check of each request to a link, and the sign-in of members at the main origin.
 import type { PortShares, ShareViewers } from '../../../boxes/port-shares/types.ts'
+import type { BoxService } from '../../../boxes/service.ts'
 import type { CredentialFinders } from '../../../http/auth.ts'
 import type { Module, ModuleBase } from '../../../http/module.ts'
 import type { AuthorizeViewer } from '../types.ts'
 import { createViewerAuthorizer } from './authorize.ts'
 import { createShareSignInRoute } from './sign-in-route.ts'
+import { createShareWakeRoute } from './wake-route.ts'
 
 export type ViewersModuleContext = Pick<ModuleBase, 'clock'> & {
   finders: CredentialFinders
   portShares: PortShares
   shareViewers: ShareViewers
+  boxes: BoxService
   urls: { public: string }
 }
 
-export function viewersModule({ clock, finders, portShares, shareViewers, urls }: ViewersModuleContext) {
+export function viewersModule(context: ViewersModuleContext) {
+  const { clock, finders, portShares, shareViewers, boxes, urls } = context
+  const options = { finders, portShares, publicUrl: urls.public }
   const authorizeViewer: AuthorizeViewer = createViewerAuthorizer({
     base: portShares.base,
     viewers: shareViewers,
@@ -22,6 +27,9 @@ export function viewersModule({ clock, finders, portShares, shareViewers, urls }
   })
   return {
     services: { authorizeViewer },
-    publicRoutes: [createShareSignInRoute({ finders, portShares, shareViewers, publicUrl: urls.public })],
+    publicRoutes: [
+      createShareSignInRoute({ ...options, shareViewers }),
+      createShareWakeRoute({ ...options, boxes }),
+    ],
   } satisfies Module
 }

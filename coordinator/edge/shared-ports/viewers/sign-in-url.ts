@@ -3,6 +3,7 @@
 // `state`: a link with a code of another person does not sign in, and a code that is read in a URL is of no use.
 import { hashSecret } from '../../../http/hash-secret.ts'
 import { isLocalPath } from './local-path.ts'
+import { isSlug } from './slug.ts'
 
 /** On the main origin. */
 export const SIGN_IN_PATH = '/share/sign-in'
@@ -21,8 +22,7 @@ export const toState = (stateCookie: string): string => hashSecret(stateCookie)
 export const createSignInPath = ({ slug, path, state }: ShareSignIn): string =>
   `${SIGN_IN_PATH}?${new URLSearchParams({ slug, path, state })}`
 
-/** The slug is a label of a host name. The state is a hash. */
-const SLUG = /^[a-z0-9-]{1,63}$/
+/** The state is a hash. */
 const STATE = /^[0-9a-f]{64}$/
 
 /** @param url path and query. Returns undefined for a URL that createSignInPath() has not created. */
@@ -30,5 +30,5 @@ export function parseSignInUrl(url: string): ShareSignIn | undefined {
   const query = new URLSearchParams(url.split('?')[1] ?? '')
   const [slug, path, state] = ['slug', 'path', 'state'].map((name) => query.get(name) ?? '')
   if (slug === undefined || path === undefined || state === undefined) return undefined
-  return SLUG.test(slug) && isLocalPath(path) && STATE.test(state) ? { slug, path, state } : undefined
+  return isSlug(slug) && isLocalPath(path) && STATE.test(state) ? { slug, path, state } : undefined
 }

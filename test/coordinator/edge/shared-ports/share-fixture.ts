@@ -13,7 +13,6 @@ import {
 } from '../../../../coordinator/edge/shared-ports/proxy/box-connections.ts'
 import { createShareServer } from '../../../../coordinator/edge/shared-ports/share-server.ts'
 import type { AuthorizeViewer } from '../../../../coordinator/edge/shared-ports/types.ts'
-import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createProxyCheck } from '../../../../coordinator/http/client-address.ts'
 import type { Route } from '../../../../coordinator/http/route.ts'
 import type { Clock } from '../../../../shared/clock.ts'
@@ -22,6 +21,8 @@ import { startTestServer } from '../../http/test-server.ts'
 
 export const HOST = 'fig-3000-abc.shares.test'
 const SUFFIX = '.shares.test'
+/** Has the pages of the main origin. A proxy adds the path. */
+export const PUBLIC_URL = 'https://boxwood.test/path'
 
 const base: ShareBase = {
   getOrigin: (slug) => `http://${slug}${SUFFIX}`,
@@ -91,7 +92,6 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
   const open = new OpenShares({ clock, events })
   const closing = new AbortController()
   const opened: string[] = []
-  const woken: [Actor, string][] = []
   const shares = new Map([[share.slug, share]])
   const held = { count: 0 }
   /** beforeFind: delays the result of find(). */
@@ -110,6 +110,7 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
           recordOpening: (id) => void opened.push(id),
         },
         base,
+        publicUrl: PUBLIC_URL,
         authorize: options.authorize ?? serveAll,
         open,
         openRequests,
@@ -125,7 +126,6 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
           },
         },
         pauseGate: { version: 0, wait: () => undefined },
-        boxes: { wake: async (actor, boxId) => void woken.push([actor, boxId]) },
         isProxy: createProxyCheck([]),
         log: pino({ level: 'silent' }),
         closing: closing.signal,
@@ -139,7 +139,7 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
   })
   const { port: proxyPort } = new URL(server.url)
   return Object.assign(hooks, {
-    ...{ server, share, box, boxConnections, open, opened, woken, held, appSockets: sockets },
+    ...{ server, share, box, boxConnections, open, opened, held, appSockets: sockets },
     ...{ host: '127.0.0.1', port: Number(proxyPort) },
     /** Ends the share, as its revocation does. */
     endShare() {

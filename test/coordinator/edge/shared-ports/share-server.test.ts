@@ -11,7 +11,7 @@ import { route } from '../../../../coordinator/http/route.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { actor } from '../../http/test-server.ts'
-import { HOST, openRaw, type Share, type ShareOptions, startShare } from './share-fixture.ts'
+import { HOST, openRaw, PUBLIC_URL, type Share, type ShareOptions, startShare } from './share-fixture.ts'
 
 const HTML = 'text/html,application/xhtml+xml,*/*;q=0.8'
 
@@ -185,50 +185,33 @@ t.test('a box that cannot be reached, and one that is starting', async (t) => {
 
 const SUSPENDED = { desired_state: 'suspended', observed_state: 'suspended' } as const
 
-t.test('a member can wake a suspended box, from a page of the same origin only', async (t) => {
+t.test('the page of a suspended box leads a member to the main origin', async (t) => {
   const share = await startOk(t, { share: { access: 'members' }, box: SUSPENDED, authorize: asMember() })
+  const readLink = (body: string) => /href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&#38;', '&')
   const { status, body } = await sendHtml(share, { path: '/a?b="c"' })
   t.equal(status, 503)
-  const action = /action="([^"]+)"/.exec(body)?.[1] ?? ''
-  t.equal(action, '/.boxwood/wake?path=%2Fa%3Fb%3D%22c%22')
-  const origin = `http://${HOST}`
-  t.equal((await send(share, { path: action })).status, 405)
-  for (const headers of [{ 'sec-fetch-site': 'same-site', origin }, { origin: 'http://evil.shares.test' }])
-    t.equal((await send(share, { method: 'POST', path: action, headers })).status, 403)
-  t.same(share.woken, [])
-  const woken = await send(share, {
-    method: 'POST',
-    path: action,
-    headers: { 'sec-fetch-site': 'same-origin' },
-  })
-  t.equal(woken.status, 303)
-  t.equal(woken.headers.location, `${origin}/a?b=%22c%22`)
-  t.same(share.woken, [[actor, 'box_1']])
-  for (const path of ['//evil.test', '/\\evil.test', 'https://evil.test', 'javascript:alert(1)']) {
-    const { headers } = await send(share, {
-      method: 'POST',
-      path: `/.boxwood/wake?path=${encodeURIComponent(path)}`,
-      headers: { origin },
-    })
-    t.equal(headers.location, `${origin}/`, path)
-  }
+  const toLink = (path: string) =>
+    `${PUBLIC_URL}/share/wake?${new URLSearchParams({ slug: share.share.slug, path })}`
+  t.equal(readLink(body), toLink('/a?b="c"'))
+  t.notMatch(body, '<form')
+  const posted = await sendHtml(share, { method: 'POST', path: '/a' })
+  t.equal(readLink(posted.body), toLink('/'), 'a form is not sent again')
+  t.equal(readLink((await sendHtml(share, { path: '//evil.test' })).body), toLink('/.//evil.test'))
+
+  const visitor = await startOk(t, { box: SUSPENDED, authorize: asPublic })
+  const page = await sendHtml(visitor)
+  t.match(page.body, 'A member of its workspace can wake it.')
+  t.equal(readLink(page.body), undefined)
 })
 
-t.test('others cannot wake a box', async (t) => {
-  const visitor = await startOk(t, { box: SUSPENDED, authorize: asPublic })
-  const { body } = await sendHtml(visitor)
-  t.match(body, 'A member of its workspace can wake it.')
-  t.notMatch(body, '<form')
-  const wake = { method: 'POST', path: '/.boxwood/wake', headers: { 'sec-fetch-site': 'same-origin' } }
-  t.equal((await send(visitor, wake)).status, 404)
-  const reader = { ...actor, access: { boxes: 'read' } } as Actor
-  const limited = await startOk(t, {
-    share: { access: 'members' },
-    box: SUSPENDED,
-    authorize: asMember(reader),
-  })
-  t.match(await send(limited, wake), { status: 403, body: 'key_access_denied' })
-  t.same([...visitor.woken, ...limited.woken], [])
+t.test('a page of the box cannot wake it with the session of its viewer', async (t) => {
+  const share = await startOk(t, { share: { access: 'members' }, box: SUSPENDED, authorize: asMember() })
+  const origin = `http://${HOST}`
+  for (const path of ['/.boxwood/wake', '/share/wake', `/share/wake?slug=${share.share.slug}&path=%2F`]) {
+    const headers = { origin, 'sec-fetch-site': 'same-origin' }
+    const { status } = await send(share, { method: 'POST', path, headers })
+    t.equal(status, path.startsWith('/.boxwood/') ? 404 : 503, path)
+  }
 })
 
 t.test('the paths of Boxwood do not reach the box', async (t) => {

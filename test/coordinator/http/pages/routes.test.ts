@@ -58,9 +58,11 @@ t.test('behind a proxy that adds a path, all addresses have the path', async (t)
   const signIn = `/share/sign-in?slug=fig&path=%2Fa&state=${'0'.repeat(64)}`
   // fetch() replaces these headers.
   const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-  const [response] = (await once(get(url + signIn, { headers: navigation }), 'response')) as [IncomingMessage]
-  response.resume()
-  t.equal(response.headers.location, `/boxwood/sign-in?${new URLSearchParams({ next: `/boxwood${signIn}` })}`)
+  for (const path of [signIn, '/share/wake?slug=fig&path=%2Fa']) {
+    const [response] = (await once(get(url + path, { headers: navigation }), 'response')) as [IncomingMessage]
+    response.resume()
+    t.equal(response.headers.location, `/boxwood/sign-in?${new URLSearchParams({ next: `/boxwood${path}` })}`)
+  }
 })
 
 t.test('GET / is a JSON document for other clients', async (t) => {
