@@ -214,6 +214,7 @@ t.test('links in a browser', { skip: NO_BROWSER }, async (t) => {
     await victim.goto(`${members.origin}/`)
     await victim.goto(callback)
     t.equal(await victim.locator('body').innerText(), 'refused: sign-in')
+    t.equal(victim.url(), `${members.origin}/.boxwood/viewer`, 'the code is not in the URL of a page')
     await victim.goto(`${members.origin}/`)
     t.equal(new URL(victim.url()).pathname, '/sign-in')
   })
@@ -221,15 +222,17 @@ t.test('links in a browser', { skip: NO_BROWSER }, async (t) => {
   await t.test('a URL of POST /port-shares/{id}/open opens a link once, without a sign-in', async (t) => {
     const { json } = await api('POST', `/port-shares/${members.id}/open`)
     const page = await newPage()
+    server.requests.length = 0
     await page.goto(json.url)
     t.equal(page.url(), `${members.origin}/`)
+    t.match(server.requests, ['/.boxwood/sign-in', /^\/\.boxwood\/viewer\?.*state=/, '/'])
     const { userId } = coordinator.instance.owner ?? {}
     t.match(await readBox(page), { url: '/', userId })
     await page.goto(json.url)
     t.equal(page.url(), `${members.origin}/`, 'the browser has a session')
     const other = await newPage()
     await other.goto(json.url)
-    t.equal(await other.locator('body').innerText(), 'refused: sign-in')
+    t.equal(new URL(other.url()).pathname, '/sign-in')
   })
 
   await t.test('the secret of a link leaves the URL', async (t) => {

@@ -69,19 +69,47 @@ t.test('viewers of shared ports', async (t) => {
     const { status, json } = await api('POST', `/port-shares/${members.id}/open`)
     t.equal(status, 200)
     const opened = new URL(json.url)
-    t.equal(opened.origin, members.origin)
-    t.equal(opened.pathname, '/.boxwood/viewer')
+    t.equal(opened.origin, url)
+    t.equal(opened.pathname, '/share/open')
     const remainingMs = Date.parse(json.expiresAt) - Date.now()
     t.ok(remainingMs > 9 * 60_000 && remainingMs <= 10 * 60_000, `${remainingMs} ms`)
     const code = opened.searchParams.get('code') ?? ''
-    t.same([...opened.searchParams.keys()], ['code'])
+    t.same([...opened.searchParams.keys()], ['slug', 'code'])
+    t.equal(opened.searchParams.get('slug'), members.slug)
     secrets.push(code)
-    const session = await shareViewers.exchange(served, code, null)
-    secrets.push(session?.token ?? '')
+    const path = opened.pathname + opened.search
+    for (const headers of [
+      { 'sec-fetch-dest': 'iframe' },
+      { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+      { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+    ])
+      t.match(await get(path, headers), { status: 403, headers: { 'set-cookie': undefined } })
+    const start = await get(path)
+    t.match(start, { status: 303, headers: { location: `${members.origin}/.boxwood/sign-in` } })
+    t.match(start.headers, { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+    const [setCookie = ''] = [start.headers['set-cookie']].flat()
+    t.match(setCookie, /^boxwood_open=[^;]+; Max-Age=60; Path=\/; HttpOnly; SameSite=Lax$/)
+    const cookie = setCookie.split(';', 1)[0] ?? ''
+    t.match(await get(toPath({ slug: anyone.slug }), { cookie }), { status: 302 }, 'for one link only')
+    const end = await get(toPath(), { cookie })
+    t.equal(end.status, 303)
+    t.match([end.headers['set-cookie']].flat()[0], /^boxwood_open=; Max-Age=0;/)
+    const callback = new URL(end.headers.location ?? '')
+    t.equal(callback.origin + callback.pathname, `${members.origin}/.boxwood/viewer`)
+    t.equal(callback.searchParams.get('state'), STATE)
+    const viewerCode = callback.searchParams.get('code') ?? ''
+    t.not(viewerCode, code)
+    const session = await shareViewers.exchange(served, viewerCode, STATE)
+    secrets.push(viewerCode, session?.token ?? '')
     t.match(await shareViewers.find(served, session?.token ?? ''), {
       userId: coordinator.instance.owner?.userId,
     })
-    t.equal(await shareViewers.exchange(served, code, null), undefined, 'it opens once')
+    t.match(await get(toPath(), { cookie }), { status: 302 }, 'it opens once')
+    const again = await get(path)
+    t.match(again, { status: 303, headers: { location: `${members.origin}/`, 'set-cookie': undefined } })
+    const otherLink = `/share/open?${new URLSearchParams({ slug: anyone.slug, code })}`
+    for (const unknown of [otherLink, '/share/open', '/share/open?slug=fig-3000-2222222222&code=x'])
+      t.match(await get(unknown), { status: 404, text: 'This link does not exist' }, unknown)
     const { events } = (await api('GET', '/audit?kind=port_share.open')).json
     t.match(events, [{ boxId: box.id, detail: { shareId: members.id, port: 3000, access: 'members' } }])
     t.equal(events.length, 1)
@@ -108,7 +136,7 @@ t.test('viewers of shared ports', async (t) => {
     t.equal(location.searchParams.get('path'), '/a?b=c')
     const code = location.searchParams.get('code') ?? ''
     secrets.push(code)
-    t.equal(await shareViewers.exchange(served, code, null), undefined, 'not without the state')
+    t.equal(await shareViewers.exchange(served, code, ''), undefined, 'not without the state')
     const viewer = await shareViewers.exchange(served, code, STATE)
     secrets.push(viewer?.token ?? '')
     t.match(await shareViewers.find(served, viewer?.token ?? ''), { userId: session.userId })
@@ -202,12 +230,13 @@ t.test('viewers of shared ports', async (t) => {
     async (t) => {
       const owner = coordinator.instance.owner
       if (!owner) throw new Error('the coordinator has no owner')
-      const { code } = await shareViewers.createCode(owner, served, null)
-      const used = await shareViewers.createCode(owner, served, null)
-      const token = (await shareViewers.exchange(served, used.code, null))?.token ?? ''
+      const { code } = await shareViewers.createCode(owner, served, STATE)
+      const { code: openCode } = await shareViewers.createOpenCode(owner, served)
+      const used = await shareViewers.createCode(owner, served, STATE)
+      const token = (await shareViewers.exchange(served, used.code, STATE))?.token ?? ''
       const secret = new URL(anyone.url).searchParams.get('boxwood_secret') ?? ''
-      secrets.push(code, used.code, token)
-      for (const [name, value] of Object.entries({ code, token, secret })) {
+      secrets.push(code, openCode, used.code, token)
+      for (const [name, value] of Object.entries({ code, openCode, token, secret })) {
         t.ok(value)
         const attempts: [string, string, Record<string, string>][] = [
           ['the session cookie', '', { cookie: `${SESSION_COOKIE}=${value}` }],
@@ -235,7 +264,7 @@ t.test('viewers of shared ports', async (t) => {
         const signedIn = await get(toPath(), { cookie: `${SESSION_COOKIE}=${value}` })
         t.equal(signedIn.status, 302, `${name} is no session for other links`)
       }
-      t.ok(await shareViewers.exchange(served, code, null), 'the attempts did not use the code up')
+      t.ok(await shareViewers.exchange(served, code, STATE), 'the attempts did not use the code up')
     },
   )
 
@@ -263,7 +292,7 @@ t.test('viewers of shared ports', async (t) => {
 })
 
 const createShareCookies = (value: string) => ({
-  cookie: ['viewer', 'link', 'state']
+  cookie: ['viewer', 'link', 'state', 'open']
     .flatMap((name) => [`boxwood_${name}=${value}`, `__Host-boxwood_${name}=${value}`])
     .join('; '),
 })

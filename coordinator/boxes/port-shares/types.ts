@@ -50,24 +50,40 @@ export type PortShares = {
   readonly events: EventEmitter<{ ended: [shareId: string] }>
 }
 
+export type CreatedCode = {
+  code: string
+  /** Milliseconds since the epoch. */
+  expiresAt: number
+}
+
 /** The sessions of people at a share for members. A token is valid for one share. */
 export type ShareViewers = {
   /**
-   * Creates a code that exchange() accepts once, within some minutes.
+   * Creates a code that exchange() accepts once, within a minute.
    * @param actor sees the box. The viewer session ends with the credential of the actor, and with the rights of its user
+   * @param state of the sign-in that the code ends
    * @throws ApiError rate_limited
-   * @param state of the sign-in that the code ends; null: the code needs no sign-in
    */
-  createCode(
-    actor: Actor,
-    share: Pick<ServedShare, 'id' | 'boxId'>,
-    state: string | null,
-  ): Promise<{ code: string; expiresAt: number }>
+  createCode(actor: Actor, share: Pick<ServedShare, 'id' | 'boxId'>, state: string): Promise<CreatedCode>
+  /**
+   * Creates a code with which a browser signs in without a dashboard session, once, within ten minutes. It is for the main
+   * origin: exchange() does not accept it.
+   * @param actor see createCode()
+   * @throws ApiError rate_limited
+   */
+  createOpenCode(actor: Actor, share: Pick<ServedShare, 'id' | 'boxId'>): Promise<CreatedCode>
+  /** Whether redeemOpenCode() would accept the code, which stays valid. */
+  isOpenCode(share: ServedShare, openCode: string): Promise<boolean>
+  /**
+   * Replaces a code of createOpenCode() by one for exchange().
+   * @returns undefined: the code is unknown, expired or already used, or belongs to another share
+   */
+  redeemOpenCode(share: ServedShare, openCode: string, state: string): Promise<string | undefined>
   /** undefined: the code is unknown, expired or already used, or belongs to another share or another state. */
   exchange(
     share: ServedShare,
     code: string,
-    state: string | null,
+    state: string,
   ): Promise<{ token: string; maxAgeSeconds: number } | undefined>
   /** The actor of a viewer session. undefined: the session is unknown or has ended, or the actor does not see the box any more. */
   find(share: ServedShare, token: string): Promise<Actor | undefined>

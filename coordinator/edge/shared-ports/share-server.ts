@@ -15,10 +15,17 @@ import {
   INVALID_REQUEST,
   NO_SUCH_LINK,
   NO_SUCH_PAGE,
+  SERVICE_WORKER_REFUSED,
   STOPPING,
 } from './pages/pages.ts'
 import { type AuthorizeViewer, RESERVED_PATH } from './types.ts'
-import { createViewerRequest, isForwardable, isForwardableUpgrade, isOpening } from './viewer-request.ts'
+import {
+  createViewerRequest,
+  isForwardable,
+  isForwardableUpgrade,
+  isOpening,
+  isRootServiceWorker,
+} from './viewer-request.ts'
 
 export type ShareServerOptions = BoxServerOptions & {
   shares: Pick<PortShares, 'find' | 'recordOpening'>
@@ -58,6 +65,8 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
       endWithAccess(exchange, share, { actor: decision.actor, changesBefore })
     }
     if (viewer.url.startsWith(RESERVED_PATH)) return sendPage(request, response, NO_SUCH_PAGE)
+    if (share.access !== 'public' && isRootServiceWorker(viewer))
+      return sendPage(request, response, SERVICE_WORKER_REFUSED)
     if (isOpening(viewer)) shares.recordOpening(share.id)
     await serveBox(exchange, found, decision, pausesBefore)
   }

@@ -30,6 +30,13 @@ export const isForwardableUpgrade = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] === undefined &&
   Number(headers['content-length'] ?? 0) === 0
 
+/**
+ * Whether a browser would use the response as a service worker whose scope may be the whole origin. Without the header
+ * Service-Worker-Allowed, the scope is at most the directory of the script.
+ */
+export const isRootServiceWorker = ({ headers, url }: ViewerRequest): boolean =>
+  headers['service-worker'] !== undefined && url.split('?', 1)[0]?.lastIndexOf('/') === 0
+
 /** Whether the request opens the link, unlike those that a page sends. Clients that are no browsers send no Sec-Fetch headers. */
 export function isOpening({ headers, isUpgrade }: ViewerRequest): boolean {
   if (isUpgrade) return false

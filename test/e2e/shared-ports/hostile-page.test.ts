@@ -30,7 +30,10 @@ t.test('a hostile page', { skip: NO_BROWSER }, async (t) => {
   const hostile = await share('hostile', 'members')
   const members = await share('members', 'members')
   const anyone = await share('anyone', 'anyone')
-  await coordinator.writeFile('hostile/public/worker.js', readFixture('hostile-worker.js'))
+  await coordinator.run('mkdir -p hostile/public/sub')
+  await coordinator.writeFile('hostile/public/sub/page.html', '<title>A page of the directory</title>')
+  for (const path of ['worker.js', 'sub/worker.js'])
+    await coordinator.writeFile(`hostile/public/${path}`, readFixture('hostile-worker.js'))
 
   const browser = await startBrowser(t, BROWSER_ARGS)
   const page = await coordinator.openPage(browser, hostile)
@@ -239,27 +242,53 @@ t.test('a hostile page', { skip: NO_BROWSER }, async (t) => {
     }
   })
 
-  await t.test('a service worker gets no credential, and controls its own origin only', async (t) => {
-    await page.evaluate(`(async () => {
-      await navigator.serviceWorker.register('/worker.js', { scope: '/' })
-      await navigator.serviceWorker.ready
-      if (!navigator.serviceWorker.controller)
-        await new Promise((resolve) => navigator.serviceWorker.addEventListener('controllerchange', resolve, { once: true }))
+  /** Registers a service worker, and waits until it controls the pages of its scope. Resolves with the name of the error. */
+  const registerWorker = (script: string, scope: string): Promise<unknown> =>
+    page.evaluate(`(async () => {
+      try {
+        const { installing, waiting, active } = await navigator.serviceWorker.register('${script}', { scope: '${scope}' })
+        const worker = installing ?? waiting ?? active
+        if (worker.state !== 'activated')
+          await new Promise((resolve) => {
+            worker.onstatechange = () => worker.state === 'activated' && resolve()
+          })
+        return 'registered'
+      } catch (error) {
+        return error.name
+      }
     })()`)
+
+  await t.test('a service worker gets no credential, and controls its own directory only', async (t) => {
     const ask = (message: object) =>
       page.evaluate(`new Promise((resolve) => {
         const { port1, port2 } = new MessageChannel()
         port1.onmessage = ({ data }) => resolve(data)
         navigator.serviceWorker.controller.postMessage(${JSON.stringify(message)}, [port2])
       })`)
-    await page.goto(`${hostile.origin}/whoami`)
+    t.equal(await registerWorker('/worker.js', '/'), 'TypeError')
+    t.equal(await registerWorker('/sub/worker.js', '/'), 'SecurityError')
+    t.equal(await registerWorker('/sub/worker.js', '/.boxwood/'), 'SecurityError')
+    t.equal(await registerWorker('/sub/worker.js', '/sub/'), 'registered')
+    // Signs in by both ways, while a worker runs that sees what it can.
+    await context.clearCookies({ name: '__Host-boxwood_viewer' })
+    await page.goto(`${hostile.origin}/sub/page.html`)
+    t.equal(page.url(), `${hostile.origin}/sub/page.html`)
+    const { json } = await api('POST', `/port-shares/${hostile.id}/open`)
+    await context.clearCookies({ name: '__Host-boxwood_viewer' })
+    await page.goto(json.url)
+    t.equal(page.url(), `${hostile.origin}/`)
+    t.equal(
+      (await context.cookies(hostile.origin)).filter(({ name }) => name === '__Host-boxwood_viewer').length,
+      1,
+    )
+    await page.goto(`${hostile.origin}/sub/page.html`)
     await page.reload()
     const seen = (await ask({})) as string[]
     t.ok(
-      seen.some((line) => line.includes('/whoami')),
-      'it sees the requests of its origin',
+      seen.some((line) => line.includes('/sub/page.html')),
+      'it sees the requests of its directory',
     )
-    for (const line of seen) t.notMatch(line, /"(cookie|authorization)"|boxwood_secret|code=/i)
+    for (const line of seen) t.notMatch(line, /"(cookie|authorization)"|boxwood_secret|code=|\.boxwood/i)
     await page.addScriptTag({ content: readFixture('hostile.js') })
     await assertNothing(t, () => forOthers(({ origin }) => ask({ url: `${origin}/headers` })), /^TypeError$/)
     await assertNothing(
@@ -274,6 +303,20 @@ t.test('a hostile page', { skip: NO_BROWSER }, async (t) => {
     t.equal(await page.evaluate(foreign), 'SecurityError')
     for (const url of [`${members.origin}/`, `${publicUrl}/`])
       t.equal(await readController(context, url), null)
+  })
+
+  await t.test('the code of a sign-in is not in the URL of a window that the page can read', async (t) => {
+    const state = 'a'.repeat(64)
+    const signIn = `${publicUrl}/share/sign-in?${new URLSearchParams({ slug: hostile.slug, path: '/', state })}`
+    await page.goto(`${hostile.origin}/`)
+    // As a page that makes the browser forget its viewer session.
+    await context.clearCookies({ name: '__Host-boxwood_viewer' })
+    const popup = page.waitForEvent('popup')
+    await page.evaluate(`window.opened = window.open(${JSON.stringify(signIn)}); undefined`)
+    const opened = await popup
+    await opened.waitForURL(`${hostile.origin}/**`)
+    t.equal(await page.evaluate('window.opened.location.href'), `${hostile.origin}/.boxwood/viewer`)
+    await opened.close()
   })
 
   await t.test('responses of a link that needs a cookie are not stored by shared caches', async (t) => {

@@ -11,17 +11,18 @@ export type ShareViewersModuleContext = Pick<ModuleBase, 'db' | 'clock'> &
   Pick<ShareViewersOptions, 'findActor'> & {
     background: BackgroundTasks
     portShares: PortShares
+    urls: { public: string }
   }
 
 export function shareViewersModule(context: ShareViewersModuleContext) {
-  const { db, clock, findActor, background, portShares } = context
+  const { db, clock, findActor, background, portShares, urls } = context
   const shareViewers: ShareViewerService = createShareViewers({ db, clock, findActor })
   portShares.events.on('ended', (shareId) =>
     background.run('delete the viewers of a share', () => shareViewers.deleteOfShare(shareId)),
   )
   return {
     services: { shareViewers },
-    routes: withTag('Boxes', shareViewerRoutes({ portShares, shareViewers })),
+    routes: withTag('Boxes', shareViewerRoutes({ portShares, shareViewers, publicUrl: urls.public })),
     schedules: { pruners: { share_viewers: shareViewers.prune } },
     workspaceTables: [{ table: 'share_viewers', key: 'id', isCredential: true }],
     deleteOfBox: deleteViewersOfBox,

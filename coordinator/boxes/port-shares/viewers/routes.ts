@@ -6,21 +6,27 @@ import { ApiError } from '../../../../shared/errors.ts'
 import { byKey } from '../../../http/access.ts'
 import { type Route, route } from '../../../http/route.ts'
 import type { PortShares, ShareViewers } from '../types.ts'
-import { createCallbackUrl } from './callback-url.ts'
+import { createOpenUrl } from './open-url.ts'
 
 export type ShareViewerRoutesOptions = {
-  portShares: Pick<PortShares, 'base' | 'get'>
-  shareViewers: Pick<ShareViewers, 'createCode'>
+  portShares: Pick<PortShares, 'get'>
+  shareViewers: Pick<ShareViewers, 'createOpenCode'>
+  /** The URL of the coordinator, without a slash at its end. */
+  publicUrl: string
 }
 
-export const shareViewerRoutes = ({ portShares, shareViewers }: ShareViewerRoutesOptions): Route[] => [
+export const shareViewerRoutes = ({
+  portShares,
+  shareViewers,
+  publicUrl,
+}: ShareViewerRoutesOptions): Route[] => [
   route({
     method: 'POST',
     path: '/port-shares/:id/open',
     access: byKey('boxes', 'read'),
     summary: 'Create a URL that opens a link for members without a sign-in',
     description:
-      'The URL starts a viewer session in the browser that opens it first, for this link only. The session acts as the caller and ends with the credential of the request, and after seven days. A link for members needs a sign-in otherwise. The url of other links opens by itself.',
+      'The URL is one of the coordinator. It starts a viewer session in the browser that opens it first, for this link only. The session acts as the caller and ends with the credential of the request, and after seven days. A link for members needs a sign-in otherwise. The url of other links opens by itself.',
     request: { params: z.object({ id: z.string() }) },
     responses: { 200: openPortShareResponseSchema },
     errors: [
@@ -38,8 +44,8 @@ export const shareViewerRoutes = ({ portShares, shareViewers }: ShareViewerRoute
           'bad_request',
           'Only links for members need a URL from this route. Open the url of the link itself.',
         )
-      const { code, expiresAt } = await shareViewers.createCode(actor, share, null)
-      const url = createCallbackUrl(portShares.base.getOrigin(share.slug), { code, state: null, path: '/' })
+      const { code, expiresAt } = await shareViewers.createOpenCode(actor, share)
+      const url = createOpenUrl(publicUrl, { slug: share.slug, code })
       return { url, expiresAt: toTimestamp(expiresAt) }
     },
   }),

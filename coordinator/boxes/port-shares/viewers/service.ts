@@ -15,7 +15,7 @@ import type { Actor } from '../../../http/actor.ts'
 import type { CredentialLookup } from '../../../http/auth.ts'
 import { hashSecret } from '../../../http/hash-secret.ts'
 import { canSee } from '../../../http/visibility.ts'
-import type { ServedShare, ShareViewers } from '../types.ts'
+import type { CreatedCode, ServedShare, ShareViewers } from '../types.ts'
 import {
   deleteExpired,
   deleteOfShare,
@@ -23,15 +23,17 @@ import {
   findCode,
   insertCode,
   prepareViewerQuery,
-  useCode,
+  replaceCode,
   type ViewerWithOwner,
 } from './store.ts'
 
 const MINUTE_MS = 60_000
 
 export const VIEWERS = {
-  /** A person may have to copy the link to a browser. */
-  codeMs: 10 * MINUTE_MS,
+  /** A person may have to copy the URL to a browser. */
+  openCodeMs: 10 * MINUTE_MS,
+  /** The browser follows a redirect with the code. */
+  codeMs: MINUTE_MS,
   sessionMs: 7 * 24 * 60 * MINUTE_MS,
   /** Codes, and sessions, of a user at a share. Above it, the oldest ones are deleted. */
   perUser: 20,
@@ -59,14 +61,18 @@ export type ShareViewerService = ShareViewers & {
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
-/** A code is not valid without the state of its sign-in. */
-const hashCode = (code: string, state: string | null): string => hashSecret(`${state ?? ''}.${code}`)
+/** A code is not valid without the state of its sign-in. @param state null: a code of createOpenCode() */
+const hashCode = (code: string, state: string | null): string => hashSecret(`${state ?? 'open'}.${code}`)
 
 export function createShareViewers({ db, clock, findActor }: ShareViewersOptions): ShareViewerService {
   const queryViewer = prepareViewerQuery(db)
   const newCodes = createTokenBuckets(clock, VIEWERS.codes)
 
-  async function createCode(actor: Actor, share: Pick<ServedShare, 'id' | 'boxId'>, state: string | null) {
+  async function addCode(
+    actor: Actor,
+    share: Pick<ServedShare, 'id' | 'boxId'>,
+    { state, lifetimeMs }: { state: string | null; lifetimeMs: number },
+  ): Promise<CreatedCode> {
     const { credential, workspaceId, userId } = actor
     if (credential.type === 'ticket') throw new Error('tickets do not view shares')
     const waitMs = newCodes.take(userId ?? credential.id)
@@ -84,7 +90,7 @@ export function createShareViewers({ db, clock, findActor }: ShareViewersOptions
       code_hash: hashCode(code, state),
       token_hash: null,
       created_at: now,
-      expires_at: now + VIEWERS.codeMs,
+      expires_at: now + lifetimeMs,
     }
     await transaction(db, async (trx) => {
       await insertCode(trx, row)
@@ -107,19 +113,36 @@ export function createShareViewers({ db, clock, findActor }: ShareViewersOptions
     return mayRead && canSee(actor, box) ? limitActor(actor, row.expires_at) : undefined
   }
 
-  async function exchange(share: ServedShare, code: string, state: string | null) {
+  const findOpenCode = async (share: ServedShare, openCode: string) =>
+    findValidActor(share, await findCode(db, hashCode(openCode, null)))
+
+  async function redeemOpenCode(share: ServedShare, openCode: string, state: string) {
+    if ((await findOpenCode(share, openCode)) === undefined) return undefined
+    const code = newToken()
+    const now = clock.now()
+    const next = {
+      code_hash: hashCode(code, state),
+      created_at: now,
+      expires_at: now + VIEWERS.codeMs,
+    }
+    const row = await transaction(db, (trx) => replaceCode(trx, hashCode(openCode, null), next))
+    return row && code
+  }
+
+  async function exchange(share: ServedShare, code: string, state: string) {
     const codeHash = hashCode(code, state)
     const actor = await findValidActor(share, await findCode(db, codeHash))
     if (actor === undefined) return undefined
     const token = newToken()
     const now = clock.now()
     const session = {
+      code_hash: null,
       token_hash: hashSecret(token),
       created_at: now,
       expires_at: now + VIEWERS.sessionMs,
     }
     const isStarted = await transaction(db, async (trx) => {
-      const row = await useCode(trx, codeHash, session)
+      const row = await replaceCode(trx, codeHash, session)
       if (row === undefined) return false
       await deleteOldest(trx, row, { of: 'sessions', kept: VIEWERS.perUser })
       const detail = { shareId: share.id, port: share.port, access: share.access }
@@ -130,7 +153,10 @@ export function createShareViewers({ db, clock, findActor }: ShareViewersOptions
   }
 
   return {
-    createCode,
+    createCode: (actor, share, state) => addCode(actor, share, { state, lifetimeMs: VIEWERS.codeMs }),
+    createOpenCode: (actor, share) => addCode(actor, share, { state: null, lifetimeMs: VIEWERS.openCodeMs }),
+    isOpenCode: async (share, openCode) => (await findOpenCode(share, openCode)) !== undefined,
+    redeemOpenCode,
     exchange,
     async find(share, token) {
       const [row] = await queryViewer(hashSecret(token))

@@ -25,15 +25,16 @@ export const findCode = (db: Db, codeHash: string): Promise<ViewerWithOwner | un
 export const insertCode = (trx: Trx, row: ShareViewerRow) =>
   trx.insertInto('share_viewers').values(row).execute()
 
-/** Replaces a code by a session. undefined: the code was used meanwhile. */
-export const useCode = (
+/** Replaces a code by a session, or by another code. undefined: the code was used meanwhile. */
+export const replaceCode = (
   trx: Trx,
   codeHash: string,
-  session: Pick<ShareViewerRow, 'token_hash' | 'created_at' | 'expires_at'>,
+  next: Pick<ShareViewerRow, 'code_hash' | 'created_at' | 'expires_at'> &
+    Partial<Pick<ShareViewerRow, 'token_hash'>>,
 ): Promise<ShareViewerRow | undefined> =>
   trx
     .updateTable('share_viewers')
-    .set({ ...session, code_hash: null })
+    .set(next)
     .where('code_hash', '=', codeHash)
     .returningAll()
     .executeTakeFirst()

@@ -28,7 +28,12 @@ export function createResponseHeaders(response: ForwardedResponse): HeaderPair[]
 
 function replaceHeader(
   [name, value]: HeaderPair,
-  { origin, port, rewritesHost }: Pick<ForwardedResponse, 'origin' | 'port' | 'rewritesHost'>,
+  {
+    origin,
+    port,
+    rewritesHost,
+    isPrivate,
+  }: Pick<ForwardedResponse, 'origin' | 'port' | 'rewritesHost' | 'isPrivate'>,
 ): HeaderPair[] {
   const replaced = () => {
     switch (name.toLowerCase()) {
@@ -39,6 +44,9 @@ function replaceHeader(
       case 'alt-svc':
         // The browser would connect to another port than that of the coordinator, also after the link has ended.
         return null
+      case 'service-worker-allowed':
+        // See isRootServiceWorker().
+        return isPrivate ? null : value
       case 'location':
         return rewritesHost ? replaceLocation(value, origin, port) : value
       default:

@@ -30,6 +30,15 @@ export const INVALID_REQUEST: Page = {
   message: 'The request cannot be forwarded. Check the client and any proxy in front of the coordinator.',
 }
 
+/** The URLs with which viewers sign in, and those of links for anyone, contain credentials. */
+export const SERVICE_WORKER_REFUSED: Page = {
+  status: 403,
+  code: 'not_allowed',
+  title: 'This service worker is not allowed',
+  message:
+    'A service worker for the whole origin of the link would see the credentials in URLs of its viewers. Put its script into a directory, use a public link, or forward the port with `box forward`.',
+}
+
 export const STOPPING: Page = {
   status: 503,
   code: 'control_plane_unavailable',

@@ -2,10 +2,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../../../shared/clock.ts'
 import type { ServedShare, ShareBase, ShareViewers } from '../../../boxes/port-shares/types.ts'
-import { CALLBACK_PATH } from '../../../boxes/port-shares/viewers/callback-url.ts'
 import type { Actor } from '../../../http/actor.ts'
 import { hashSecret } from '../../../http/hash-secret.ts'
 import type { AuthorizeViewer, ViewerDecision, ViewerRequest } from '../types.ts'
+import { CALLBACK_PATH, START_PATH } from './callback-url.ts'
 import { formatExpiredCookie, formatShareCookie, readShareCookie, removeOwnCookies } from './cookies.ts'
 import { isLocalPath, toLocalPath } from './local-path.ts'
 import { isFromShare, isNavigation } from './request-source.ts'
@@ -51,7 +51,10 @@ export function createViewerAuthorizer({
 
   async function authorizeMember(viewing: Viewing): Promise<ViewerDecision> {
     const { request, origin, isSecure } = viewing
-    if (viewing.url.split('?', 1)[0] === CALLBACK_PATH) return signIn(viewing)
+    const pathname = viewing.url.split('?', 1)[0]
+    if (pathname === CALLBACK_PATH) return signIn(viewing)
+    if (pathname === START_PATH)
+      return isNavigation(request) ? startSignIn({ ...viewing, url: '/' }) : refuse('cross-origin')
     if (readShareCookie(request.headers.cookie, 'viewer', isSecure).length > 0) {
       if (!isFromShare(request, origin)) return refuse('cross-origin')
       const actor = await findViewer(viewing)
@@ -82,7 +85,9 @@ export function createViewerAuthorizer({
     const [code, state, path] = [query.get('code'), query.get('state'), query.get('path') ?? '/']
     const location = isLocalPath(path) ? path : '/'
     const session =
-      code !== null && hasState(viewing, state) ? await viewers.exchange(share, code, state) : undefined
+      code !== null && state !== null && hasState(viewing, state)
+        ? await viewers.exchange(share, code, state)
+        : undefined
     if (session !== undefined) {
       const { token, maxAgeSeconds } = session
       return {
@@ -97,7 +102,10 @@ export function createViewerAuthorizer({
     }
     // The link was opened twice, or another tab has signed in.
     if (await findViewer(viewing)) return { type: 'redirect', status: 303, location, setCookies: [] }
-    return { ...refuse('sign-in'), setCookies: [formatExpiredCookie('state', isSecure)] }
+    const setCookies = [formatExpiredCookie('state', isSecure)]
+    if (code === null) return { ...refuse('sign-in'), setCookies }
+    // The app can read the URL of a window that it has opened: the code may be valid in another browser.
+    return { type: 'redirect', status: 303, location: CALLBACK_PATH, setCookies }
   }
 
   function authorizeByLink(viewing: Viewing): ViewerDecision {
@@ -136,9 +144,8 @@ export function createViewerAuthorizer({
   }
 }
 
-/** Whether the browser has started the sign-in. A code of POST /port-shares/{id}/open needs no state. */
-const hasState = ({ request, isSecure }: Viewing, state: string | null): boolean =>
-  state === null ||
+/** Whether the browser has started the sign-in. */
+const hasState = ({ request, isSecure }: Viewing, state: string): boolean =>
   readShareCookie(request.headers.cookie, 'state', isSecure).some((value) => isEqual(toState(value), state))
 
 const isSecret = ({ secretHash }: ServedShare, secret: string): boolean =>

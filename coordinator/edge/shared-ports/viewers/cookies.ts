@@ -1,8 +1,11 @@
-// The cookies of Boxwood on the origin of a share. The app on the box never gets them, and its own cookies are not changed.
+// The cookies of Boxwood for viewers of shares. The app on the box never gets them, and its own cookies are not changed.
 import { stringifySetCookie } from 'cookie'
 
-/** viewer: a viewer session of a share for members. link: the secret of an anyone link. state: a sign-in in progress. */
-export type ShareCookie = 'viewer' | 'link' | 'state'
+/**
+ * On the origin of a share: viewer, a viewer session of a share for members; link, the secret of an anyone link; state, a
+ * sign-in in progress. On the main origin: open, the code of a URL that opens a share without a dashboard session.
+ */
+export type ShareCookie = 'viewer' | 'link' | 'state' | 'open'
 
 /**
  * Browsers accept the prefix `__Host-` only with Secure, so it cannot be used over http. With it, no other share can set the

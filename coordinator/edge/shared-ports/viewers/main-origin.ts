@@ -1,5 +1,6 @@
 // What the pages for viewers on the main origin share: the user of the dashboard session, and the links that the user sees.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../../../shared/errors.ts'
 import type { PortShares, ServedShare } from '../../../boxes/port-shares/types.ts'
 import type { BoxRow } from '../../../db/schema.ts'
 import type { Actor } from '../../../http/actor.ts'
@@ -8,6 +9,7 @@ import { hashSecret } from '../../../http/hash-secret.ts'
 import { canSee } from '../../../http/visibility.ts'
 import { type Page, sendPage } from '../pages/page.ts'
 import { NO_SUCH_LINK } from '../pages/pages.ts'
+import { isNavigation } from './request-source.ts'
 
 export type MainOriginOptions = {
   finders: Pick<CredentialFinders, 'findSession'>
@@ -22,6 +24,12 @@ export const MAIN_ORIGIN_HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
+}
+
+/** @throws ApiError not_allowed for the request of a script, a frame or a preview */
+export function assertNavigation({ method, headers }: FastifyRequest): void {
+  if (isNavigation({ method, headers, isUpgrade: false })) return
+  throw new ApiError('not_allowed', 'Only a browser can open this page. Open the link of the port in one.')
 }
 
 /** The path that a proxy adds to those of the coordinator. */

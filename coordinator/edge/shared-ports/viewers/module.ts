@@ -5,6 +5,7 @@ import type { CredentialFinders } from '../../../http/auth.ts'
 import type { Module, ModuleBase } from '../../../http/module.ts'
 import type { AuthorizeViewer } from '../types.ts'
 import { createViewerAuthorizer } from './authorize.ts'
+import { createShareOpenRoute } from './open-route.ts'
 import { createShareSignInRoute } from './sign-in-route.ts'
 import { createShareWakeRoute } from './wake-route.ts'
 
@@ -29,6 +30,7 @@ export function viewersModule(context: ViewersModuleContext) {
     services: { authorizeViewer },
     publicRoutes: [
       createShareSignInRoute({ ...options, shareViewers }),
+      createShareOpenRoute({ ...options, shareViewers }),
       createShareWakeRoute({ ...options, boxes }),
     ],
   } satisfies Module

@@ -1,10 +1,11 @@
-// GET /share/sign-in on the main origin: gives the user of the dashboard session a code for a share for members.
-import { ApiError } from '../../../../shared/errors.ts'
+// GET /share/sign-in on the main origin: gives the user of the dashboard session, or the browser that opens a share with a code
+// of its own, a code for a share for members.
 import type { ShareViewers } from '../../../boxes/port-shares/types.ts'
-import { createCallbackUrl } from '../../../boxes/port-shares/viewers/callback-url.ts'
 import type { Actor } from '../../../http/actor.ts'
 import type { PublicRoute } from '../../../http/public-routes.ts'
+import { createCallbackUrl } from './callback-url.ts'
 import {
+  assertNavigation,
   findMembersShare,
   findSessionUser,
   MAIN_ORIGIN_HEADERS,
@@ -12,15 +13,22 @@ import {
   redirectToSignIn,
   sendNoSuchLink,
 } from './main-origin.ts'
-import { isNavigation } from './request-source.ts'
+import { formatExpiredOpenCode, readOpenCode } from './open-route.ts'
 import { createSignInPath, parseSignInUrl, type ShareSignIn, SIGN_IN_PATH } from './sign-in-url.ts'
 
 export type ShareSignInOptions = MainOriginOptions & {
-  shareViewers: Pick<ShareViewers, 'createCode'>
+  shareViewers: Pick<ShareViewers, 'createCode' | 'redeemOpenCode'>
 }
 
 export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute {
-  const { portShares, shareViewers } = options
+  const { portShares, shareViewers, publicUrl } = options
+
+  /** undefined: the code is not valid any more. */
+  async function redeem(openCode: string, { slug, path, state }: ShareSignIn): Promise<string | undefined> {
+    const found = await portShares.find(slug)
+    const code = found && (await shareViewers.redeemOpenCode(found.share, openCode, state))
+    return code && createCallbackUrl(portShares.base.getOrigin(slug), { code, state, path })
+  }
 
   /** undefined: the user does not see a link for members with this slug. */
   async function createUrl(actor: Actor, { slug, path, state }: ShareSignIn): Promise<string | undefined> {
@@ -34,14 +42,15 @@ export function createShareSignInRoute(options: ShareSignInOptions): PublicRoute
     path: SIGN_IN_PATH,
     async handler(request, reply) {
       reply.headers(MAIN_ORIGIN_HEADERS)
-      const { method, headers, url } = request
-      if (!isNavigation({ method, headers, isUpgrade: false }))
-        throw new ApiError(
-          'not_allowed',
-          'Only a browser can open this page. Open the link of the port in one.',
-        )
-      const signIn = parseSignInUrl(url)
+      assertNavigation(request)
+      const signIn = parseSignInUrl(request.url)
       if (signIn === undefined) return sendNoSuchLink(request, reply)
+      const openCode = readOpenCode(request.headers, signIn.slug, publicUrl)
+      if (openCode !== undefined) {
+        reply.header('set-cookie', formatExpiredOpenCode(publicUrl))
+        const location = await redeem(openCode, signIn)
+        if (location !== undefined) return reply.redirect(location, 303)
+      }
       const actor = await findSessionUser(request, options)
       if (actor === undefined) return redirectToSignIn(reply, createSignInPath(signIn), options)
       const location = await createUrl(actor, signIn)

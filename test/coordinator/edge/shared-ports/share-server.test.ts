@@ -214,6 +214,29 @@ t.test('a page of the box cannot wake it with the session of its viewer', async 
   }
 })
 
+t.test('only the service worker of a public link can have the whole origin as its scope', async (t) => {
+  const script = { 'service-worker': 'script', 'sec-fetch-dest': 'serviceworker' }
+  const app: ShareOptions['app'] = (_request, response) =>
+    response.setHeader('service-worker-allowed', '/').end('from the box')
+  for (const access of ['members', 'anyone', 'public'] as const) {
+    const authorize = access === 'members' ? asMember() : asPublic
+    const share = await startOk(t, { app, share: { access }, authorize })
+    const isPublic = access === 'public'
+    for (const path of ['/worker.js', '/worker.js?v=1', '/worker.js?/a/'])
+      t.equal(
+        (await send(share, { path, headers: script })).status,
+        isPublic ? 200 : 403,
+        `${access}: ${path}`,
+      )
+    for (const headers of [{}, script]) {
+      const path = Object.keys(headers).length === 0 ? '/worker.js' : '/app/worker.js'
+      const response = await send(share, { path, headers })
+      t.equal(response.status, 200)
+      t.equal(response.headers['service-worker-allowed'], isPublic ? '/' : undefined, access)
+    }
+  }
+})
+
 t.test('the paths of Boxwood do not reach the box', async (t) => {
   const share = await startOk(t, { share: { access: 'members' }, authorize: asMember() })
   t.equal((await send(share, { path: '/.boxwood/other' })).status, 404)

@@ -70,7 +70,7 @@ onEachDatabase(t, async (t, newDb) => {
 
   await t.test('a code starts one session, also when many browsers send it at once', async (t) => {
     const { code, expiresAt } = await viewers.createCode(owner, share, STATE)
-    t.equal(expiresAt, clock.now() + 600_000)
+    t.equal(expiresAt, clock.now() + 60_000)
     const results = await Promise.all(Array.from({ length: 8 }, () => viewers.exchange(share, code, STATE)))
     const [session, ...others] = results.filter((result) => result !== undefined)
     t.equal(others.length, 0)
@@ -94,28 +94,53 @@ onEachDatabase(t, async (t, newDb) => {
   })
 
   await t.test('only hashes are stored', async (t) => {
-    const { code } = await viewers.createCode(owner, share, null)
+    const { code } = await viewers.createOpenCode(owner, share)
     const token = await start(owner)
     const stored = JSON.stringify(await readAllRows(db))
     t.notOk(stored.includes(code))
     t.notOk(stored.includes(token))
     t.not(code, token)
     t.equal(await viewers.find(share, code), undefined, 'a code is no session')
-    t.equal(await viewers.exchange(share, token, null), undefined, 'a session is no code')
+    t.equal(await viewers.exchange(share, token, STATE), undefined, 'a session is no code')
   })
 
-  await t.test('a code is valid for its share, its state and ten minutes', async (t) => {
+  await t.test('a code is valid for its share, its state and a minute', async (t) => {
     const other = createShare()
     const { code } = await viewers.createCode(owner, share, STATE)
     t.equal(await viewers.exchange(other, code, STATE), undefined)
-    t.equal(await viewers.exchange(share, code, null), undefined)
     t.equal(await viewers.exchange(share, code, 'b'.repeat(64)), undefined)
     t.equal(await viewers.exchange(share, `${code}0`, STATE), undefined)
     t.ok(await viewers.exchange(share, code, STATE), 'the attempts did not use it')
-    const open = await viewers.createCode(owner, share, null)
-    t.equal(await viewers.exchange(share, open.code, STATE), undefined)
+    const late = await viewers.createCode(owner, share, STATE)
     clock.advance(VIEWERS.codeMs)
-    t.equal(await viewers.exchange(share, open.code, null), undefined)
+    t.equal(await viewers.exchange(share, late.code, STATE), undefined)
+  })
+
+  await t.test('a code of the main origin becomes one for the state of a browser, once', async (t) => {
+    const { code: openCode, expiresAt } = await viewers.createOpenCode(owner, share)
+    t.equal(expiresAt, clock.now() + 600_000)
+    for (const state of [STATE, '', 'null'])
+      t.equal(await viewers.exchange(share, openCode, state), undefined, 'it starts no session itself')
+    t.equal(await viewers.isOpenCode(share, openCode), true)
+    t.equal(await viewers.isOpenCode(createShare(), openCode), false)
+    t.equal(await viewers.redeemOpenCode(createShare(), openCode, STATE), undefined)
+    clock.advance(599_999)
+    const codes = await Promise.all(
+      Array.from({ length: 4 }, () => viewers.redeemOpenCode(share, openCode, STATE)),
+    )
+    const [code = '', ...others] = codes.filter((found) => found !== undefined)
+    t.equal(others.length, 0)
+    t.equal(await viewers.isOpenCode(share, openCode), false)
+    t.equal(await viewers.exchange(share, code, 'b'.repeat(64)), undefined)
+    t.ok(await viewers.exchange(share, code, STATE))
+
+    const late = await viewers.createOpenCode(owner, share)
+    const redeemed = await viewers.createOpenCode(owner, share)
+    const short = await viewers.redeemOpenCode(share, redeemed.code, STATE)
+    clock.advance(60_000)
+    t.equal(await viewers.exchange(share, short ?? '', STATE), undefined, 'valid for a minute')
+    clock.advance(540_000)
+    t.equal(await viewers.redeemOpenCode(share, late.code, STATE), undefined)
   })
 
   await t.test('a session is valid for its share', async (t) => {
@@ -224,13 +249,13 @@ onEachDatabase(t, async (t, newDb) => {
 
   await t.test('a user gets a limited number of codes in a time', async (t) => {
     const member = await addUser(db, owner, { role: 'member' })
-    const attempts = Array.from({ length: 40 }, () => viewers.createCode(member, createShare(), null))
+    const attempts = Array.from({ length: 40 }, () => viewers.createCode(member, createShare(), STATE))
     const results = await Promise.allSettled(attempts)
     t.equal(results.filter(({ status }) => status === 'fulfilled').length, VIEWERS.codes.capacity)
     t.match(results.at(-1), { reason: { code: 'rate_limited', headers: { 'retry-after': '2' } } })
-    t.ok(await viewers.createCode(owner, share, null), 'another user is not limited')
+    t.ok(await viewers.createCode(owner, share, STATE), 'another user is not limited')
     clock.advance(2000)
-    t.ok(await viewers.createCode(member, share, null))
+    t.ok(await viewers.createCode(member, share, STATE))
   })
 
   await t.test('a request of a viewer reads by indexes, and writes nothing', async (t) => {
@@ -255,7 +280,7 @@ onEachDatabase(t, async (t, newDb) => {
     t.ok((await viewers.prune(signal)) > 0)
     t.equal(await countRows(), 0)
     const [at, other] = [createShare(), createShare()]
-    await viewers.createCode(owner, at, null)
+    await viewers.createCode(owner, at, STATE)
     await start(owner, at)
     const token = await start(owner, other)
     clock.advance(VIEWERS.codeMs)

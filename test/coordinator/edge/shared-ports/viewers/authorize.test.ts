@@ -248,6 +248,9 @@ t.test('a forwarded port is part of the origin of the share', async (t) => {
   t.equal(describe(await authorize(createShare('anyone'), at(`http://${HOST}:9001`))), 'cross-origin')
 })
 
+/** Another window of the origin cannot read the code in the URL. */
+const REFUSED = { type: 'redirect', status: 303, location: '/.boxwood/viewer' } as const
+
 t.test('signing in', async (t) => {
   const share = createShare('members')
   const { authorize, exchanged } = createAuthorizer()
@@ -293,10 +296,6 @@ t.test('signing in', async (t) => {
       const end = requireRedirect(await authorize(share, createRequest(callback({ path }), withState)))
       t.equal(end.location, '/', encodeURIComponent(path))
     }
-    t.equal(
-      requireRedirect(await authorize(share, createRequest('/.boxwood/viewer?code=code'))).location,
-      '/',
-    )
   })
 
   await t.test('needs the browser that has started it', async (t) => {
@@ -308,11 +307,14 @@ t.test('signing in', async (t) => {
       { cookie: `boxwood_state=${stateCookie}` },
     ] as Record<string, string>[])
       t.match(await authorize(share, createRequest(callback({}), headers)), {
-        ...{ type: 'refuse', reason: 'sign-in' },
+        ...REFUSED,
         setCookies: [/^__Host-boxwood_state=; Max-Age=0/],
       })
-    t.match(await authorize(share, createRequest(callback({ state: '' }), withState)), { reason: 'sign-in' })
+    for (const url of [callback({ state: '' }), '/.boxwood/viewer?code=code'])
+      t.match(await authorize(share, createRequest(url, withState)), REFUSED)
     t.same(exchanged, [], 'the code stays valid')
+    const page = await authorize(share, createRequest(REFUSED.location))
+    t.match(page, { type: 'refuse', reason: 'sign-in' })
   })
 
   await t.test('a script, a frame or a preview does not use the code up', async (t) => {
@@ -330,19 +332,20 @@ t.test('signing in', async (t) => {
     t.same(exchanged, [])
   })
 
-  await t.test('a code without a sign-in needs no cookie', async (t) => {
-    exchanged.length = 0
-    const link = createRequest(
-      '/.boxwood/viewer?code=code',
-      fetchMetadata('cross-site', 'navigate', 'document'),
-    )
-    t.match(requireRedirect(await authorize(share, link)).cookies[0], { value: 'token' })
-    t.same(exchanged, [['code', null]])
+  await t.test('starts again at its own path, also with a session', async (t) => {
+    const cookie = '__Host-boxwood_viewer=token'
+    const again = requireRedirect(await authorize(share, createRequest('/.boxwood/sign-in', { cookie })))
+    const { pathname, searchParams } = new URL(again.location)
+    t.equal(pathname, '/share/sign-in')
+    t.equal(searchParams.get('path'), '/')
+    const frame = { cookie, ...fetchMetadata('same-origin', 'navigate', 'iframe') }
+    for (const headers of [frame, { cookie, ...fetchMetadata('same-origin', 'cors', 'empty') }])
+      t.match(await authorize(share, createRequest('/.boxwood/sign-in', headers)), { reason: 'cross-origin' })
   })
 
   await t.test('a used code continues with the session that it has started', async (t) => {
     const url = callback({ code: 'used' })
-    t.match(await authorize(share, createRequest(url, withState)), { type: 'refuse', reason: 'sign-in' })
+    t.match(await authorize(share, createRequest(url, withState)), REFUSED)
     const cookie = `${withState.cookie}; __Host-boxwood_viewer=token`
     const again = requireRedirect(await authorize(share, createRequest(url, { cookie })))
     t.match(again, { location: '/a?b=c', setCookies: [] })
