@@ -250,6 +250,24 @@ t.test('links in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.goto(`${members.origin}/`)
     t.equal(new URL(page.url()).pathname, '/sign-in', 'the secret opens no other link')
 
+    await page.goto(`${anyone.origin}/`)
+    server.requests.length = 0
+    for (const [name, attribute] of [
+      ['iframe', 'src'],
+      ['embed', 'src'],
+      ['object', 'data'],
+    ])
+      await page.evaluate(`new Promise((resolve) => {
+        const element = document.createElement('${name}')
+        element.onload = resolve
+        element.${attribute} = '/in-${name}?boxwood_secret=${secret}'
+        document.body.append(element)
+      })`)
+    const frames = page.frames().slice(1)
+    t.equal(frames.length, 3)
+    for (const frame of frames) t.notMatch(await frame.evaluate('location.href'), 'boxwood_secret')
+    t.equal(server.requests.length, 6, 'each is redirected')
+
     const stranger = await newPage()
     await stranger.goto(`${anyone.origin}/`)
     t.equal(await stranger.locator('body').innerText(), 'refused: secret')

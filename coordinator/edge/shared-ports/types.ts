@@ -25,8 +25,8 @@ export type ViewerDecision =
     }
   | {
       type: 'redirect'
-      /** 303, or 302 for a browser that signs in. */
-      status: 302 | 303
+      /** 303, 302 for a browser that signs in, or 307 for a form that the browser sends again. */
+      status: 302 | 303 | 307
       location: string
       /** Values of Set-Cookie headers. */
       setCookies: readonly string[]

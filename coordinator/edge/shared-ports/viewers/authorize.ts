@@ -8,7 +8,7 @@ import type { AuthorizeViewer, ViewerDecision, ViewerRequest } from '../types.ts
 import { CALLBACK_PATH, START_PATH } from './callback-url.ts'
 import { formatExpiredCookie, formatShareCookie, readShareCookie, removeOwnCookies } from './cookies.ts'
 import { isLocalPath, toLocalPath } from './local-path.ts'
-import { isFromShare, isNavigation } from './request-source.ts'
+import { createsDocument, isFromShare, isNavigation } from './request-source.ts'
 import { takeSecret } from './secret-parameter.ts'
 import { createSignInPath, toState } from './sign-in-url.ts'
 
@@ -112,12 +112,13 @@ export function createViewerAuthorizer({
     const { share, request, origin, isSecure, secrets, url } = viewing
     const secret = secrets.find((value) => isSecret(share, value))
     if (secret !== undefined) {
-      if (!isNavigation(request)) return serve(viewing, null)
+      if (!createsDocument(request)) return serve(viewing, null)
       const maxAgeSeconds =
         share.expiresAt === null ? null : Math.max(0, Math.floor((share.expiresAt - clock.now()) / 1000))
       return {
         type: 'redirect',
-        status: 303,
+        // The browser sends a form again.
+        status: request.method === 'GET' || request.method === 'HEAD' ? 303 : 307,
         location: toLocalPath(url),
         setCookies: [formatShareCookie('link', secret, { isSecure, maxAgeSeconds })],
       }

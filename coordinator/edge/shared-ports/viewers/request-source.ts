@@ -10,7 +10,19 @@ export function isNavigation({ method, headers, isUpgrade }: Source): boolean {
   const mode = headers['sec-fetch-mode']
   if (mode !== undefined) return mode === 'navigate' && headers['sec-fetch-dest'] === 'document'
   // Browsers send the headers of fetch metadata only to https and to localhost.
-  return /\btext\/html\b/i.test(headers.accept ?? '')
+  return acceptsHtml(headers)
+}
+
+const acceptsHtml = ({ accept = '' }: Source['headers']): boolean => /\btext\/html\b/i.test(accept)
+
+/**
+ * Whether a browser shows the response as a document, in a window or a frame, whose script can read the URL. Clients that are no
+ * browsers ask for no HTML.
+ */
+export function createsDocument({ headers, isUpgrade }: Source): boolean {
+  if (isUpgrade) return false
+  const mode = headers['sec-fetch-mode']
+  return mode === undefined ? acceptsHtml(headers) : mode === 'navigate'
 }
 
 /**

@@ -42,10 +42,20 @@ const fetchMetadata = (site: string, mode: string, dest: string) => ({
   'sec-fetch-dest': dest,
 })
 
-/** The requests that browsers and other clients send, and whether a page of the share, or the user, has sent them. */
+/**
+ * The requests that browsers and other clients send. counts: a page of the share, or the user, has sent it. opens: it opens the
+ * link in a window. shows: the response becomes a document. Default: opens.
+ */
 const SOURCES: Record<
   string,
-  { headers: Record<string, string>; method?: string; isUpgrade?: boolean; counts: boolean; opens: boolean }
+  {
+    headers: Record<string, string>
+    method?: string
+    isUpgrade?: boolean
+    counts: boolean
+    opens: boolean
+    shows?: boolean
+  }
 > = {
   'the address bar': { headers: fetchMetadata('none', 'navigate', 'document'), counts: true, opens: true },
   'a link of the share': {
@@ -62,26 +72,34 @@ const SOURCES: Record<
   },
   'a form of the share': {
     headers: { ...fetchMetadata('same-origin', 'navigate', 'document'), origin: `https://${HOST}` },
-    ...{ method: 'POST', counts: true, opens: false },
+    ...{ method: 'POST', counts: true, opens: false, shows: true },
   },
   'a form of another share': {
     headers: {
       ...fetchMetadata('same-site', 'navigate', 'document'),
       origin: 'https://other.boxes.example.com',
     },
-    ...{ method: 'POST', counts: false, opens: false },
+    ...{ method: 'POST', counts: false, opens: false, shows: true },
   },
   'a frame of the share': {
     headers: fetchMetadata('same-origin', 'navigate', 'iframe'),
-    ...{ counts: true, opens: false },
+    ...{ counts: true, opens: false, shows: true },
   },
   'a frame of another share': {
     headers: fetchMetadata('same-site', 'navigate', 'iframe'),
-    ...{ counts: false, opens: false },
+    ...{ counts: false, opens: false, shows: true },
   },
   'a frame of another site': {
     headers: fetchMetadata('cross-site', 'navigate', 'iframe'),
-    ...{ counts: false, opens: false },
+    ...{ counts: false, opens: false, shows: true },
+  },
+  'an object of another site': {
+    headers: fetchMetadata('cross-site', 'navigate', 'object'),
+    ...{ counts: false, opens: false, shows: true },
+  },
+  'an embed of the share': {
+    headers: fetchMetadata('same-origin', 'navigate', 'embed'),
+    ...{ counts: true, opens: false, shows: true },
   },
   'a script of the share': {
     headers: fetchMetadata('same-origin', 'cors', 'empty'),
@@ -128,6 +146,10 @@ const SOURCES: Record<
   curl: { headers: { accept: '*/*' }, counts: true, opens: false },
   'curl with HEAD': { headers: { accept: '*/*' }, method: 'HEAD', counts: true, opens: false },
   'an old browser': { headers: { accept: 'text/html,*/*;q=0.8' }, counts: true, opens: true },
+  'a form of the share in an old browser': {
+    headers: { accept: 'text/html,*/*;q=0.8', origin: `https://${HOST}` },
+    ...{ method: 'POST', counts: true, opens: false, shows: true },
+  },
   'a script of another share in an old browser': {
     headers: { origin: 'https://other.boxes.example.com' },
     ...{ method: 'POST', counts: false, opens: false },
@@ -152,7 +174,7 @@ function expect(
   access: PortAudience,
   cookie: keyof typeof COOKIES,
   secret: keyof typeof SECRETS,
-  { counts, opens }: { counts: boolean; opens: boolean },
+  { counts, opens, shows = opens }: { counts: boolean; opens: boolean; shows?: boolean },
 ): string {
   if (access === 'public') return 'serve'
   if (access === 'members') {
@@ -160,7 +182,7 @@ function expect(
     if (cookie !== 'no' && !counts) return 'cross-origin'
     return opens ? 'sign in' : 'sign-in'
   }
-  if (secret === 'valid') return opens ? 'redirect' : 'serve'
+  if (secret === 'valid') return shows ? 'redirect' : 'serve'
   if (secret === 'wrong' || cookie !== 'valid') return 'secret'
   return counts ? 'serve' : 'cross-origin'
 }
@@ -228,6 +250,20 @@ t.test('the secret of a link becomes a cookie until the link expires', async (t)
     t.equal(cookies[0]?.secure, isSecure || undefined)
     t.equal(cookies[0]?.domain, undefined)
   }
+})
+
+t.test('a form with the secret is sent again without it', async (t) => {
+  const { authorize } = createAuthorizer()
+  const request = createRequest('/a?boxwood_secret=secret')
+  for (const [method, status] of [
+    ['GET', 303],
+    ['POST', 307],
+  ] as const)
+    t.match(
+      await authorize(createShare('anyone'), { ...request, method }),
+      { status, location: '/a' },
+      method,
+    )
 })
 
 t.test('over https a cookie without the prefix does not count', async (t) => {
