@@ -16,6 +16,9 @@ export type SealedParts = {
 export const formatSealed = ({ keyId, wrappedKey, payload }: SealedParts): string =>
   [SEALED_VERSION, keyId, wrappedKey.toString('base64url'), payload.toString('base64url')].join('.')
 
+/** Identifies the sealed value, without its length: each has a random data key, encrypted with a random IV. */
+export const getSealedVersion = (text: string): string => text.slice(0, text.lastIndexOf('.'))
+
 /** Accepts exactly what formatSealed() returns, so that a value has one text form only. null: damaged. */
 export function parseSealed(text: string): SealedParts | null {
   const [version, keyId = '', wrapped = '', value = '', ...rest] = text.split('.')

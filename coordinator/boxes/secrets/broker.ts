@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
 import { type Keyring, SealedValueError } from '../../base/sealing/keyring.ts'
+import { getSealedVersion } from '../../base/sealing/sealed-text.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { Db } from '../../db/open.ts'
 import { type BrokeredRow, prepareBrokeredQuery } from './mount-store.ts'
@@ -34,7 +35,8 @@ export function createSecretBroker({
     secretId: row.id,
     name: row.name,
     placeholder: row.placeholder,
-    value: open(row),
+    version: getSealedVersion(row.value),
+    open: () => open(row),
   })
 
   return {

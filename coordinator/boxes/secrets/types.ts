@@ -7,8 +7,10 @@ export type BrokeredSecret = {
   secretId: string
   name: string
   placeholder: string
-  /** null: the stored value cannot be decrypted. */
-  value: SecretValue | null
+  /** Identifies the stored value: a new value of the secret has another version. */
+  version: string
+  /** Decrypts the value. null: the stored value cannot be decrypted. */
+  open(): SecretValue | null
 }
 
 /** A box whose secrets cover a host. */

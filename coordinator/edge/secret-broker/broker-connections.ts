@@ -54,6 +54,14 @@ export class BrokerConnections {
     if (connections?.size === 0) this.#byBox.delete(connection.boxId)
   }
 
+  /** The requests of the box without a complete response. @param host undefined: those to all hosts */
+  countRequests(boxId: string, host?: string): number {
+    let count = 0
+    for (const connection of this.#byBox.get(boxId) ?? [])
+      if (host === undefined || connection.host === host) count += connection.requests
+    return count
+  }
+
   /** Closes the connections of the box to the hosts, also those that are being opened. */
   readonly cut = ({ boxId, patterns }: BrokerCut): void => {
     for (const connection of [...(this.#byBox.get(boxId) ?? [])])

@@ -9,6 +9,7 @@ const STATUSES = {
   method_not_allowed: 405,
   request_timeout: 408,
   wrong_host: 421,
+  too_many_requests: 429,
   headers_too_large: 431,
   secret_damaged: 500,
   upstream_certificate: 502,
@@ -44,6 +45,7 @@ export function sendBrokerError(response: ServerResponse, error: BrokerError): v
     'Content-Type': 'text/plain; charset=utf-8',
     'Content-Length': Buffer.byteLength(toBody(error)),
     [BROKER_ERROR_HEADER]: error.code,
+    ...(error.code === 'too_many_requests' && { 'Retry-After': '1' }),
     Connection: 'close',
   })
   response.end(toBody(error))

@@ -19,9 +19,11 @@ import { type BrokerConnection, BrokerConnections } from './broker-connections.t
 import { BrokerError, formatBrokerError, sendBrokerError } from './broker-error.ts'
 import { isHostName } from './host-name.ts'
 import { BrokerMetrics } from './metrics.ts'
+import { createRequestLimiter } from './request-limits.ts'
 import { serveRequest } from './serve-request.ts'
 import { endTls } from './tls-end.ts'
 import { type UpstreamAgentOptions, UpstreamAgents, type UpstreamPool } from './upstream-agents.ts'
+import { ValueCache } from './value-cache.ts'
 
 export type BrokerServerOptions = {
   broker: SecretBroker
@@ -35,7 +37,7 @@ export type BrokerServerOptions = {
 
 const MAX_HEADER_BYTES = 32 * 1024
 /** Requests without a response on one connection. No common client sends more than one. */
-const MAX_PIPELINED = 8
+const MAX_PIPELINED = 2
 const MAX_CHECK_INTERVAL_MS = 5_000
 /** How long requests in flight may continue when the coordinator stops. */
 const DRAIN_MS = 2_000
@@ -47,7 +49,9 @@ export class BrokerServer implements SecretConnectionServer {
   readonly #byStream = new WeakMap<Duplex, { connection: BrokerConnection; upstream: UpstreamPool }>()
   readonly #upstreamAgents: UpstreamAgents
   readonly #http: Server
+  readonly #values: ValueCache
   readonly #messages
+  readonly #requestLimiter
   readonly #limitLines
   readonly #metrics = new BrokerMetrics()
   readonly metrics = this.#metrics.list(() => this.#connections.all.length)
@@ -56,7 +60,9 @@ export class BrokerServer implements SecretConnectionServer {
   constructor(options: BrokerServerOptions) {
     this.#options = options
     this.#upstreamAgents = new UpstreamAgents(options.upstream)
+    this.#values = new ValueCache(options.clock)
     this.#messages = createTokenBuckets(options.clock, CONNECTION_MESSAGES)
+    this.#requestLimiter = createRequestLimiter(options.clock, this.#connections)
     this.#limitLines = createLineLimiter(options.clock)
     this.#http = this.#createHttpServer()
     options.broker.events.on('cut', this.#connections.cut)
@@ -162,7 +168,9 @@ export class BrokerServer implements SecretConnectionServer {
     const { broker } = this.#options
     const { boxId, host } = connection
     const log = { boxId, host, method: request.method }
-    serveRequest(request, response, { connection, broker, upstream }).then(
+    const excess = this.#requestLimiter.check(connection)
+    if (excess !== null) return void this.#fail(response, excess, log)
+    serveRequest(request, response, { connection, broker, upstream, values: this.#values }).then(
       (result) => {
         this.#metrics.count(result)
         this.#options.log.debug({ ...log, status: response.statusCode }, 'forwarded a request of a box')
@@ -212,6 +220,7 @@ export class BrokerServer implements SecretConnectionServer {
     this.#isStopping = true
     this.#options.broker.events.off('cut', this.#connections.cut)
     for (const connection of this.#connections.all) connection.close()
+    this.#values.close()
     this.#http.close()
   }
 }

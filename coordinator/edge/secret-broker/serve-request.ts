@@ -11,21 +11,24 @@ import { BrokerError, toBrokerError } from './broker-error.ts'
 import { checkRequest } from './check-request.ts'
 import type { BrokerResult } from './metrics.ts'
 import { Matcher } from './scrub/matcher.ts'
-import { createNeedles } from './scrub/needles.ts'
+import { MIN_VALUE_BYTES } from './scrub/needles.ts'
 import { createResponseTransform, scrubHeaders } from './scrub/response-transform.ts'
 import { onConnected, type UpstreamPool } from './upstream-agents.ts'
 import { createUpstreamHeaders } from './upstream-headers.ts'
+import type { ValueCache } from './value-cache.ts'
 
 export type ServeContext = {
   connection: BrokerConnection
   broker: SecretBroker
   upstream: UpstreamPool
+  values: ValueCache
 }
 
-/** Of all secrets with a host: the time of a request and of each part of its response grows with them. */
-const MAX_VALUE_BYTES = 64 * 1024
 /** A box may send a placeholder many times. No common server accepts larger headers. */
 const MAX_SENT_HEADER_BYTES = 64 * 1024
+
+/** Each request creates a matcher for them. The largest value fits. */
+const MAX_BASIC_BYTES = 24 * 1024
 
 const sumBytes = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
@@ -37,7 +40,7 @@ const sumBytes = (texts: readonly string[]): number =>
 export async function serveRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { connection, broker, upstream }: ServeContext,
+  { connection, broker, upstream, values }: ServeContext,
 ): Promise<BrokerResult> {
   const { boxId, host } = connection
   const problem = checkRequest(request, host)
@@ -49,12 +52,10 @@ export async function serveRequest(
     response.writeHead(204).end()
     return 'test'
   }
-  const values = found.secrets.flatMap(({ value }) => value?.reveal() ?? [])
-  if (sumBytes(values) > MAX_VALUE_BYTES)
-    throw new BrokerError(
-      'headers_too_large',
-      `The secrets that are mounted on the box for the host ${host} have more than ${MAX_VALUE_BYTES / 1024} KiB together.`,
-    )
+  // The program or a cut may have closed the connection meanwhile.
+  if (connection.isClosed || response.destroyed) return 'refused'
+  const { secrets, matcher, release } = values.acquire(found)
+  response.once('close', release)
   const upgrade = getUpgrade(request)
   const { headers, secretIds, basic } = createUpstreamHeaders(
     {
@@ -63,23 +64,21 @@ export async function serveRequest(
       isChunked: request.headers['transfer-encoding'] !== undefined,
       isUpgrade: upgrade !== undefined,
     },
-    found.secrets,
+    secrets,
   )
   if (sumBytes(headers.flat()) > MAX_SENT_HEADER_BYTES)
     throw new BrokerError(
       'headers_too_large',
       `The headers are larger than ${MAX_SENT_HEADER_BYTES / 1024} KiB with the values of the secrets.`,
     )
-  // The program or a cut may have closed the connection meanwhile.
-  if (connection.isClosed || response.destroyed) return 'refused'
   let isRecorded = false
   function recordUses(): void {
     if (isRecorded) return
     isRecorded = true
     for (const secretId of secretIds) broker.recordUse({ secretId, boxId, host })
   }
-  const matcher = createMatcher(values, basic)
-  const transform = createResponseTransform(matcher)
+  const matchers = [...(matcher === null ? [] : [matcher]), ...createBasicMatcher(basic)]
+  const transform = createResponseTransform(matchers)
   try {
     const result = await forward({
       request,
@@ -96,7 +95,7 @@ export async function serveRequest(
           removeHopByHop(toPairs(incoming.rawHeaders)).filter(
             (header) => isChunked || !isNamed(header, 'trailer'),
           ),
-          { matcher, isDecoded: !isBodyless(request, incoming) && transform.changesLength(incoming) },
+          { matchers, isDecoded: !isBodyless(request, incoming) && transform.changesLength(incoming) },
         ),
     })
     if (result === 'upgrade') connection.isUpgraded = true
@@ -109,8 +108,14 @@ export async function serveRequest(
 const isBodyless = ({ method }: IncomingMessage, { statusCode = 0 }: IncomingMessage): boolean =>
   method === 'HEAD' || statusCode === 101 || statusCode === 204 || statusCode === 304
 
-/** null: no value is long enough to be masked. */
-function createMatcher(values: readonly string[], basic: readonly string[]): Matcher | null {
-  const needles = createNeedles(values, basic)
-  return needles.length === 0 ? null : new Matcher(needles)
+/** Finds what `Authorization: Basic` has. Its edges depend on more than the value. */
+function createBasicMatcher(texts: readonly string[]): Matcher[] {
+  const needles = texts.filter(({ length }) => length >= MIN_VALUE_BYTES).map((text) => Buffer.from(text))
+  if (needles.length === 0) return []
+  if (sumBytes(texts) > MAX_BASIC_BYTES)
+    throw new BrokerError(
+      'headers_too_large',
+      `The headers have more than ${MAX_BASIC_BYTES / 1024} KiB of Basic credentials with the values of the secrets.`,
+    )
+  return [new Matcher(needles)]
 }

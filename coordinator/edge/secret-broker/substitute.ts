@@ -1,8 +1,8 @@
 // Replaces placeholders by values in the header values of a request. Bodies, paths, queries and header names are never changed:
 // a program could store the value with them on an allowed host, and read it there.
-import type { BrokeredSecret } from '../../boxes/secrets/types.ts'
 import type { HeaderPair } from '../shared-ports/headers/raw-headers.ts'
 import { BrokerError } from './broker-error.ts'
+import type { OpenedSecret } from './value-cache.ts'
 
 export type Substitution = {
   headers: readonly HeaderPair[]
@@ -37,7 +37,7 @@ const BASIC = /^(\s*basic\s+)([a-z0-9+/_-]+={0,2})(\s*)$/i
  * @param headers their values have one character for each byte, as in Node
  * @throws BrokerError for the placeholder of a secret whose value cannot be decrypted
  */
-export function substitute(headers: readonly HeaderPair[], secrets: readonly BrokeredSecret[]): Substitution {
+export function substitute(headers: readonly HeaderPair[], secrets: readonly OpenedSecret[]): Substitution {
   const secretIds = new Set<string>()
   const basic: string[] = []
   if (secrets.length === 0) return { headers, secretIds, basic }

@@ -1,8 +1,8 @@
 // The headers of a request as the real host gets them.
-import type { BrokeredSecret } from '../../boxes/secrets/types.ts'
 import { removeHopByHop } from '../shared-ports/headers/hop-by-hop.ts'
 import { type HeaderPair, isNamed } from '../shared-ports/headers/raw-headers.ts'
 import { type Substitution, substitute } from './substitute.ts'
+import type { OpenedSecret } from './value-cache.ts'
 
 export type UpstreamRequest = {
   method: string
@@ -20,7 +20,7 @@ const REMOVED = /^(?:accept-encoding|sec-websocket-extensions)$/i
 
 export function createUpstreamHeaders(
   { method, headers, isChunked, isUpgrade }: UpstreamRequest,
-  secrets: readonly BrokeredSecret[],
+  secrets: readonly OpenedSecret[],
 ): Substitution {
   const forwarded = removeHopByHop(headers)
     .filter(([name]) => !REMOVED.test(name))

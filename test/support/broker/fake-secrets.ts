@@ -16,6 +16,8 @@ export class FakeSecrets implements SecretBroker {
   readonly events = new EventEmitter<{ cut: [BrokerCut] }>()
   /** By box. Changes apply to the next request. */
   readonly mounts = new Map<string, FakeMount[]>()
+  /** How often a value was decrypted. */
+  opened = 0
   readonly uses: { secretId: string; boxId: string; host: string }[] = []
 
   mount(boxId: string, mount: FakeMount): FakeMount {
@@ -38,7 +40,11 @@ export class FakeSecrets implements SecretBroker {
       secretId,
       name: secretId.toUpperCase(),
       placeholder,
-      value: value === null ? null : new SecretValue(value),
+      version: value ?? 'damaged',
+      open: () => {
+        this.opened += 1
+        return value === null ? null : new SecretValue(value)
+      },
     }))
     return { workspaceId: 'ws_1', hostname: 'fig', secrets }
   }

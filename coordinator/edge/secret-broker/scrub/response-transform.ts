@@ -25,16 +25,17 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
 }
 const MAX_CODINGS = 2
 
-/** @param matcher null: there is nothing to mask, and bodies are sent as they are */
-export function createResponseTransform(matcher: Matcher | null): ResponseTransform {
+/** @param matchers none: there is nothing to mask, and bodies are sent as they are */
+export function createResponseTransform(matchers: readonly Matcher[]): ResponseTransform {
+  const hasMatcher = matchers.length > 0
   return {
-    changeText: (text) => scrubText(matcher, text),
+    changeText: (text) => scrubText(matchers, text),
     createBodyStreams: (incoming) =>
-      matcher === null
-        ? []
-        : [...readCodings(incoming).map((coding) => createDecoder(coding)), new ScrubStream(matcher)],
-    changesLength: (incoming) => matcher !== null && readCodings(incoming).length > 0,
-    createUpgradedStream: () => (matcher === null ? new PassThrough() : new WebSocketScrubStream(matcher)),
+      hasMatcher
+        ? [...readCodings(incoming).map((coding) => createDecoder(coding)), new ScrubStream(matchers)]
+        : [],
+    changesLength: (incoming) => hasMatcher && readCodings(incoming).length > 0,
+    createUpgradedStream: () => (hasMatcher ? new WebSocketScrubStream(matchers) : new PassThrough()),
   }
 }
 
@@ -63,12 +64,12 @@ const createDecoder = (coding: string): Duplex => DECODERS[coding]?.() ?? new Pa
 /** Removes the headers that do not describe the response any more, and those that lead the program around the broker. */
 export function scrubHeaders(
   headers: readonly HeaderPair[],
-  { matcher, isDecoded }: { matcher: Matcher | null; isDecoded: boolean },
+  { matchers, isDecoded }: { matchers: readonly Matcher[]; isDecoded: boolean },
 ): HeaderPair[] {
   const removed = isDecoded
     ? /^(?:alt-svc|sec-websocket-extensions|content-encoding|content-length)$/i
     : /^(?:alt-svc|sec-websocket-extensions)$/i
   return headers
     .filter(([name]) => !removed.test(name))
-    .map(([name, value]): HeaderPair => [scrubText(matcher, name), scrubText(matcher, value)])
+    .map(([name, value]): HeaderPair => [scrubText(matchers, name), scrubText(matchers, value)])
 }

@@ -6,9 +6,9 @@ import { Scrubber } from './scrubber.ts'
 export class ScrubStream extends Transform {
   readonly #scrubber: Scrubber
 
-  constructor(matcher: Matcher) {
+  constructor(matchers: readonly Matcher[]) {
     super()
-    this.#scrubber = new Scrubber(matcher)
+    this.#scrubber = new Scrubber(matchers)
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {

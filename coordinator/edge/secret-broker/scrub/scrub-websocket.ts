@@ -15,7 +15,7 @@ const EMPTY = Buffer.alloc(0)
 type Frame = { isFinal: boolean; isControl: boolean; left: number }
 
 export class WebSocketScrubStream extends Transform {
-  readonly #matcher: Matcher
+  readonly #matchers: readonly Matcher[]
   /** Of the current message: it may have control frames between its frames. */
   #scrubber: Scrubber
   /** An incomplete header. */
@@ -29,10 +29,10 @@ export class WebSocketScrubStream extends Transform {
   /** Payload of the scrubber that is not sent yet. */
   #output: Buffer[] = []
 
-  constructor(matcher: Matcher) {
+  constructor(matchers: readonly Matcher[]) {
     super()
-    this.#matcher = matcher
-    this.#scrubber = new Scrubber(matcher)
+    this.#matchers = matchers
+    this.#scrubber = new Scrubber(matchers)
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
@@ -94,13 +94,13 @@ export class WebSocketScrubStream extends Transform {
   #endFrame({ isControl, isFinal }: Frame): void {
     this.#frame = null
     if (isControl) {
-      const scrubber = new Scrubber(this.#matcher)
+      const scrubber = new Scrubber(this.#matchers)
       const payload = scrubber.push(Buffer.concat(this.#control))
       this.#queue.push(Buffer.concat([payload, scrubber.flush()]))
       this.#control = []
     } else if (isFinal) {
       this.#output.push(this.#scrubber.flush())
-      this.#scrubber = new Scrubber(this.#matcher)
+      this.#scrubber = new Scrubber(this.#matchers)
     }
   }
 

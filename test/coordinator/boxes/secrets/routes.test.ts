@@ -103,7 +103,7 @@ t.test('a secret from its creation to its deletion', async (t) => {
     .executeTakeFirstOrThrow()
   t.same(JSON.parse(row.mount_vars), [{ name: 'TOKEN', value: placeholder }])
   const findValue = async (host: string) =>
-    (await secretBroker.find(box, host))?.secrets.map(({ value }) => value?.reveal()) ?? null
+    (await secretBroker.find(box, host))?.secrets.map((secret) => secret.open()?.reveal()) ?? null
   t.same(await findValue('api.example.com'), [VALUE])
   t.same(await findValue('example.net'), null)
 

@@ -69,7 +69,7 @@ async function start(t: Test, db: Db) {
     transaction(db, async (trx) => fn(trx, (await lockBox(trx, boxId)) as BoxRow))
   const findNames = async (boxId: string, host: string) =>
     (await secretBroker.find(boxId, host))?.secrets
-      .map(({ name, value }) => value?.reveal().slice('value of '.length) ?? `${name} (damaged)`)
+      .map(({ name, open }) => open()?.reveal().slice('value of '.length) ?? `${name} (damaged)`)
       .sort()
   return {
     ...{

@@ -1,8 +1,10 @@
 // Attempts of a program on a box, or of a host, to get a value or to reach what it may not.
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { connect as connectTls } from 'node:tls'
 import { pino } from 'pino'
 import t from 'tap'
+import { MAX_IN_FLIGHT } from '../../../../coordinator/edge/secret-broker/request-limits.ts'
 import { createTestAuthority } from '../../../support/broker/authority.ts'
 import { sendRaw } from '../../../support/broker/raw.ts'
 import { send } from '../../../support/broker/send.ts'
@@ -191,8 +193,46 @@ t.test('headers that arrive too slowly end the connection', async (t) => {
 
 t.test('more requests without a response than a client needs end the connection', async (t) => {
   const broker = await startBroker(t, { listener: () => undefined })
-  const response = await sendRaw(await broker.connect(), `GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`.repeat(50))
-  t.equal(response, '')
+  const get = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`
+  t.equal(await sendRaw(await broker.connect(), get.repeat(3)), '')
+})
+
+t.test('a box has a limited number of requests without a response', async (t) => {
+  const pending: ServerResponse[] = []
+  const broker = await startBroker(t, { listener: (_, response) => void pending.push(response) })
+  const first = send(broker)
+  const others = Array.from({ length: MAX_IN_FLIGHT.perHost - 1 }, async () => send(broker))
+  await waitUntil('the host has all requests', () => pending.length === MAX_IN_FLIGHT.perHost)
+  const refused = {
+    statusCode: 429,
+    headers: { 'boxwood-broker-error': 'too_many_requests', 'retry-after': '1' },
+  }
+  t.match(await send(broker), refused)
+  pending[0]?.end('complete')
+  pending.shift()
+  t.equal((await first).text, 'complete')
+  const next = send(broker)
+  await waitUntil('the next request is forwarded', () => pending.length === MAX_IN_FLIGHT.perHost)
+  for (const response of pending) response.end()
+  await Promise.all([...others, next])
+})
+
+t.test('requests with the same values share what is made of them', async (t) => {
+  const broker = await startBroker(t, {
+    listener: (request, response) => response.end(String(request.headers.authorization)),
+  })
+  const other = broker.server.addBox()
+  broker.secrets.mount(other.boxId, { ...broker.mount })
+  const stars = (text: string) => `Bearer ${'*'.repeat(text.length)}`
+  for (let count = 0; count < 3; count += 1) t.equal((await send(broker, { headers })).text, stars(VALUE))
+  const ofOther = await send(broker, { headers, socket: await broker.connect({}, HOST, other) })
+  t.equal(ofOther.text, stars(VALUE))
+  t.equal(broker.secrets.opened, 1)
+  broker.mount.value = 'another-value'
+  t.equal((await send(broker, { headers })).text, stars('another-value'), 'a new value')
+  broker.mount.value = VALUE
+  t.equal((await send(broker, { headers })).text, stars(VALUE))
+  t.equal(broker.secrets.opened, 2)
 })
 
 t.test('only placeholders of mounts of this box that cover the host are replaced', async (t) => {
@@ -326,12 +366,17 @@ t.test(
     broker.mount.value = 'v'.repeat(16 * 1024)
     t.match(await send(broker, { headers: { 'x-a': PLACEHOLDER.repeat(100) } }), refused)
     t.equal(countForwarded(), 0)
+    const basic = `Basic ${Buffer.from(PLACEHOLDER.repeat(2)).toString('base64')}`
+    t.match(await send(broker, { headers: { authorization: basic } }), refused, 'Basic credentials')
     for (const name of ['a', 'b', 'c', 'd'])
       broker.secrets.mount(broker.box.boxId, {
         ...{ secretId: `sec_${name}`, placeholder: `dcpsec_${name}`, hosts: [HOST] },
-        value: name.repeat(16 * 1024),
+        value: `${name}ÿé漢<&>/ `.repeat(1000),
       })
     t.match(await send(broker, { headers }), refused, 'many large secrets')
+    const { opened } = broker.secrets
+    t.match(await send(broker, { headers }), refused, 'again')
+    t.equal(broker.secrets.opened, opened, 'nothing is decrypted again')
     t.equal(countForwarded(), 0)
   },
 )

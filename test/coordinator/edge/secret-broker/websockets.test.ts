@@ -99,8 +99,10 @@ function createFrames(
   )
 }
 
+const matchers = [new Matcher(createNeedles([VALUE], 64 * 1024) ?? [])]
+
 function scrub(chunks: readonly Buffer[]): Buffer {
-  const stream = new WebSocketScrubStream(new Matcher(createNeedles([VALUE], [])))
+  const stream = new WebSocketScrubStream(matchers)
   for (const chunk of chunks) stream.write(Buffer.from(chunk))
   return stream.read() ?? Buffer.alloc(0)
 }
@@ -145,7 +147,7 @@ t.test('frames that a server may not send end the connection', async (t) => {
     [0x81, 0x81, 0, 0, 0, 0, 1],
     [0x89, 126, 1, 0],
   ]) {
-    const stream = new WebSocketScrubStream(new Matcher(createNeedles([VALUE], [])))
+    const stream = new WebSocketScrubStream(matchers)
     const failed = once(stream, 'error')
     stream.write(Buffer.from(bytes))
     t.ok((await failed)[0] instanceof BrokerError)

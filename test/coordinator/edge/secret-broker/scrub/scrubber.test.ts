@@ -2,16 +2,16 @@
 import { once } from 'node:events'
 import fc from 'fast-check'
 import t from 'tap'
-import { Matcher } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
+import { Matcher, type Range, START } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
 import { createNeedles } from '../../../../../coordinator/edge/secret-broker/scrub/needles.ts'
 import { WebSocketScrubStream } from '../../../../../coordinator/edge/secret-broker/scrub/scrub-websocket.ts'
 import { Scrubber, scrubText } from '../../../../../coordinator/edge/secret-broker/scrub/scrubber.ts'
 
 const VALUE = 'sk-t/est+"1é&<2>~\\x'
-const createMatcher = (value = VALUE, sent: string[] = []) => new Matcher(createNeedles([value], sent))
+const createMatcher = (value = VALUE) => new Matcher(createNeedles([value], 64 * 1024) ?? [])
 
-function scrub(matcher: Matcher, chunks: readonly Buffer[]): string {
-  const scrubber = new Scrubber(matcher)
+function scrub(matcher: Matcher | readonly Matcher[], chunks: readonly Buffer[]): string {
+  const scrubber = new Scrubber([matcher].flat())
   const parts = chunks.map((chunk) => Buffer.from(scrubber.push(Buffer.from(chunk))))
   return Buffer.concat([...parts, scrubber.flush()]).toString('latin1')
 }
@@ -59,7 +59,12 @@ t.test('each encoding of a value is masked, wherever it is split', async (t) => 
 
 t.test('what was sent as Basic is masked with its edges', async (t) => {
   const sent = Buffer.from(`user:${VALUE}`).toString('base64')
-  t.equal(scrubText(createMatcher(VALUE, [sent]), `Basic ${sent}`), `Basic ${'*'.repeat(sent.length)}`)
+  const matchers = [createMatcher(), new Matcher([Buffer.from(sent)])]
+  const expected = `Basic ${'*'.repeat(sent.length)} <${'*'.repeat(VALUE.length + 1)}>`
+  const echo = `Basic ${sent} <${VALUE}>`
+  t.equal(scrubText(matchers, Buffer.from(echo).toString('latin1')), expected)
+  const bytes = [...Buffer.from(echo)].map((byte) => Buffer.from([byte]))
+  t.equal(scrub(matchers, bytes), expected, 'byte by byte')
 })
 
 t.test('several values that overlap are masked as one', async (t) => {
@@ -73,33 +78,46 @@ t.test('several values that overlap are masked as one', async (t) => {
     }
 })
 
-t.test('random chunks give the same as the whole text', async () => {
-  const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 60 })
-  const needles = fc.array(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 2, maxLength: 9 }), {
-    minLength: 1,
-    maxLength: 4,
+t.test('random chunks give the same as a naive search of the whole text', async () => {
+  const unit = fc.constantFrom('a', 'b', 'B', '/')
+  const needles = fc.array(fc.string({ unit, minLength: 1, maxLength: 9 }), { minLength: 1, maxLength: 6 })
+  const chunks = fc.array(fc.string({ unit: fc.oneof(unit, fc.constant('_')), maxLength: 60 }), {
+    maxLength: 6,
   })
+  const normalize = (text: string) => text.toLowerCase().replaceAll('/', '_')
   fc.assert(
-    fc.property(needles, fc.array(text, { maxLength: 6 }), (needles, chunks) => {
-      const whole = chunks.join('')
-      const masked = [...whole]
-      for (const needle of needles)
+    fc.property(needles, chunks, fc.nat(6), (needles, chunks, count) => {
+      const whole = normalize(chunks.join(''))
+      const masked = [...chunks.join('')]
+      for (const needle of needles.map(normalize))
         for (let at = whole.indexOf(needle); at !== -1; at = whole.indexOf(needle, at + 1))
           masked.fill('*', at, at + needle.length)
+      const groups = [needles.slice(0, count), needles.slice(count)].filter(({ length }) => length > 0)
+      const matchers = groups.map((group) => new Matcher(group.map((needle) => Buffer.from(needle))))
+      const data = chunks.map((chunk) => Buffer.from(chunk))
+      return scrub(matchers, data) === masked.join('')
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('no byte is held back longer than a value may continue', async () => {
+  const unit = fc.constantFrom('a', 'b')
+  const needles = fc.array(fc.string({ unit, minLength: 2, maxLength: 9 }), { minLength: 1, maxLength: 4 })
+  fc.assert(
+    fc.property(needles, fc.string({ unit, maxLength: 30 }), (needles, text) => {
       const matcher = new Matcher(needles.map((needle) => Buffer.from(needle)))
-      return (
-        scrub(
-          matcher,
-          chunks.map((chunk) => Buffer.from(chunk)),
-        ) === masked.join('')
-      )
+      const sent = new Scrubber([matcher]).push(Buffer.from(text)).length
+      const starts = needles.flatMap((needle) => [...needle].map((_, length) => needle.slice(0, length)))
+      const held = starts.filter((start) => text.endsWith(start)).map(({ length }) => length)
+      return text.length - sent === Math.max(0, ...held)
     }),
     { numRuns: 2000 },
   )
 })
 
 t.test('only the start of a value is held back, so events are not delayed', async (t) => {
-  const scrubber = new Scrubber(createMatcher())
+  const scrubber = new Scrubber([createMatcher()])
   const push = (text: string) => scrubber.push(Buffer.from(text)).toString()
   t.equal(push('data: sk-t\n\n'), 'data: sk-t\n\n')
   t.equal(push('data: sk-t'), 'data: ')
@@ -122,17 +140,30 @@ t.test('the forms that servers read from a header are masked', async (t) => {
 t.test('long values and repeated text are found as one part', async (t) => {
   const value = `${'a'.repeat(500)}${'0123456789'.repeat(30)}`
   t.equal(scrub(createMatcher(value), [Buffer.from(`<${value}>`)]), `<${'*'.repeat(value.length)}>`)
-  const matcher = createMatcher('a'.repeat(8))
-  t.same(matcher.findAll(Buffer.from(`-${'a'.repeat(1000)}-`)), [{ start: 1, end: 1001 }])
+  const found: Range[] = []
+  const data = Buffer.from(`-${'a'.repeat(1000)}-`)
+  createMatcher('a'.repeat(8)).scan(data, { from: 0, state: START, found })
+  t.same(found, [{ start: 1, end: 1001 }])
 })
 
 t.test('a WebSocket frame that may be compressed is refused', async (t) => {
-  const stream = new WebSocketScrubStream(createMatcher())
+  const stream = new WebSocketScrubStream([createMatcher()])
   const failed = once(stream, 'error')
   stream.resume().write(Buffer.from([0xc1, 1, 0x61]))
   t.match(await failed, [{ code: 'upstream_invalid' }])
 })
 
 t.test('short values are not masked', async (t) => {
-  t.same(createNeedles(['1234567'], []), [])
+  t.same(createNeedles(['1234567'], 1000), [])
+})
+
+t.test('the forms of values have a limit, and no more of them are created', async (t) => {
+  function* listValues() {
+    yield 'a'.repeat(1000)
+    yield 'b'.repeat(1000)
+    t.fail('the third value is used')
+  }
+  t.equal(createNeedles(listValues(), 2000), null)
+  const ascii = createNeedles(['x-1'.repeat(5000)], 512 * 1024) ?? []
+  t.ok(ascii.length <= 6, `${ascii.length} forms of a value with letters, digits and -`)
 })
