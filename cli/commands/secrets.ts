@@ -12,6 +12,7 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { print, printJson } from '../output/print.ts'
 import { findSecret, loadSecrets } from '../secrets/find-secret.ts'
+import { parseLocations } from '../secrets/locations.ts'
 import { SECRETS, USES } from '../secrets/secret-list.ts'
 import type { SetOptions } from '../secrets/set-secret.ts'
 
@@ -30,7 +31,7 @@ export function addSecretsCommand(program: Command, runAction: RunAction): void 
     .summary('list, create, grant or delete secrets')
     .description(
       'Lists the secrets of the workspace, without their values. A box has a placeholder instead of the value: the coordinator ' +
-        'replaces it in the headers of HTTPS requests to the hosts of the secret.',
+        'replaces it in HTTPS requests to the hosts of the secret.',
     )
     .option('--box <name>', 'only the secrets that this box may mount')
     // An option after a subcommand belongs to the subcommand.
@@ -74,7 +75,7 @@ function addSet(secrets: Command, runAction: RunAction): void {
     .aliases(['create', 'add'])
     .summary('create a secret, or change it')
     .description(
-      'Creates a secret, or replaces the value of an existing one, and its hosts and description where they are given. The value is ' +
+      'Creates a secret, or replaces the value of an existing one, and its hosts, locations and description where they are given. The value is ' +
         'typed at a prompt that does not show it, or read from stdin when that is not a terminal: never an argument.',
     )
     .argument('<secret>', 'name, such as ANTHROPIC_API_KEY')
@@ -83,6 +84,12 @@ function addSet(secrets: Command, runAction: RunAction): void {
       'use the value in HTTPS requests to this host, or to all hosts below a domain: *.example.com; can be repeated, and replaces ' +
         'the hosts. Default for well-known names: the hosts of the provider',
       collect,
+    )
+    .option(
+      '--in <locations>',
+      'where the value is used in a request: header (default), query, path and body, separated by commas. A server may log what is ' +
+        'in a query or a path',
+      parseLocations,
     )
     .option(
       '--grant <box|email>',
@@ -105,8 +112,10 @@ Examples:
   box secrets set TOKEN --host api.example.com --grant fig <token.txt
   pass show token | box secrets set TOKEN --host '*.example.com'
   box secrets set TOKEN --keep-value --host api.example.com --host example.org
+  box secrets set BOT_TOKEN --host api.telegram.org --in path
+  box secrets set DEPLOY_KEY --host api.example.com --in body <key.pem
 
-One newline at the end of stdin is removed. A further host discloses the value to this host: choose hosts that
+One newline at the end of stdin is removed, and others are kept. A further host discloses the value to this host: choose hosts that
 belong to the provider of the key.`,
     )
     .action((name: string, options: SetOptions) =>

@@ -2,13 +2,18 @@
 import type { Secret } from '../../shared/api/secrets.ts'
 import { formatAge } from '../output/format.ts'
 import { type Cell, formatTable } from '../output/table.ts'
+import { formatLocations } from './locations.ts'
 import { formatHosts, getGrantee } from './secret-list.ts'
 
 /** Where the value is used, such as `used in requests to api.openai.com`. */
-export const describeUse = ({ hosts }: Pick<Secret, 'hosts'>): string =>
-  hosts.length === 0
-    ? 'it has no hosts, so its value is used nowhere'
-    : `used in requests to ${hosts.join(', ')}`
+export function describeUse({
+  hosts,
+  in: locations,
+}: Pick<Secret, 'hosts'> & Partial<Pick<Secret, 'in'>>): string {
+  if (hosts.length === 0) return 'it has no hosts, so its value is used nowhere'
+  const isDefault = locations === undefined || formatLocations(locations) === 'header'
+  return `used in ${isDefault ? '' : `${formatLocations(locations)} of `}requests to ${hosts.join(', ')}`
+}
 
 export const describeScope = ({ scope, grants }: Pick<Secret, 'scope' | 'grants'>): string =>
   scope === 'workspace'
@@ -26,6 +31,7 @@ export function formatSecret(secret: Secret, now: number): string {
     ['id', secret.id],
     ...(secret.description === null ? [] : ([['description', secret.description]] as [string, Cell][])),
     ['hosts', formatHosts(secret.hosts)],
+    ['in', formatLocations(secret.in)],
     ['placeholder', secret.placeholder],
     [
       'boxes',

@@ -14,10 +14,10 @@ export async function readValue(
 ): Promise<string> {
   const value = await readText(name, fromEnv, signal)
   if (value === '') throw new CliError(EXIT.usage, `The value of ${name} is empty.`)
-  if (/[\r\n\0]/.test(value))
+  if (/(?![\t\r\n])\p{Cc}/u.test(value))
     throw new CliError(
       EXIT.usage,
-      `The value of ${name} has several lines or a NUL: it is sent in headers of requests, which cannot contain them.`,
+      `The value of ${name} has control characters. Only tabs and line breaks are possible.`,
     )
   if (Buffer.byteLength(value) > LIMITS.secretValueBytes)
     throw new CliError(
@@ -48,7 +48,7 @@ async function readText(name: string, fromEnv: string | undefined, signal: Abort
   }
 }
 
-/** Removes one newline at the end. Reads no more than is needed to see that the value is too large. */
+/** Removes one newline at the end, and keeps those between lines. Reads no more than is needed to see that the value is too large. */
 async function readStdin(signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0

@@ -2,6 +2,7 @@
 import type { Secret, SecretGrant, SecretUse } from '../../shared/api/secrets.ts'
 import type { List } from '../lists/list.ts'
 import { formatAge } from '../output/format.ts'
+import { formatLocations } from './locations.ts'
 
 const SCOPES: Secret['scope'][] = ['workspace', 'granted']
 
@@ -38,6 +39,7 @@ export const SECRETS: List<Secret> = {
     { header: 'PLACEHOLDER', cell: ({ placeholder }) => placeholder, isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
     { header: 'DESCRIPTION', cell: ({ description }) => description ?? '-', isWide: true },
+    { header: 'IN', cell: ({ in: locations }) => formatLocations(locations) },
     { header: 'HOSTS', cell: ({ hosts }) => formatHosts(hosts) },
   ],
   getId: ({ id }) => id,
@@ -45,6 +47,7 @@ export const SECRETS: List<Secret> = {
   filters: {
     name: { get: ({ name }) => name },
     host: { get: ({ hosts }) => hosts.join(' ') },
+    in: { get: ({ in: locations }) => locations.join(' ') },
     scope: { get: ({ scope }) => scope, values: SCOPES },
   },
   getEmptyMessage: (isFiltered) =>

@@ -1,5 +1,10 @@
 // Creates a secret or changes it, replaces its value, and deletes secrets.
-import type { CreateSecretRequest, PatchSecretRequest, Secret } from '../../shared/api/secrets.ts'
+import type {
+  CreateSecretRequest,
+  PatchSecretRequest,
+  Secret,
+  SecretLocation,
+} from '../../shared/api/secrets.ts'
 import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { NO_VALUE_ARGUMENT } from '../arguments/usage-hints.ts'
@@ -24,6 +29,7 @@ export type SetOptions = Output &
     description?: string
     placeholderPrefix?: string
     keepValue?: boolean
+    in?: SecretLocation[]
   }
 
 export async function setSecret(session: Session, name: string, options: SetOptions): Promise<undefined> {
@@ -64,6 +70,7 @@ async function createSecret(
     value,
     hosts,
     ...(grants.length > 0 && { grants }),
+    ...(options.in !== undefined && { in: options.in }),
     ...(description !== undefined && { description }),
     ...(placeholderPrefix !== undefined && { placeholderPrefix }),
   }
@@ -77,6 +84,7 @@ async function createSecret(
     )
   }
   warnWithoutHosts(secret)
+  warnOfLines(secret, value)
 }
 
 const HINTS = { secret_limit: '`box secrets rm` deletes secrets.' }
@@ -85,6 +93,13 @@ function warnWithoutHosts({ name, hosts }: Secret): void {
   if (hosts.length > 0) return
   printMessage(
     `${name} has no hosts: its value is used nowhere. Set the hosts whose requests need it: \`box secrets set ${name} --keep-value --host api.example.com\`.`,
+  )
+}
+
+function warnOfLines({ name, in: locations }: Secret, value: string): void {
+  if (!/[\r\n]/.test(value) || locations.some((location) => location !== 'header')) return
+  printMessage(
+    `${name} has several lines: in headers, it is used in \`Authorization: Basic\` only. If a program sends it in a body, \`box secrets set ${name} --keep-value --in body\` allows that.`,
   )
 }
 
@@ -97,16 +112,19 @@ async function changeSecret(
   const { host, description, grant = [], keepValue, placeholderPrefix, json, quiet } = options
   if (placeholderPrefix !== undefined)
     throw new CliError(EXIT.usage, `${name} exists, and its placeholder never changes.`)
-  if (keepValue && host === undefined && description === undefined && grant.length === 0)
+  const hasChange = [host, options.in, description].some((option) => option !== undefined)
+  if (keepValue && !hasChange && grant.length === 0)
     throw new CliError(
       EXIT.usage,
-      'Nothing to set. Use --host, --description or --grant, or omit --keep-value.',
+      'Nothing to set. Use --host, --in, --description or --grant, or omit --keep-value.',
     )
   const grants = []
   for (const grantee of grant) grants.push(await findGrantee(client, grantee))
+  const value = keepValue ? undefined : await readValue(name, options, signal)
   const request: PatchSecretRequest = {
-    ...(!keepValue && { value: await readValue(name, options, signal) }),
+    ...(value !== undefined && { value }),
     ...(host !== undefined && { hosts: host }),
+    ...(options.in !== undefined && { in: options.in }),
     ...(description !== undefined && { description: description === '' ? null : description }),
   }
   if (Object.keys(request).length > 0) await client.request('PATCH', `/secrets/${id}`, request)
@@ -118,6 +136,7 @@ async function changeSecret(
       `${name}: ${keepValue ? 'changed' : 'the value is replaced for new requests'}; ${describeUse(secret)}; ${describeScope(secret)}.`,
     )
   warnWithoutHosts(secret)
+  warnOfLines(secret, value ?? '')
 }
 
 export async function rotateSecret(

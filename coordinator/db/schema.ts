@@ -593,6 +593,8 @@ export type SecretRow = {
   description: string | null
   /** JSON list of host patterns, in lowercase. */
   hosts: string
+  /** JSON array of SecretLocation. */
+  locations: string
   placeholder: string
   /** Sealed (base/sealing/). key_id is the id of the master key. */
   value: string

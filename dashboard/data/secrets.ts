@@ -39,6 +39,9 @@ export const describeGrant = (grant: SecretGrant): string =>
 export const formatHosts = (hosts: readonly string[]): string =>
   hosts.length === 0 ? 'none: used nowhere' : formatList(hosts)
 
+/** Where the value is used in a request. */
+export const formatLocations = ({ in: locations }: Pick<Secret, 'in'>): string => locations.join(', ')
+
 const splitLines = (text = ''): string[] =>
   text
     .split('\n')

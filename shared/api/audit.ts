@@ -69,7 +69,7 @@ export const SERVER_AUDIT_KINDS = {
   'box.restrict': 'a box became restricted',
   'secret.create': 'a secret was created',
   'secret.update':
-    'the description, the hosts or the scope of a secret were changed; the event has the added and removed hosts, and the scope workspace when its grants were removed',
+    'the description, the hosts, the scope or the locations in requests of a secret were changed; the event has the added and removed hosts and locations, and the scope workspace when its grants were removed',
   'secret.rotate': 'a secret got a new value',
   'secret.delete': 'a secret was deleted',
   'secret.grant': 'a secret was granted to a box or a member',

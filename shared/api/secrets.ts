@@ -17,18 +17,20 @@ const descriptionSchema = z
   .string()
   .max(LIMITS.secretDescriptionChars, `must have at most ${LIMITS.secretDescriptionChars} characters`)
   .refine(noNul, NO_NUL_RULE)
-const VALUE_RULE = `must be 1 byte to ${LIMITS.secretValueBytes / 1024} KiB of text in one line without control characters: it is sent in headers`
+const VALUE_RULE = `must be 1 byte to ${LIMITS.secretValueBytes / 1024} KiB of text without control characters other than tabs and line breaks`
 const valueSchema = z
   .string()
   .refine(
     (text) =>
       text.length > 0 &&
       Buffer.byteLength(text) <= LIMITS.secretValueBytes &&
-      // A header may have a tab.
-      !/(?!\t)\p{Cc}/u.test(text),
+      !/(?![\t\r\n])\p{Cc}/u.test(text),
     VALUE_RULE,
   )
-  .meta({ description: 'never returned' })
+  .meta({
+    description:
+      'never returned. A value with several lines is not used in a header, except in `Authorization: Basic`, which encodes it',
+  })
 const HOSTS_RULE = `must be a list of at most ${LIMITS.secretHosts} host names`
 /** The service checks each host: invalid_host. */
 const hostsSchema = z
@@ -37,6 +39,19 @@ const hostsSchema = z
   .meta({
     description:
       'the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere',
+  })
+/** Where the coordinator replaces the placeholder in a request. */
+export const SECRET_LOCATIONS = ['header', 'query', 'path', 'body'] as const
+export type SecretLocation = (typeof SECRET_LOCATIONS)[number]
+export const DEFAULT_SECRET_LOCATIONS: readonly SecretLocation[] = ['header']
+const LOCATIONS_RULE = `must be a list of one or more of ${SECRET_LOCATIONS.join(', ')}`
+const locationsSchema = z
+  .array(z.enum(SECRET_LOCATIONS, LOCATIONS_RULE), LOCATIONS_RULE)
+  .min(1, LOCATIONS_RULE)
+  .max(SECRET_LOCATIONS.length, LOCATIONS_RULE)
+  .meta({
+    description:
+      'where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB',
   })
 const envNameSchema = z
   .string()
@@ -64,6 +79,7 @@ export const secretSchema = z
     name: z.string(),
     description: z.string().nullable(),
     hosts: z.array(z.string()),
+    in: z.array(z.enum(SECRET_LOCATIONS)).meta({ description: 'where the value is used in a request' }),
     placeholder: z.string().meta({ description: 'what boxes have instead of the value; it never changes' }),
     mountCount: z.int(),
     scope: z.enum(SECRET_SCOPES).meta({
@@ -98,6 +114,7 @@ export const createSecretRequestSchema = z
     value: valueSchema,
     description: descriptionSchema.nullish(),
     hosts: hostsSchema.optional(),
+    in: locationsSchema.optional(),
     grants: z
       .array(granteeSchema)
       .max(LIMITS.secretGrants)
@@ -120,6 +137,7 @@ export const patchSecretRequestSchema = z
     value: valueSchema.optional().meta({ description: 'the new value; the placeholder stays' }),
     description: descriptionSchema.nullish(),
     hosts: hostsSchema.optional(),
+    in: locationsSchema.optional(),
     scope: z
       .literal('workspace', 'must be workspace: a grant limits a secret')
       .optional()
@@ -127,7 +145,7 @@ export const patchSecretRequestSchema = z
   })
   .refine(
     (patch) => Object.keys(patch).length > 0,
-    'must have at least one of value, description, hosts and scope',
+    'must have at least one of value, description, hosts, in and scope',
   )
   .meta({ id: 'PatchSecret' })
 export type PatchSecretRequest = z.infer<typeof patchSecretRequestSchema>
@@ -188,11 +206,12 @@ export const mountSecretRequestSchema = z
     value: valueSchema.optional(),
     envName: envNameSchema,
     hosts: hostsSchema.optional(),
+    in: locationsSchema.optional(),
     description: descriptionSchema.nullish(),
   })
   .meta({
     id: 'MountSecret',
     description:
-      'secretId and envName for an existing secret; or name, value and envName, and optionally hosts and description, for a new one, which is granted to this box',
+      'secretId and envName for an existing secret; or name, value and envName, and optionally hosts, in and description, for a new one, which is granted to this box',
   })
 export type MountSecretRequest = z.infer<typeof mountSecretRequestSchema>

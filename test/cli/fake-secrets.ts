@@ -79,6 +79,7 @@ export function addFakeSecrets(fake: FakeCoordinator): FakeSecrets {
           name: fields.name,
           description: fields.description ?? null,
           hosts: fields.hosts ?? [],
+          in: fields.in ?? ['header'],
           placeholder: `${fields.placeholderPrefix ?? ''}dcpsec_${'0'.repeat(32)}`,
           mountCount: 0,
           scope: 'workspace',

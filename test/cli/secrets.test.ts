@@ -79,13 +79,48 @@ t.test('set changes an existing secret, and rotate its value', async (t) => {
   t.equal(state.values.get('TOKEN'), 'three')
 })
 
+t.test('--in sets the parts of requests in which the value is used', async (t) => {
+  t.match(await set('TOKEN', '--host', 'a.example.com', '--in', 'query, path'), {
+    code: 0,
+    stderr: /created; used in query, path of requests to a\.example\.com/,
+  })
+  t.same(findSecret('TOKEN')?.in, ['query', 'path'])
+  t.match(await run('secrets'), /IN +HOSTS[\s\S]*query, path +a\.example\.com/)
+  t.match(await run('secrets', 'show', 'TOKEN'), /in +query, path/)
+  await run('secrets', 'set', 'TOKEN', '--keep-value', '--in', 'header,body')
+  t.same(findSecret('TOKEN')?.in, ['header', 'body'])
+  t.equal(state.values.get('TOKEN'), VALUE)
+})
+
+t.test('a value of several lines keeps its line breaks, except the last', async (t) => {
+  const key = '-----BEGIN KEY-----\nabc\r\ndef\n-----END KEY-----'
+  const create = (name: string, ...args: string[]) =>
+    box(['secrets', 'set', name, '--host', 'example.com', ...args], { stdin: `${key}\n` })
+  t.match(await create('KEY'), {
+    code: 0,
+    stderr:
+      /KEY has several lines: in headers.*Authorization: Basic.*box secrets set KEY --keep-value --in body/s,
+  })
+  t.equal(state.values.get('KEY'), key)
+  const inBody = await create('BODY_KEY', '--in', 'body')
+  t.equal(inBody.code, 0)
+  t.notMatch(inBody.stderr, /several lines/)
+  await box(['secrets', 'rotate', 'BODY_KEY'], { stdin: `${key}\n\n` })
+  t.equal(state.values.get('BODY_KEY'), `${key}\n`)
+})
+
 t.test('a value is never an argument, and no message repeats it', async (t) => {
   const cases: [args: string[], stdin: string, error: RegExp][] = [
     [['set', 'TOKEN', VALUE], '', /never an argument/],
     [['set', `TOKEN=${VALUE}`], '', /never an argument/],
     [['set', 'TOKEN', '--value', VALUE], '', /never an argument/],
     [['set', 'TOKEN'], '', /value of TOKEN is empty/],
-    [['set', 'TOKEN'], `${VALUE}\nmore`, /several lines/],
+    [['set', 'TOKEN'], `${VALUE}\u0001more`, /control characters/],
+    [
+      ['set', 'TOKEN', '--in', 'header,cookie'],
+      VALUE,
+      /--in must be one or more of header,query,path,body.*'cookie'/,
+    ],
     [['set', 'TOKEN'], VALUE.repeat(1000), /larger than 16 KiB/],
     [['set', 'TOKEN', '--from-env', 'NO_SUCH_VARIABLE'], '', /not set in this environment/],
   ]

@@ -202,6 +202,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
           name: 'TOKEN',
           description: null,
           hosts: '[]',
+          locations: '["header"]',
           placeholder: id('dcpsec'),
         },
         ...{

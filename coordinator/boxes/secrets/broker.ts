@@ -5,6 +5,7 @@ import { type Keyring, SealedValueError } from '../../base/sealing/keyring.ts'
 import { getSealedVersion } from '../../base/sealing/sealed-text.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import type { Db } from '../../db/open.ts'
+import { parseLocations } from './locations.ts'
 import { type BrokeredRow, prepareBrokeredQuery } from './mount-store.ts'
 import { parseHosts } from './present.ts'
 import type { BrokerCut, BrokeredSecret, SecretBroker } from './types.ts'
@@ -35,6 +36,7 @@ export function createSecretBroker({
     secretId: row.id,
     name: row.name,
     placeholder: row.placeholder,
+    in: parseLocations(row),
     version: getSealedVersion(row.value),
     open: () => open(row),
   })

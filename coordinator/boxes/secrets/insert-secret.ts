@@ -1,6 +1,6 @@
 // Inserts a secret with its encrypted value.
 
-import type { CreateSecretRequest } from '../../../shared/api/secrets.ts'
+import { type CreateSecretRequest, DEFAULT_SECRET_LOCATIONS } from '../../../shared/api/secrets.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { LoadPlanLimits } from '../../admission/plan-limits.ts'
@@ -10,6 +10,7 @@ import type { SecretRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
 import { type HostRules, normalizeHosts } from './hosts.ts'
+import { normalizeLocations } from './locations.ts'
 import { newPlaceholder } from './placeholders.ts'
 import { recordSecretChange } from './record.ts'
 import { countSecrets, insertSecret } from './store.ts'
@@ -31,6 +32,7 @@ export function createSecretInserter({
 }): InsertSecret {
   return async (trx, actor, input, now) => {
     const { name, value, description = null, hosts = [], placeholderPrefix } = input
+    const locations = normalizeLocations(input.in ?? DEFAULT_SECRET_LOCATIONS)
     const normalized = normalizeHosts(hosts, hostRules)
     const { workspaceId } = actor
     const count = await countSecrets(trx, workspaceId)
@@ -43,6 +45,7 @@ export function createSecretInserter({
       name,
       description,
       hosts: JSON.stringify(normalized),
+      locations: JSON.stringify(locations),
       placeholder: newPlaceholder(placeholderPrefix),
       value: sealed,
       key_id: keyId,
@@ -54,7 +57,10 @@ export function createSecretInserter({
     }
     if (!(await insertSecret(trx, row)))
       throw new ApiError('name_taken', `A secret named ${name} already exists. Choose another name.`)
-    recordSecretChange(trx, 'secret.create', actor, row, now, { hosts: normalized.join(', ') })
+    recordSecretChange(trx, 'secret.create', actor, row, now, {
+      hosts: normalized.join(', '),
+      locations: locations.join(', '),
+    })
     return row
   }
 }

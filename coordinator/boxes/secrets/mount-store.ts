@@ -67,7 +67,7 @@ export const deleteMountsOfBox = (trx: Trx, boxId: string) =>
   trx.deleteFrom('secret_mounts').where('box_id', '=', boxId).execute()
 
 /** A mounted secret, as the broker needs it. */
-export type BrokeredRow = Pick<SecretRow, 'id' | 'name' | 'placeholder' | 'value' | 'hosts'> &
+export type BrokeredRow = Pick<SecretRow, 'id' | 'name' | 'placeholder' | 'value' | 'hosts' | 'locations'> &
   Pick<BoxRow, 'workspace_id' | 'hostname'>
 
 /**
@@ -80,7 +80,7 @@ export const prepareBrokeredQuery = (db: Db) =>
       .selectFrom('secret_mounts')
       .innerJoin('boxes', 'boxes.id', 'secret_mounts.box_id')
       .innerJoin('secrets', 'secrets.id', 'secret_mounts.secret_id')
-      .select(['secrets.id as id', 'name', 'placeholder', 'secrets.value as value', 'hosts'])
+      .select(['secrets.id as id', 'name', 'placeholder', 'secrets.value as value', 'hosts', 'locations'])
       .select(['boxes.workspace_id as workspace_id', 'boxes.hostname as hostname'])
       .where('secret_mounts.box_id', '=', '')
       .where('boxes.restricted', '=', sql.lit(0))

@@ -2,6 +2,7 @@
 import type { Secret, SecretGrant, SecretMount, SecretUse } from '../../../shared/api/secrets.ts'
 import { toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import type { SecretGrantRow, SecretRow } from '../../db/schema.ts'
+import { parseLocations } from './locations.ts'
 import type { MountWithSecret } from './mount-store.ts'
 import type { ListedSecretRow } from './store.ts'
 import type { ListedUseRow } from './use-store.ts'
@@ -14,6 +15,7 @@ export const presentSecret = (row: ListedSecretRow, grants: readonly SecretGrant
   name: row.name,
   description: row.description,
   hosts: parseHosts(row),
+  in: parseLocations(row),
   placeholder: row.placeholder,
   mountCount: row.mount_count,
   scope: row.scope,

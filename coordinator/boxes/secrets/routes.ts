@@ -62,7 +62,7 @@ export const secretRoutes = ({
     path: '/secrets',
     access: WRITE_SECRETS,
     summary: 'Create a secret',
-    description: `A box gets a placeholder instead of the value: the coordinator puts the value into the headers of HTTPS requests that the box sends to one of the hosts. A workspace has at most ${LIMITS.secrets} secrets. Without grants, every box of the workspace that is not restricted may use the secret.`,
+    description: `A box gets a placeholder instead of the value: the coordinator puts the value into HTTPS requests that the box sends to one of the hosts, in the headers, or in the parts of the request that are named by in. A workspace has at most ${LIMITS.secrets} secrets. Without grants, every box of the workspace that is not restricted may use the secret.`,
     request: { body: createSecretRequestSchema },
     bodyLimit,
     fieldErrorCodes: { name: 'invalid_name', hosts: 'invalid_host' },
@@ -86,7 +86,7 @@ export const secretRoutes = ({
     access: WRITE_SECRETS,
     summary: 'Change a secret',
     description:
-      'A new value keeps the placeholder, and is used for the next request of each box. A new host discloses the value to this host. The scope `workspace` removes the grants, so that every box that is not restricted may use the secret. Open connections to a host that the secret does not cover any more are closed at once.',
+      'A new value keeps the placeholder, and is used for the next request of each box. A new host discloses the value to this host. A new location, such as the query, is one that servers may log. The scope `workspace` removes the grants, so that every box that is not restricted may use the secret. Open connections to a host that the secret does not cover any more are closed at once.',
     request: { params: secretId, body: patchSecretRequestSchema },
     bodyLimit,
     fieldErrorCodes: { hosts: 'invalid_host' },
@@ -205,12 +205,12 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
 
 /** @throws ApiError bad_request for fields that exclude each other */
 function toMountInput({ envName, secretId, ...fields }: MountSecretRequest): MountInput {
-  const { name, value, hosts, description } = fields
+  const { name, value, hosts, description, in: locations } = fields
   if (secretId !== undefined && Object.keys(fields).length === 0) return { envName, secretId }
   if (secretId !== undefined || name === undefined || value === undefined)
     throw new ApiError(
       'bad_request',
-      'body must have either secretId and envName, or name, value and envName, and optionally hosts and description',
+      'body must have either secretId and envName, or name, value and envName, and optionally hosts, in and description',
     )
-  return { envName, created: { name, value: new SecretValue(value), hosts, description } }
+  return { envName, created: { name, value: new SecretValue(value), hosts, in: locations, description } }
 }

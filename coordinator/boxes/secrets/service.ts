@@ -23,6 +23,7 @@ import { deleteGrantsOfSecret, listGrants } from './grant-store.ts'
 import { findTarget, type GrantTarget, isSameTarget, writeGrant } from './grants.ts'
 import { type HostRules, listNarrowed, normalizeHosts } from './hosts.ts'
 import type { InsertSecret, NewSecret } from './insert-secret.ts'
+import { normalizeLocations, parseLocations } from './locations.ts'
 import { createNoSuchSecretError, requireSecret, type WithSecret } from './lock-secret.ts'
 import { isMember, type MountChanges, removeMountsOfSecret } from './mount-changes.ts'
 import { listMountsOfSecret } from './mount-store.ts'
@@ -95,7 +96,8 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
     })
   }
 
-  const patch: SecretService['patch'] = (actor, id, { value, description, hosts, scope }) => {
+  const patch: SecretService['patch'] = (actor, id, { value, description, hosts, scope, in: chosen }) => {
+    const locations = chosen && normalizeLocations(chosen)
     const normalized = hosts === undefined ? undefined : normalizeHosts(hosts, hostRules)
     return transaction(db, async (trx, onCommit) => {
       const now = clock.now()
@@ -107,22 +109,26 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
       await updateSecret(trx, id, {
         updated_at: now,
         ...(normalized !== undefined && { hosts: JSON.stringify(normalized) }),
+        ...(locations !== undefined && { locations: JSON.stringify(locations) }),
         ...(description !== undefined && { description }),
         ...(scope !== undefined && { scope }),
         ...(sealed && { value: sealed.sealed, key_id: sealed.keyId, last_rotated_at: now }),
       })
-      const addedHosts = after.filter((host) => !before.includes(host))
-      const removedHosts = before.filter((host) => !after.includes(host))
+      const [addedHosts, removedHosts] = compare(before, after)
+      const oldLocations = parseLocations(secret)
+      const [addedLocations, removedLocations] = compare(oldLocations, locations ?? oldLocations)
       const hasOtherDescription = description !== undefined && description !== secret.description
       const isOpened = scope !== undefined && scope !== secret.scope
       if (isOpened) await deleteGrantsOfSecret(trx, id)
-      if (addedHosts.length > 0 || removedHosts.length > 0 || hasOtherDescription || isOpened)
-        recordSecretChange(trx, 'secret.update', actor, secret, now, {
-          ...(addedHosts.length > 0 && { addedHosts: addedHosts.join(', ') }),
-          ...(removedHosts.length > 0 && { removedHosts: removedHosts.join(', ') }),
-          ...(hasOtherDescription && { description: true }),
-          ...(isOpened && { scope }),
-        })
+      const detail = {
+        ...(addedHosts.length > 0 && { addedHosts: addedHosts.join(', ') }),
+        ...(removedHosts.length > 0 && { removedHosts: removedHosts.join(', ') }),
+        ...(addedLocations.length > 0 && { addedLocations: addedLocations.join(', ') }),
+        ...(removedLocations.length > 0 && { removedLocations: removedLocations.join(', ') }),
+        ...(hasOtherDescription && { description: true }),
+        ...(isOpened && { scope }),
+      }
+      if (Object.keys(detail).length > 0) recordSecretChange(trx, 'secret.update', actor, secret, now, detail)
       if (sealed) recordSecretChange(trx, 'secret.rotate', actor, secret, now)
       if (addedHosts.length > 0 || removedHosts.length > 0) {
         const mounts = await listMountsOfSecret(trx, id)
@@ -163,6 +169,12 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
     },
   }
 }
+
+/** What was added, and what was removed. */
+const compare = (before: readonly string[], after: readonly string[]): [string[], string[]] => [
+  after.filter((text) => !before.includes(text)),
+  before.filter((text) => !after.includes(text)),
+]
 
 function requireNotDeleted(box: BoxRow): BoxRow {
   if (box.desired_state !== 'terminated') return box

@@ -16,6 +16,7 @@ const FIELDS = [
   'name',
   'description',
   'hosts',
+  'locations',
   'placeholder',
   'scope',
   'created_by',

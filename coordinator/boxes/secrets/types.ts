@@ -1,5 +1,6 @@
 // What the edge needs of secrets: it substitutes the values in the requests of boxes.
 import type { EventEmitter } from 'node:events'
+import type { SecretLocation } from '../../../shared/api/secrets.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 
 /** A mounted secret that covers a host. */
@@ -7,6 +8,8 @@ export type BrokeredSecret = {
   secretId: string
   name: string
   placeholder: string
+  /** Where the value is used in a request. */
+  in: readonly SecretLocation[]
   /** Identifies the stored value: a new value of the secret has another version. */
   version: string
   /** Decrypts the value. null: the stored value cannot be decrypted. */

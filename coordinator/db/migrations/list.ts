@@ -22,6 +22,7 @@ import { downloadLinks } from './0019-download-links.ts'
 import { billing } from './0020-billing.ts'
 import { federation } from './0021-federation.ts'
 import { paymentFailures } from './0022-payment-failures.ts'
+import { secretLocations } from './0023-secret-locations.ts'
 import { boundedCredit } from './0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 
@@ -48,6 +49,7 @@ export const migrations: Record<string, Migration> = {
   '0020-billing': billing,
   '0021-federation': federation,
   '0022-payment-failures': paymentFailures,
+  '0023-secret-locations': secretLocations,
   '0024-bounded-credit': boundedCredit,
   '0025-scopes-deletions-versions': scopesDeletionsVersions,
 }

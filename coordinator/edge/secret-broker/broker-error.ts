@@ -4,10 +4,13 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 /** Code → status. */
 const STATUSES = {
   bad_request: 400,
+  value_has_lines: 400,
   address_refused: 403,
   host_not_brokered: 403,
+  location_not_allowed: 403,
   method_not_allowed: 405,
   request_timeout: 408,
+  body_too_large: 413,
   wrong_host: 421,
   too_many_requests: 429,
   headers_too_large: 431,

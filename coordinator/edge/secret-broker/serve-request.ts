@@ -10,9 +10,13 @@ import type { BrokerConnection } from './broker-connections.ts'
 import { BrokerError, toBrokerError } from './broker-error.ts'
 import { checkRequest } from './check-request.ts'
 import type { BrokerResult } from './metrics.ts'
+import { readSmallBody } from './read-small-body.ts'
 import { Matcher } from './scrub/matcher.ts'
 import { MIN_VALUE_BYTES } from './scrub/needles.ts'
 import { createResponseTransform, scrubHeaders } from './scrub/response-transform.ts'
+import { substituteBody } from './substitute-body.ts'
+import { substituteUrl } from './substitute-url.ts'
+import { Substitution } from './substitution.ts'
 import { onConnected, type UpstreamPool } from './upstream-agents.ts'
 import { createUpstreamHeaders } from './upstream-headers.ts'
 import type { ValueCache } from './value-cache.ts'
@@ -45,6 +49,8 @@ export async function serveRequest(
   const { boxId, host } = connection
   const problem = checkRequest(request, host)
   if (problem !== null) throw problem
+  // The mounts are read when the request is complete.
+  const body = await readSmallBody(request, response)
   const found = await broker.find(boxId, host)
   if (found === null)
     throw new BrokerError('host_not_brokered', `No secret that is mounted on the box has the host ${host}.`)
@@ -57,25 +63,29 @@ export async function serveRequest(
   const { secrets, matcher, release } = values.acquire(found)
   response.once('close', release)
   const upgrade = getUpgrade(request)
-  const { headers, secretIds, basic } = createUpstreamHeaders(
+  const substitution = new Substitution(secrets)
+  const url = substituteUrl(request.url ?? '/', substitution)
+  const content = body && substituteBody(body.content, body.format, substitution)
+  const { headers, basic } = createUpstreamHeaders(
     {
       method: request.method ?? '',
       headers: toPairs(request.rawHeaders),
       isChunked: request.headers['transfer-encoding'] !== undefined,
       isUpgrade: upgrade !== undefined,
+      bodyLength: content?.length,
     },
-    secrets,
+    substitution,
   )
-  if (sumBytes(headers.flat()) > MAX_SENT_HEADER_BYTES)
+  if (sumBytes([url, ...headers.flat()]) > MAX_SENT_HEADER_BYTES)
     throw new BrokerError(
       'headers_too_large',
-      `The headers are larger than ${MAX_SENT_HEADER_BYTES / 1024} KiB with the values of the secrets.`,
+      `The headers and the URL are larger than ${MAX_SENT_HEADER_BYTES / 1024} KiB with the values of the secrets.`,
     )
   let isRecorded = false
   function recordUses(): void {
     if (isRecorded) return
     isRecorded = true
-    for (const secretId of secretIds) broker.recordUse({ secretId, boxId, host })
+    for (const secretId of substitution.secretIds) broker.recordUse({ secretId, boxId, host })
   }
   const matchers = [...(matcher === null ? [] : [matcher]), ...createBasicMatcher(basic)]
   const transform = createResponseTransform(matchers)
@@ -85,8 +95,9 @@ export async function serveRequest(
       response,
       upgrade,
       agent: upstream.agent,
-      url: request.url ?? '/',
+      url,
       headers,
+      ...(content !== null && { body: content }),
       connection: upstream.target,
       onRequest: (outgoing) => onConnected(outgoing, host, recordUses),
       transform,

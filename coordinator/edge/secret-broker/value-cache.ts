@@ -25,7 +25,7 @@ const CREATION = { capacity: 16 * MiB, perSecond: MiB }
 /** What an entry occupies beside its key, values and matcher. */
 const ENTRY_BYTES = KiB
 
-export type OpenedSecret = Pick<BrokeredSecret, 'secretId' | 'name' | 'placeholder'> & {
+export type OpenedSecret = Pick<BrokeredSecret, 'secretId' | 'name' | 'placeholder' | 'in'> & {
   /** null: the stored value cannot be decrypted. */
   value: SecretValue | null
 }
@@ -78,10 +78,11 @@ export class ValueCache {
     this.#changeUsers(entry, 1)
     let isReleased = false
     return {
-      secrets: secrets.map(({ secretId, name, placeholder }) => ({
+      secrets: secrets.map(({ secretId, name, placeholder, in: locations }) => ({
         secretId,
         name,
         placeholder,
+        in: locations,
         value: entry.values.get(secretId) ?? null,
       })),
       matcher: entry.matcher,

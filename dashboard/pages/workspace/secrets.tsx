@@ -42,8 +42,8 @@ export function SecretsPage() {
         </button>
       </PageHead>
       <p>
-        A box has a placeholder instead of the value of a secret: the coordinator replaces it in the headers
-        of HTTPS requests to the hosts of the secret. No page shows a value. The page of a box mounts secrets.
+        A box has a placeholder instead of the value of a secret: the coordinator replaces it in HTTPS
+        requests to the hosts of the secret. No page shows a value. The page of a box mounts secrets.
       </p>
       {dialog.problem}
       {value !== null && secrets.length === 0 && <p>There is no secret.</p>}

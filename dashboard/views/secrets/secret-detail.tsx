@@ -1,7 +1,7 @@
 // What a secret has beside its row: its placeholder, its grants and its usage.
 import type { Secret, SecretGrant, SecretUse } from '../../../shared/api/secrets.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
-import { describeGrant, formatGrants } from '../../data/secrets.ts'
+import { describeGrant, formatGrants, formatLocations } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../age.tsx'
@@ -36,6 +36,7 @@ export function SecretDetail({ secret, onGrant, onUngrant, onOpen, onHide }: Sec
           ))}
         </ul>
       )}
+      <p>Used in: {formatLocations(secret)} of requests.</p>
       <h3>Grants</h3>
       <p class="tools">
         <button type="button" onClick={onGrant}>

@@ -148,7 +148,13 @@ onEachDatabase(t, async (t, newDb) => {
         .insertInto('secrets')
         .values({
           ...{ id, workspace_id, name: id, description: null, hosts: '[]', placeholder: id, value: 'v1' },
-          ...{ key_id: 'k', scope: 'workspace', updated_at: 1, last_rotated_at: null },
+          ...{
+            key_id: 'k',
+            scope: 'workspace',
+            locations: '["header"]',
+            updated_at: 1,
+            last_rotated_at: null,
+          },
           ...created,
         })
         .execute()

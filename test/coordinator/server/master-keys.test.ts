@@ -147,6 +147,7 @@ await onEachDatabase(t, async (t, newDb) => {
         name: id,
         description: null,
         hosts: '[]',
+        locations: '["header"]',
         placeholder: id,
         value: sealed,
         key_id: keyId,

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
 import type { BrokerCut, SecretBroker } from '../../../coordinator/boxes/secrets/types.ts'
+import { DEFAULT_SECRET_LOCATIONS, type SecretLocation } from '../../../shared/api/secrets.ts'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
 
 export type FakeMount = {
@@ -10,6 +11,8 @@ export type FakeMount = {
   /** null: it cannot be decrypted. */
   value: string | null
   hosts: string[]
+  /** Default: header. */
+  in?: readonly SecretLocation[]
 }
 
 export class FakeSecrets implements SecretBroker {
@@ -36,16 +39,19 @@ export class FakeSecrets implements SecretBroker {
     const covering = mounts.filter(({ hosts }) => hosts.some((pattern) => coversHost(pattern, host)))
     const found = host === BROKER_TEST_HOST ? mounts : covering
     if (found.length === 0) return null
-    const secrets = covering.map(({ secretId, placeholder, value }) => ({
-      secretId,
-      name: secretId.toUpperCase(),
-      placeholder,
-      version: value ?? 'damaged',
-      open: () => {
-        this.opened += 1
-        return value === null ? null : new SecretValue(value)
-      },
-    }))
+    const secrets = covering.map(
+      ({ secretId, placeholder, value, in: locations = DEFAULT_SECRET_LOCATIONS }) => ({
+        secretId,
+        name: secretId.toUpperCase(),
+        placeholder,
+        in: locations,
+        version: value ?? 'damaged',
+        open: () => {
+          this.opened += 1
+          return value === null ? null : new SecretValue(value)
+        },
+      }),
+    )
     return { workspaceId: 'ws_1', hostname: 'fig', secrets }
   }
 

@@ -1,4 +1,5 @@
 // The forms in which a server may send a value back. The search ignores case, and the difference between base64 and base64url.
+import { encodePathSegment } from '../path-segment.ts'
 import { fold } from './matcher.ts'
 
 /** Shorter values would match text that has nothing to do with them. */
@@ -34,12 +35,21 @@ function* listForms(values: Iterable<string>): Generator<string> {
     }
 }
 
-/** Servers remove the spaces around the value of a header, and many read its bytes as Latin-1, not as UTF-8. */
+/**
+ * Servers remove the spaces around the value of a header, many read its bytes as Latin-1, not as UTF-8, and some change how lines
+ * end.
+ */
 function readAsServer(value: string): Set<string> {
-  const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '')
+  const trimmed = value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '')
   // The forms of the value contain those of the trimmed one.
   const text = Buffer.byteLength(trimmed) < MIN_VALUE_BYTES ? value : trimmed
-  return new Set([text, Buffer.from(text).toString('latin1')])
+  const lines = text.replace(/\r\n?/g, '\n')
+  return new Set(
+    [text, lines, lines.replaceAll('\n', '\r\n')].flatMap((variant) => [
+      variant,
+      Buffer.from(variant).toString('latin1'),
+    ]),
+  )
 }
 
 /** Encoders differ in what they escape: only what they must, also / (PHP), <, > and & (Go), and all that is not ASCII (Python). */
@@ -53,13 +63,14 @@ function* escapeJson(value: string): Generator<string> {
 
 const toUnicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** As in a query, with all characters that RFC 3986 does not call unreserved, in a form, and in a whole URL. */
+/** As in a query, with all characters that RFC 3986 does not call unreserved, in a form, in a path, and in a whole URL. */
 function* encodePercent(value: string): Generator<string> {
   const text = value.toWellFormed()
   const encoded = encodeURIComponent(text)
   yield encoded
   yield encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
   yield new URLSearchParams({ v: text }).toString().slice('v='.length)
+  yield encodePathSegment(text)
   yield encodeURI(text)
 }
 

@@ -35,6 +35,8 @@ export type Forwarding = {
   /** Called with each request to the server: a second one when the first has used a stale connection. */
   onRequest?(outgoing: ClientRequest): void
   transform?: ResponseTransform
+  /** The body for the server, when that of the request has been read. Default: the body of the request, as a stream. */
+  body?: Buffer
   /** See limitBodyIdleTime(). Default: no limit. */
   bodyIdleMs?: number
 }
@@ -154,7 +156,8 @@ function send(forwarding: Forwarding, viewer: UpgradingViewer | undefined): Prom
     resolve('upgrade')
   })
   if (response.destroyed) destroy()
-  sendBody(request, outgoing, forwarding.bodyIdleMs)
+  if (forwarding.body === undefined) sendBody(request, outgoing, forwarding.bodyIdleMs)
+  else outgoing.end(forwarding.body)
   return promise
 }
 

@@ -71,6 +71,7 @@ t.test('a secret from its creation to its deletion', async (t) => {
     name: 'API_TOKEN',
     description: 'for tests',
     hosts: ['api.example.com', '*.example.net'],
+    in: ['header'],
     placeholder,
     mountCount: 0,
     scope: 'workspace',
@@ -107,7 +108,13 @@ t.test('a secret from its creation to its deletion', async (t) => {
   t.same(await findValue('api.example.com'), [VALUE])
   t.same(await findValue('example.net'), null)
 
+  const getVersion = async () =>
+    (await secretBroker.find(box, 'api.example.com'))?.secrets.map(({ version }) => version)[0]
+  const version = await getVersion()
+  t.ok(version)
+  t.equal(await getVersion(), version, 'the version of a stored value')
   const rotated = await send('PATCH', `/secrets/${id}`, { value: `${VALUE}-2` })
+  t.not(await getVersion(), version, 'a new value has another version')
   t.same(rotated.json.secret, {
     ...expected,
     mountCount: 1,
@@ -132,7 +139,10 @@ t.test('a secret from its creation to its deletion', async (t) => {
   t.same((await send('GET', '/secrets')).json, { secrets: [] })
   const common = { secretId: id, name: 'API_TOKEN' }
   t.same(await listEvents(), [
-    { kind: 'secret.create', boxId: null, ...common, hosts: 'api.example.com, *.example.net' },
+    {
+      ...{ kind: 'secret.create', boxId: null, ...common },
+      ...{ hosts: 'api.example.com, *.example.net', locations: 'header' },
+    },
     {
       kind: 'secret.mount',
       boxId: box,
@@ -148,6 +158,70 @@ t.test('a secret from its creation to its deletion', async (t) => {
     { kind: 'secret.unmount', boxId: box, ...common, envName: 'TOKEN', reason: 'the secret was deleted' },
     { kind: 'secret.delete', boxId: null, ...common },
   ])
+})
+
+t.test('a secret is used in the parts of requests that it names', async (t) => {
+  const { send, createBox, mount, secretBroker, listEvents } = await start(t)
+  const box = await createBox({ name: 'fig' })
+  const hosts = ['api.example.com']
+  const create = (name: string, body: object) =>
+    send('POST', '/secrets', { name, value: VALUE, hosts, ...body })
+  const created = await create('TOKEN', { in: ['body', 'header', 'body'] })
+  t.match(created, { status: 201, json: { secret: { in: ['header', 'body'] } } }, 'each once, in one order')
+  const { id } = created.json.secret
+  await mount(box, id, 'TOKEN')
+  const findLocations = async () =>
+    (await secretBroker.find(box, 'api.example.com'))?.secrets.map((secret) => secret.in)
+  t.same(await findLocations(), [['header', 'body']])
+  const patch = (locations: unknown) => send('PATCH', `/secrets/${id}`, { in: locations })
+  t.match((await patch(['query', 'path'])).json.secret, { in: ['query', 'path'], lastRotatedAt: null })
+  t.same(await findLocations(), [['query', 'path']])
+  t.equal((await patch(['path', 'query'])).status, 200, 'nothing changes')
+  t.match(
+    ((await listEvents()) as { kind: string }[]).filter(
+      ({ kind }) => kind === 'secret.update' || kind === 'secret.create',
+    ),
+    [
+      { locations: 'header, body' },
+      { addedLocations: 'query, path', removedLocations: 'header, body', addedHosts: undefined },
+    ],
+  )
+  const rule = 'must be a list of one or more of header, query, path, body'
+  for (const locations of [[], ['cookie'], 'header', null, ['header', 'query', 'path', 'body', 'body']])
+    t.match(await patch(locations), {
+      status: 400,
+      json: { error: 'bad_request', message: new RegExp(rule) },
+    })
+  t.match(
+    await send('POST', `/boxes/${box}/secrets`, {
+      ...{ name: 'OTHER', value: VALUE, envName: 'OTHER', hosts, in: ['query'] },
+    }),
+    { status: 201 },
+  )
+  t.match((await send('GET', '/secrets')).json.secrets[0], { name: 'OTHER', in: ['query'] })
+})
+
+t.test('a value may have several lines, and no other control characters', async (t) => {
+  const { send, createBox, mount, secretBroker } = await start(t)
+  const box = await createBox({ name: 'fig' })
+  const value = '-----BEGIN KEY-----\nabc\r\n\tdef\n-----END KEY-----\n'
+  const created = await send('POST', '/secrets', { name: 'KEY', value, hosts: ['api.example.com'] })
+  t.equal(created.status, 201)
+  await mount(box, created.json.secret.id, 'KEY')
+  const found = await secretBroker.find(box, 'api.example.com')
+  t.same(
+    found?.secrets.map((secret) => secret.open()?.reveal()),
+    [value],
+  )
+  for (const char of ['\0', '\u0007', '\u001b', '\u007f', '\u0085'])
+    t.match(
+      await send('POST', '/secrets', { name: 'OTHER', value: `a${char}b` }),
+      {
+        status: 400,
+        json: { error: 'bad_request', message: /without control characters other than tabs and line breaks/ },
+      },
+      JSON.stringify(char),
+    )
 })
 
 t.test('grants limit the boxes of a secret', async (t) => {
@@ -295,7 +369,7 @@ t.test('refusals, each of which writes nothing', async (t) => {
     [post({ value: 5 }), 400, 'bad_request', /^value must be a string/],
     [post({ value: '' }), 400, 'bad_request', /^value must be 1 byte to 16 KiB/],
     [post({ value: large }), 400, 'bad_request', /^value must be/],
-    [post({ value: 'a\r\nHost: b' }), 400, 'bad_request', /^value must be/],
+    [post({ value: 'a\u0001b' }), 400, 'bad_request', /^value must be/],
     [post({ value: 'a\ud800b' }), 400, 'bad_request'],
     [post({ value: 'a\u0001b' }), 400, 'bad_request', /^value must be/],
     [post({ value: 'x'.repeat(LIMITS.secretBodyBytes) }), 400, 'bad_request'],

@@ -264,7 +264,7 @@ t.test('only placeholders of mounts of this box that cover the host are replaced
   t.same(secrets.uses, [])
 })
 
-t.test('placeholders in the body, the path, the query and header names are not replaced', async (t) => {
+t.test('placeholders in a text of the body, in names and in skipped headers are not replaced', async (t) => {
   const broker = await startBroker(t, {
     async listener(request, response) {
       const body = (await request.toArray()).join('')
@@ -272,10 +272,10 @@ t.test('placeholders in the body, the path, the query and header names are not r
     },
   })
   const { text } = await send(broker, {
-    ...{ method: 'POST', path: `/${PLACEHOLDER}?a=${PLACEHOLDER}`, body: PLACEHOLDER },
+    ...{ method: 'POST', path: `/?${PLACEHOLDER}=a`, body: PLACEHOLDER },
     headers: { [`x-${PLACEHOLDER}`]: '1', 'content-length': PLACEHOLDER.length },
   })
-  t.equal(text.split(PLACEHOLDER).length, 5)
+  t.equal(text.split(PLACEHOLDER).length, 4)
   t.notMatch(text, '****')
 })
 
@@ -412,6 +412,7 @@ t.test('the log has the box, the host and the status, and never a value or a pla
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
   const broker = await startBroker(t, { log, listener: (_, response) => response.end(VALUE) })
+  broker.mount.in = ['header', 'query']
   await send(broker, { headers, path: `/?key=${PLACEHOLDER}` })
   await sendRaw(await broker.connect(), `GET / HTTP/1.1\r\nHost: ${PLACEHOLDER}\r\n\r\n`)
   broker.upstream.serve(({ socket, headers }) => void socket.end(`${headers.authorization}\r\n\r\n`))

@@ -41,7 +41,7 @@ t.test('a value that cannot be decrypted refuses only the requests that use its 
   const broker = await startBroker(t, {
     listener: (request, response) => response.end(String(request.headers['x-key'])),
   })
-  const placeholder = 'dcpsec_damaged'
+  const placeholder = `dcpsec_${'d'.repeat(32)}`
   broker.secrets.mount(broker.box.boxId, { secretId: 'damaged', placeholder, value: null, hosts: [HOST] })
   const basic = `Basic ${Buffer.from(`user:${placeholder}`).toString('base64')}`
   for (const headers of [{ 'x-key': placeholder }, { authorization: basic }]) {

@@ -19,6 +19,7 @@ function createCache() {
     secretId,
     name: secretId.toUpperCase(),
     placeholder: `dcpsec_${secretId}`,
+    in: ['header'],
     version: `v1.${value}`,
     open() {
       opened += 1

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import fc from 'fast-check'
 import t from 'tap'
+import { encodePathSegment } from '../../../../../coordinator/edge/secret-broker/path-segment.ts'
 import { Matcher, type Range, START } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
 import { createNeedles } from '../../../../../coordinator/edge/secret-broker/scrub/needles.ts'
 import { WebSocketScrubStream } from '../../../../../coordinator/edge/secret-broker/scrub/scrub-websocket.ts'
@@ -135,6 +136,23 @@ t.test('the forms that servers read from a header are masked', async (t) => {
     latin1.replaceAll('Ã', '\\u00c3').replaceAll('¤', '\\u00a4').replaceAll('¶', '\\u00b6'),
   ])
     t.match(scrub(createMatcher(value), [Buffer.from(`<${text}>`)]), /^<\*+>$/, text)
+})
+
+t.test('each form of a value with several lines is masked', async (t) => {
+  const value = '-----BEGIN-----\nab/c+é\n-----END-----\n'
+  const lines = value.trim()
+  for (const [name, form] of Object.entries({
+    raw: lines,
+    CRLF: lines.replaceAll('\n', '\r\n'),
+    JSON: JSON.stringify(lines).slice(1, -1),
+    'JSON with CRLF': JSON.stringify(lines.replaceAll('\n', '\r\n')).slice(1, -1),
+    percent: encodeURIComponent(lines),
+    form: new URLSearchParams({ v: lines }).toString().slice(2),
+    path: encodePathSegment(lines),
+  }))
+    t.match(scrub(createMatcher(value), [Buffer.from(`<${form}>`)]), /^<\*+>$/, name)
+  const basic = Buffer.from(`u:${value}`).toString('base64')
+  t.match(scrub(createMatcher(value), [Buffer.from(basic)]), /^.{3}\*{40,}.{0,4}$/)
 })
 
 t.test('long values and repeated text are found as one part', async (t) => {

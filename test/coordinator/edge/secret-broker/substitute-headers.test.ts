@@ -1,20 +1,36 @@
 // Substitution of placeholders in the headers of a request.
 import t from 'tap'
 import { SecretValue } from '../../../../coordinator/base/sealing/secret-value.ts'
-import { substitute } from '../../../../coordinator/edge/secret-broker/substitute.ts'
+import { substituteHeaders } from '../../../../coordinator/edge/secret-broker/substitute-headers.ts'
+import { Substitution } from '../../../../coordinator/edge/secret-broker/substitution.ts'
+import type { OpenedSecret } from '../../../../coordinator/edge/secret-broker/value-cache.ts'
+import type { HeaderPair } from '../../../../coordinator/edge/shared-ports/headers/raw-headers.ts'
 
 const placeholder = (char: string) => `dcpsec_${char.repeat(32)}`
 const A = placeholder('a')
 const B = placeholder('b')
 const PREFIXED = `xoxb-${placeholder('c')}`
-const secrets = [
-  { secretId: 'sec_a', name: 'A', placeholder: A, value: new SecretValue(`$&$1-${B}`) },
-  { secretId: 'sec_b', name: 'B', placeholder: B, value: new SecretValue('geheim-é') },
-  { secretId: 'sec_c', name: 'C', placeholder: PREFIXED, value: new SecretValue('xoxb-real') },
+const LINES = placeholder('e')
+const createSecret = (name: string, placeholder: string, value: string): OpenedSecret => ({
+  secretId: `sec_${name.toLowerCase()}`,
+  name,
+  placeholder,
+  in: ['header'],
+  value: new SecretValue(value),
+})
+const all = [
+  createSecret('A', A, `$&$1-${B}`),
+  createSecret('B', B, 'geheim-é'),
+  createSecret('C', PREFIXED, 'xoxb-real'),
+  createSecret('LINES', LINES, 'one\ntwo'),
 ]
+function substitute(headers: HeaderPair[], secrets = all) {
+  const substitution = new Substitution(secrets)
+  return { ...substituteHeaders(headers, substitution), secretIds: substitution.secretIds }
+}
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const replace = (name: string, value: string) => {
-  const { headers, secretIds } = substitute([[name, value]], secrets)
+  const { headers, secretIds } = substitute([[name, value]])
   return [headers[0]?.[1], ...secretIds]
 }
 
@@ -35,12 +51,12 @@ t.test('replaces placeholders in Basic credentials', async (t) => {
     'sec_c',
   ])
   t.same(replace('Authorization', 'Basic bWU6eA=='), ['Basic bWU6eA=='], 'others stay as they are')
-  const { basic } = substitute([['Authorization', `Basic ${base64(`me:${B}`)}`]], secrets)
+  const { basic } = substitute([['Authorization', `Basic ${base64(`me:${B}`)}`]])
   t.same(basic, [base64('me:geheim-é')])
 })
 
 t.test('does not change header names, and headers that are reflected or stored', async (t) => {
-  t.same(substitute([[A, 'x']], secrets).headers, [[A, 'x']])
+  t.same(substitute([[A, 'x']]).headers, [[A, 'x']])
   for (const name of [
     ...[
       'User-Agent',
@@ -77,4 +93,26 @@ t.test('does not change header names, and headers that are reflected or stored',
 
 t.test('without secrets, nothing changes', async (t) => {
   t.same(substitute([['Authorization', A]], []).headers, [['Authorization', A]])
+})
+
+t.test('a value with several lines is sent only where it is encoded', async (t) => {
+  t.throws(() => replace('Authorization', `Bearer ${LINES}`), { code: 'value_has_lines', status: 400 })
+  const { headers } = substitute([['Authorization', `Basic ${base64(`me:${LINES}`)}`]])
+  t.same(headers, [['Authorization', `Basic ${base64('me:one\ntwo')}`]])
+})
+
+t.test('a secret that is not used in headers is refused there', async (t) => {
+  const secrets: OpenedSecret[] = [{ ...createSecret('A', A, 'value-of-a'), in: ['query', 'body'] }]
+  for (const value of [A, `Basic ${base64(`me:${A}`)}`])
+    t.throws(() => substitute([['Authorization', value]], secrets), {
+      code: 'location_not_allowed',
+      message:
+        /secret A is in headers of .* used in the query and the body only.*`box secrets set A --keep-value --in query,body,header`/,
+    })
+  t.same(substitute([['User-Agent', A]], secrets).headers, [['User-Agent', A]], 'a header that is skipped')
+})
+
+t.test('many placeholders cost no more memory than headers may have', async (t) => {
+  const secrets = [createSecret('A', A, 'v'.repeat(16_000))]
+  t.throws(() => substitute([['X-A', A.repeat(800)]], secrets), { code: 'headers_too_large' })
 })

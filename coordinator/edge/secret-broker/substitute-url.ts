@@ -1,0 +1,27 @@
+// Replaces placeholders by values in the path and in the query of a URL. The names in a query are never changed.
+import { encodePathSegment } from './path-segment.ts'
+import type { Substitution } from './substitution.ts'
+import type { OpenedSecret } from './value-cache.ts'
+
+/**
+ * @param url path and query
+ * @throws BrokerError
+ */
+export function substituteUrl(url: string, substitution: Substitution): string {
+  const [path = '', ...rest] = url.split('?')
+  const replacedPath = substitution.replace(path, 'path', encodeSegment)
+  if (rest.length === 0) return replacedPath
+  const query = rest
+    .join('?')
+    .split('&')
+    .map((part) => {
+      const end = part.indexOf('=') + 1
+      if (end === 0) return part
+      return part.slice(0, end) + substitution.replace(part.slice(end), 'query', encodeParameter)
+    })
+  return `${replacedPath}?${query.join('&')}`
+}
+
+const encodeParameter = (_: OpenedSecret, value: string): string => encodeURIComponent(value.toWellFormed())
+
+const encodeSegment = (_: OpenedSecret, value: string): string => encodePathSegment(value)
