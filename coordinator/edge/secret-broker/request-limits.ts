@@ -5,9 +5,9 @@ import type { BrokerConnection, BrokerConnections } from './broker-connections.t
 import { BrokerError } from './broker-error.ts'
 
 /** Requests of a box. */
-export const REQUEST_RATE = { capacity: 200, perSecond: 100 }
+export const REQUEST_RATE = { capacity: 300, perSecond: 100 }
 /** Requests without a complete response, WebSockets included. */
-export const MAX_IN_FLIGHT = { perHost: 64, perBox: 128 }
+export const MAX_IN_FLIGHT = { perHost: 200, perBox: 256 }
 
 export type RequestLimiter = {
   /** Counts a request, which the connection has counted as one in flight. null: it is admitted. */
