@@ -4,22 +4,24 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { PageCursor } from './page-cursor.ts'
 
-/** The rows of a page, which take about a millisecond. */
+/** The rows of a page, where they take about a millisecond. */
 const PAGE_SIZE = 100
 
 /**
  * Reads all rows of a list that is sorted by time and id, newest first. Leaves out rows that are inserted meanwhile, which
  * are newer.
+ * @param limit the rows of a page; lower where a row has a list of its own
  */
 export async function* readPages<Row extends { id: string; created_at: number }>(
   readPage: (page: { before: PageCursor | undefined; limit: number }) => Promise<Row[]>,
+  limit = PAGE_SIZE,
 ): AsyncGenerator<Row[]> {
   let before: PageCursor | undefined
   for (;;) {
-    const rows = await readPage({ before, limit: PAGE_SIZE })
+    const rows = await readPage({ before, limit })
     yield rows
     const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE_SIZE) return
+    if (last === undefined || rows.length < limit) return
     before = { at: last.created_at, id: last.id }
   }
 }

@@ -181,6 +181,9 @@ function requireNotDeleted(box: BoxRow): BoxRow {
   throw new ApiError('not_found', `Box ${box.hostname} has been deleted. Use another box.`)
 }
 
+/** A secret has up to 500 grants. */
+const PAGE_SIZE = 10
+
 async function* readSecretPages(
   db: Db,
   workspaceId: string,
@@ -188,7 +191,7 @@ async function* readSecretPages(
 ): AsyncGenerator<Secret[]> {
   if (box?.restricted === 1) return
   const isOwnedByMember = box !== undefined && (await isMember(db, box))
-  for await (const rows of readPages((page) => listSecrets(db, workspaceId, page))) {
+  for await (const rows of readPages((page) => listSecrets(db, workspaceId, page), PAGE_SIZE)) {
     const grants = await listGrants(
       db,
       rows.map(({ id }) => id),

@@ -36,19 +36,22 @@ const cores = { first: newCore(), rotated: newCore(), refused: newCore(), file: 
 /** The name of a secret, which the coordinator shows, stores and logs like other names. */
 const control = `CONTROL_${randomBytes(16).toString('hex').toUpperCase()}`
 
-/** Sends back the headers of requests, and records them. */
+/** Sends back requests, and records them. */
 async function startUpstream(t: Test) {
   const certificate = createCertificate(createTempDir(t, 'upstream'), HOST)
   const received: string[] = []
-  const server = createServer(certificate, (request, response) => {
-    received.push(JSON.stringify(request.headers))
+  const server = createServer(certificate, async (request, response) => {
+    const body = (await request.toArray()).join('')
+    received.push(JSON.stringify([request.url, request.headers, body]))
     const { authorization = '' } = request.headers
     if (request.url === '/redirect')
       response.setHeader('location', `https://${HOST}/?token=${encodeURIComponent(authorization)}`)
     response.setHeader('x-received', authorization)
     response.writeHead(request.url === '/redirect' ? 302 : 200).end(
       JSON.stringify({
+        url: request.url,
         headers: request.headers,
+        body,
         hex: Buffer.from(authorization).toString('hex'),
         base64: Buffer.from(`:${authorization}`).toString('base64'),
       }),
@@ -114,7 +117,7 @@ async function createSecrets({ api, send, box }: CoordinatorWithBox): Promise<st
   const hosts = [HOST, UNTRUSTED, DOWN]
   const headers = { 'idempotency-key': 'create' }
   for (const body of [
-    { name: 'REFUSED', value: `${refused}\r\n`, hosts },
+    { name: 'REFUSED', value: `${refused}\u0007`, hosts },
     { name: 'REFUSED', value: refused, hosts: ['192.0.2.1'] },
     { name: 'lower', value: refused },
     { name: 'REFUSED', value: refused, unknown: refused },
@@ -132,7 +135,7 @@ async function createSecrets({ api, send, box }: CoordinatorWithBox): Promise<st
   const { id } = json.secret
   await api('POST', `/boxes/${box.id}/secrets`, { secretId: id, envName: 'TOKEN' })
   await api('POST', `/boxes/${box.id}/secrets`, { secretId: id, envName: control })
-  const form = { name: 'SECOND', value, hosts, envName: 'SECOND' }
+  const form = { name: 'SECOND', value, hosts, envName: 'SECOND', in: ['query', 'path', 'body'] }
   await api('POST', `/boxes/${box.id}/secrets`, form)
   await api('POST', `/boxes/${box.id}/secrets`, { ...form, value: refused })
   await waitForBroker(api, box.id)
@@ -153,6 +156,9 @@ const USES = [
   `${CURL} -i -H "Authorization: $TOKEN" https://${HOST}/redirect`,
   `${CURL} -L --max-redirs 1 -H "Authorization: $TOKEN" https://${HOST}/redirect`,
   `${CURL} --data "token=$TOKEN" "https://${HOST}/?token=$TOKEN"`,
+  `${CURL} --data "token=$SECOND" "https://${HOST}/$SECOND/x?token=$SECOND"`,
+  `${CURL} --json "{\\"token\\": \\"$SECOND\\"}" https://${HOST}/`,
+  `${CURL} -H "Authorization: $SECOND" https://${HOST}/`,
   `${CURL} --compressed -H "X-Api-Key: $TOKEN" -H "User-Agent: $TOKEN" https://${HOST}/`,
   `${CURL} -H "Authorization: $TOKEN" https://${UNTRUSTED}/`,
   `${CURL} -H "Authorization: $TOKEN" https://${DOWN}/`,
@@ -217,7 +223,16 @@ t.test('the value of a secret is only where it must be', { skip: requires('opens
     return text !== '' && text
   })
   t.notMatch(seen, /^(failed|error)/m)
-  t.ok(upstream.received.join('\n').includes(cores.first), 'the real host receives the value')
+  const received = upstream.received.join('\n')
+  const value = withSpecialCharacters(cores.first)
+  for (const [name, text] of Object.entries({
+    header: JSON.stringify(`Bearer ${value}`),
+    path: `"/a%20%22${cores.first}`,
+    query: `?token=a%20%22${cores.first}`,
+    form: `"token=a+%22${cores.first}`,
+    JSON: JSON.stringify(`{"token": ${JSON.stringify(value)}}`),
+  }))
+    t.ok(received.includes(text), `the real host receives the value: ${name}`)
   await exec(`printenv TOKEN >placeholder && ${USES[0]} >answer && sleep 0`)
   await api('PATCH', `/secrets/${secretId}`, { value: withSpecialCharacters(cores.rotated) })
   await api('PATCH', `/secrets/${secretId}`, { value: cores.refused, hosts: ['*.com'] })
