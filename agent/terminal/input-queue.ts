@@ -18,6 +18,8 @@ export type InputQueue = {
   open(id: string | undefined): ClientInput
   /** Whether the id has been used. */
   knows(id: string): boolean
+  /** The ids with the number of bytes that the terminal has accepted from each. The last one was used last. */
+  listAccepted(): [id: string, accepted: number][]
 }
 
 /** Remembered ids. The oldest id without a connection is forgotten first. */
@@ -90,6 +92,7 @@ export function createInputQueue(
 
   return {
     knows: (id) => positions.has(id),
+    listAccepted: () => [...positions].map(([id, { accepted }]) => [id, accepted]),
     open(id) {
       const position = positionOf(id)
       const owner: Owner = { queuedBytes: 0, queuedMessages: 0 }

@@ -14,7 +14,7 @@ import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
 import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../requests/json-routes.ts'
 import { readDialBackId } from '../tunnel/dial-back-id.ts'
 import { validateRequest } from '../validate-request.ts'
-import type { Session } from './session.ts'
+import type { ExitedTerminal } from './exit-records.ts'
 import type { TerminalSessions } from './sessions.ts'
 
 export type TerminalDeps = {
@@ -44,7 +44,11 @@ export function terminalRoutes(
   })
 
   addJsonRoute(app, 'DELETE', '/terminal/sessions/:session', async ({ params }): Promise<TerminalKilled> => {
-    const session = sessions.get(params.session)
+    const name = params.session
+    // A repeated request has no effect.
+    if (!sessions.isRunning(name) && sessions.hasExited(name))
+      return { ok: true, type: 'terminal.killed', session: name, signal: null }
+    const session = sessions.get(name)
     const { signal, survivors } = await session.kill()
     if (survivors.includes(session.pid)) throw new ApiError('exec_failed', SURVIVED_MESSAGE)
     await session.exit
@@ -61,12 +65,15 @@ export function terminalRoutes(
     )
     const { session: name } = request.params
     const id = readDialBackId(request.headers)
-    const mayFetchExit = (session: Session): boolean => {
+    const mayFetchExit = (session: ExitedTerminal): boolean => {
       // A client whose connection failed before the screen was complete has no offset.
       if (client !== undefined && session.hadClient(client)) return offset !== undefined || exited === 'true'
-      return exited === 'true' && !session.hadClient()
+      return exited === 'true' && !session.hadClient() && !isReplaced(session)
     }
-    const exitedSession = sessions.getExited(name)
+    /** A session whose output is forgotten, of a name that another session has now. */
+    const isReplaced = (session: ExitedTerminal) =>
+      session !== sessions.getExited(name) && sessions.isRunning(name)
+    const exitedSession = sessions.findExited(name, client)
     const session = exitedSession && mayFetchExit(exitedSession) ? exitedSession : sessions.get(name)
     const size = cols === undefined || rows === undefined ? undefined : { cols, rows }
     attachDialer

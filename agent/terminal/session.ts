@@ -13,6 +13,7 @@ import {
   OUTPUT_WINDOW_BYTES,
   type TerminalClient,
 } from './client.ts'
+import type { SessionExit } from './exit-records.ts'
 import { createScreenBackup } from './host/screen-backup.ts'
 import { createInputQueue } from './input-queue.ts'
 import { createOutputRing } from './output-ring.ts'
@@ -56,6 +57,8 @@ export type Session = {
   attach(socket: AttachSocket, options: AttachOptions): void
   /** Whether a client with this id, or any client, has been attached. */
   hadClient(id?: string): boolean
+  /** How the session has exited; null while it runs. */
+  describeExit(): SessionExit | null
   /** SIGHUP, SIGTERM and SIGKILL to the program and its descendants. @param graceMs after each of the first two */
   kill(graceMs?: number): ReturnType<typeof hangUpTree>
   /** Leaves the program to the next agent. False when it ends with this one. */
@@ -69,6 +72,12 @@ const RING_BYTES = 2 * OUTPUT_WINDOW_BYTES
 /** The program is paused while the screen lags behind by more bytes than this. */
 const UNPARSED_BYTES = 256 * 1024
 const LISTED_COMMAND_CHARS = 2048
+
+/** The shell leads its own process group, and gives each command another one. */
+function runsForegroundCommand(shellPid: number): boolean {
+  const foregroundGroup = readProcess(shellPid)?.foregroundGroup
+  return foregroundGroup !== undefined && foregroundGroup !== shellPid
+}
 
 export function createSession(options: SessionOptions): Session {
   const { pty, name, command, processId, clock, onActivity, startedAt } = options
@@ -120,12 +129,6 @@ export function createSession(options: SessionOptions): Session {
     for (const client of clients) client.onChange()
   }
 
-  /** The shell leads its own process group, and gives each command another one. */
-  function runsForegroundCommand(): boolean {
-    const foregroundGroup = readProcess(pty.pid)?.foregroundGroup
-    return foregroundGroup !== undefined && foregroundGroup !== pty.pid
-  }
-
   const clientSession: Omit<ClientSession, 'stdin'> = {
     name,
     start: ring.start,
@@ -162,7 +165,7 @@ export function createSession(options: SessionOptions): Session {
     finishedAt: () => host?.finishedAt() ?? null,
     restored: host?.replayed ?? Promise.resolve(),
     hasExited: () => exit !== null,
-    isInUse: () => clients.size > 0 || command !== null || runsForegroundCommand(),
+    isInUse: () => clients.size > 0 || command !== null || runsForegroundCommand(pty.pid),
     describe: () => ({
       session: name,
       pid: pty.pid,
@@ -191,6 +194,16 @@ export function createSession(options: SessionOptions): Session {
       controlFlow()
     },
     hadClient: (id) => (id === undefined ? hadAnyClient : input.knows(id)),
+    describeExit: () =>
+      exit && {
+        name,
+        startedAt,
+        exit,
+        stdoutOffset: ring.end(),
+        ...size,
+        hadClient: hadAnyClient,
+        clients: input.listAccepted(),
+      },
     kill: (graceMs) => hangUpTree(tree, graceMs),
     disconnect() {
       screenBackup?.close()

@@ -1,9 +1,11 @@
 // The terminal sessions of the box: their names and limits, and exited ones. They survive the agent where each has a host.
+import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
+import { createExitRecords, type ExitedTerminal } from './exit-records.ts'
 import { createExitedSessions } from './exited-sessions.ts'
 import { createTerminalHosts, type TerminalHostsOptions } from './host/hosts.ts'
 import {
@@ -17,8 +19,10 @@ import type { Session } from './session.ts'
 
 export type SessionsDeps = RecordedSessionDeps & {
   log: FastifyBaseLogger
-  /** How long an exited session stays for clients that reconnect. Default: 60 s. */
+  /** How long the output of an exited session stays for clients that reconnect. Default: 60 s. */
   exitedSessionMs?: number
+  /** Keeps the exits of sessions longer than their output. null: until the agent exits. Default: null. */
+  exitsFile?: string | null
 }
 
 export type TerminalSessions = {
@@ -32,8 +36,13 @@ export type TerminalSessions = {
   list(): Session[]
   /** @throws ApiError not_found */
   get(name: string): Session
-  /** An exited session, until it is forgotten. */
+  /** An exited session whose output is retained. */
   getExited(name: string): Session | undefined
+  /** An exited session from which this client may get the exit, as long as the exit is kept. */
+  findExited(name: string, client: string | undefined): ExitedTerminal | undefined
+  /** Whether a session of the name runs. */
+  isRunning(name: string): boolean
+  hasExited(name: string): boolean
   /** Continues the sessions of an earlier agent. Call before the other methods. */
   restore(): Promise<void>
   /** Ids of the history records of sessions that an earlier agent has started, and that run. */
@@ -60,7 +69,7 @@ export async function openTerminalSessions({
   ...deps
 }: Omit<SessionsDeps, 'hosts'> & TerminalHostsOptions): Promise<TerminalSessions> {
   const hosts = createTerminalHosts({ dir, spawnerKind, log: deps.log })
-  const sessions = createTerminalSessions({ ...deps, hosts })
+  const sessions = createTerminalSessions({ ...deps, hosts, exitsFile: join(dir, 'exits.json') })
   await sessions.restore()
   return sessions
 }
@@ -68,11 +77,11 @@ export async function openTerminalSessions({
 type Entry = { started: Promise<StartedSession>; commandId: string | undefined; isRestored: boolean }
 
 export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
-  const { log, exitedSessionMs = EXITED_SESSION_MS } = deps
+  const { log, clock, exitedSessionMs = EXITED_SESSION_MS, exitsFile = null } = deps
   /** Sessions that run or are being started. */
   const entries = new Map<string, Entry>()
   const running = new Map<string, Session>()
-  const exited = createExitedSessions(exitedSessionMs)
+  const exited = createExitedSessions(exitedSessionMs, createExitRecords({ file: exitsFile, clock, log }))
   let closing: Promise<void> | undefined
 
   async function start(request: NamedStart): Promise<StartedSession> {
@@ -164,6 +173,9 @@ export function createTerminalSessions(deps: SessionsDeps): TerminalSessions {
       return session
     },
     getExited: (name) => exited.get(name),
+    findExited: (name, client) => exited.find(name, client),
+    isRunning: (name) => running.has(name),
+    hasExited: (name) => exited.has(name),
     async restore() {
       const hosted = (await deps.hosts?.restore()) ?? []
       const restored = await Promise.all(hosted.map((session) => restoreSession(session, deps)))

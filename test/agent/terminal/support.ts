@@ -17,7 +17,10 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
-export function createSessions(t: Test, options: { recorder?: SyncRecorder; exitedSessionMs?: number } = {}) {
+export function createSessions(
+  t: Test,
+  options: { recorder?: SyncRecorder; exitedSessionMs?: number; exitsFile?: string } = {},
+) {
   const home = createTempDir(t, 'terminal')
   const activity = createActivityTracker(systemClock)
   const { log } = fastify()
