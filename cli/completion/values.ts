@@ -4,6 +4,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import type { Environment } from '../../shared/api/environments.ts'
 import type { Member } from '../../shared/api/members.ts'
 import type { ExecList } from '../../shared/api/processes.ts'
+import { SECRET_LOCATIONS } from '../../shared/api/secrets.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
@@ -108,6 +109,7 @@ const SOURCES: Record<string, Source> = {
   workspace: async () => ({ candidates: await listWorkspaces(), includesFiles: false }),
   policy: choices(POLICY_NAMES),
   csv: files,
+  'set in': choices(SECRET_LOCATIONS),
   secret: async (words) => ({ candidates: await listSecrets(words), includesFiles: false }),
   // Of `box aws`.
   'verify role': async (words) => ({ candidates: await listRoles(words), includesFiles: false }),

@@ -169,6 +169,7 @@ t.test('secrets, mounts and environments', async (t) => {
   addFakeSecrets(fake)
   addFakeEnvironments(fake)
   t.ok((await complete('box secrets set ANTHROPIC_API')).join().startsWith('ANTHROPIC_API_KEY\t'))
+  t.same(await getValues('box secrets set TOKEN --in pa'), ['path'])
   const value = { stdin: 'a-value-of-a-test' }
   await runBox(fake.url, ['secrets', 'set', 'TOKEN', '-q', '--host', 'example.com'], value)
   t.same(await complete('box secrets rotate '), ['TOKEN\texample.com'])

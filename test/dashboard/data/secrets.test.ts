@@ -8,6 +8,7 @@ import {
   formatGrantCommand,
   formatGrants,
   formatHosts,
+  formatLocations,
   toCreateRequest,
   toPatchRequest,
   warnOfNewHosts,
@@ -38,6 +39,7 @@ t.test('who may use a secret, and for which hosts', async (t) => {
   t.equal(formatHosts([]), 'none: used nowhere')
   t.equal(formatHosts(['a.example', '*.b.example']), 'a.example, *.b.example')
   t.equal(formatHosts(['a', 'b', 'c', 'd', 'e']), 'a, b, c and 2 more')
+  t.equal(formatLocations({ in: ['header', 'body'] }), 'header, body')
 })
 
 t.test('the form of a new secret', async (t) => {
