@@ -1,6 +1,6 @@
 // Sends errors as HTTP responses, in the envelope of each host. Unexpected errors are logged in full; the client gets
 // internal_error without details.
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -10,6 +10,7 @@ import {
   type ErrorCode,
   edgeErrorBody,
 } from '../../shared/errors.ts'
+import { LARGE_COOKIES_RESPONSE, TOO_LARGE } from './large-requests.ts'
 import { closeLingering } from './lingering-close.ts'
 import type { Route } from './route.ts'
 
@@ -69,26 +70,50 @@ function renameCode(error: ApiError, codes: NonNullable<Route['bareErrors']>): A
   return code === undefined ? error : new ApiError(code, undefined, { fields, headers })
 }
 
-const PARSE_FAILURES: Record<string, [status: number, message: string]> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request arrived too slowly. Try again.'],
-  HPE_HEADER_OVERFLOW: [431, 'The request line and headers are too large. Shorten them.'],
+const TIMEOUT = {
+  status: 408,
+  error: 'request_timeout',
+  message: 'The request arrived too slowly. Try again.',
+}
+const INVALID = {
+  status: 400,
+  error: 'bad_request',
+  message: 'The request is not valid HTTP. Check the client and any proxy in front of the coordinator.',
+}
+const LARGE_HEADERS = {
+  status: TOO_LARGE,
+  error: 'bad_request',
+  message: 'The request line and headers are too large. Shorten them.',
 }
 
-/** Responds to bytes that are not valid HTTP. The host is unknown, so the control plane's envelope is used. */
+/** The bytes of a response, in the control plane's envelope. */
+function formatResponse({ status, error, message }: typeof INVALID): string {
+  const body = JSON.stringify({ error, message })
+  return (
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+  )
+}
+
+/** Responds to a request with large headers other than cookies. */
+export function sendLargeHeaders(response: ServerResponse): void {
+  const { status, ...body } = LARGE_HEADERS
+  response
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
+    .end(JSON.stringify(body))
+}
+
+/**
+ * Responds to bytes that are not valid HTTP. The host is unknown, so the control plane's envelope is used. Headers above Node's
+ * limit are those of a browser with large cookies, which gets a page.
+ */
 export function respondToClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const [status, message] = PARSE_FAILURES[error.code ?? ''] ?? [
-    400,
-    'The request is not valid HTTP. Check the client and any proxy in front of the coordinator.',
-  ]
-  const body = JSON.stringify({ error: status === 408 ? 'request_timeout' : 'bad_request', message })
-  socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
+  if (error.code === 'HPE_HEADER_OVERFLOW') socket.write(LARGE_COOKIES_RESPONSE)
+  else socket.write(formatResponse(error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? TIMEOUT : INVALID))
   // These listeners are those of the parser, which would report each further chunk as an error.
   socket.removeAllListeners('data')
   closeLingering(socket, socket)

@@ -6,9 +6,7 @@ import type { Duplex } from 'node:stream'
 import { HTTP_LIMITS } from '../../shared/limits.ts'
 import { StartError } from '../base/start-error.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
-
-/** Fits a path of 4096 percent-encoded bytes and the headers. */
-const MAX_HEADER_BYTES = 32 * 1024
+import { MAX_HEADER_BYTES } from './large-requests.ts'
 
 export type Address = {
   host: string

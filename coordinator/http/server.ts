@@ -16,10 +16,12 @@ import {
 import { createLineLimiter } from '../base/log/line-limiter.ts'
 import type { Connections } from './connections.ts'
 import type { Dashboard } from './dashboard/files.ts'
+import { sendLargeHeaders } from './errors.ts'
 import { createFastifyApp } from './fastify-app.ts'
 import { createContentHandler } from './fixed-content.ts'
 import { type Health, healthRoutes } from './health.ts'
 import type { HostHandler } from './host-handler.ts'
+import { hasLargeHeaders } from './large-requests.ts'
 import { closeAfterEarlyResponse, type LingerLimits } from './lingering-close.ts'
 import { getRequestPath, type Listening } from './listen.ts'
 import { createMethodLookup } from './method-lookup.ts'
@@ -126,7 +128,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     if (request.socket.writableEnded) return
     closeAfterEarlyResponse(request, response, linger)
     const hostHandler = findHostHandler(request)
-    if (hostHandler) serveHost(hostHandler)(request, response)
+    if (hasLargeHeaders(request)) sendLargeHeaders(response)
+    else if (hostHandler) serveHost(hostHandler)(request, response)
     else if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) serveTransfer(request, response)
     else serveWithApp(request, response)
   })
@@ -136,7 +139,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   listening.setContinueFilter((request) => findHostHandler(request) === undefined)
   listening.setUpgradeListener(filterUpgrade, (request, socket, head) => {
     const hostHandler = findHostHandler(request)
-    if (hostHandler) serveUpgrade(request, socket, head, serveHost(hostHandler))
+    if (hasLargeHeaders(request))
+      serveUpgrade(request, socket, head, (_request, response) => sendLargeHeaders(response))
+    else if (hostHandler) serveUpgrade(request, socket, head, serveHost(hostHandler))
     else if (isAgentWebSocketPath(getRequestPath(request))) agents.handleUpgrade(request, socket, head)
     else serveUpgrade(request, socket, head, serveWithApp)
   })

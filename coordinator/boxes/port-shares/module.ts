@@ -12,7 +12,7 @@ import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
 import { createServedShares, type ServedShares } from './served-shares.ts'
 import { createPortShareService } from './service.ts'
-import { createShareBase, getDefaultOrigin } from './share-base.ts'
+import { createShareBase, findCommonSite, getDefaultOrigin } from './share-base.ts'
 import { deleteSharesOfBox } from './store.ts'
 import type { PortShares } from './types.ts'
 
@@ -32,6 +32,13 @@ export function portsModule(context: PortsModuleContext) {
     urls.public,
     urls.agents,
   ])
+  const site =
+    config.shares && config.shareBase !== null ? findCommonSite(config.shareBase, urls.public) : null
+  if (site !== null)
+    log.warn(
+      { shareBase: config.shareBase, publicUrl: urls.public },
+      `links to shared ports and the dashboard are on one site, ${site}: their pages can set cookies for the dashboard, and sign its users out. Set BOXWOOD_SHARE_BASE to a name under another registered domain`,
+    )
   const served = createServedShares({ db, clock, log, switches, policies })
   const shares = createPortShareService({
     db,

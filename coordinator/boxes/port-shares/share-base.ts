@@ -1,4 +1,5 @@
 // The host names of links.
+import { getDomain } from 'tldts'
 import type { ShareBase } from './types.ts'
 
 /**
@@ -22,3 +23,16 @@ export function createShareBase(origin: string, otherUrls: readonly string[]): S
 /** @param listener the origin at which the coordinator listens */
 export const getDefaultOrigin = (listener: string): string =>
   new URL(`http://localhost:${new URL(listener).port || 80}`).origin
+
+/**
+ * Returns the domain of the site that links and the coordinator have in common, such as `example.com`; null: they are on two
+ * sites. The pages of one site can set cookies for each other. Names under a suffix of the Public Suffix List are sites of their
+ * own.
+ */
+export function findCommonSite(shareBase: string, publicUrl: string): string | null {
+  // The site of a link: the share base itself may be a public suffix.
+  const site = getSite(new URL(createShareBase(shareBase, []).getOrigin('link')).hostname)
+  return site !== null && site === getSite(new URL(publicUrl).hostname) ? site : null
+}
+
+const getSite = (hostname: string): string | null => getDomain(hostname, { allowPrivateDomains: true })

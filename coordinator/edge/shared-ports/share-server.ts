@@ -4,6 +4,7 @@ import type { PortShares, ServedShare } from '../../boxes/port-shares/types.ts'
 import { type Actor, toSubject } from '../../http/actor.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { HostHandler } from '../../http/host-handler.ts'
+import { sendLargeCookiesPage } from '../../http/large-requests.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { type BoxServerOptions, createBoxServer } from './box-server.ts'
 import type { Exchange, Found } from './exchange.ts'
@@ -21,11 +22,13 @@ import {
 import { type AuthorizeViewer, RESERVED_PATH } from './types.ts'
 import {
   createViewerRequest,
+  hasLargeCookies,
   isForwardable,
   isForwardableUpgrade,
   isOpening,
   isRootServiceWorker,
 } from './viewer-request.ts'
+import { isNavigation } from './viewers/request-source.ts'
 
 export type ShareServerOptions = BoxServerOptions & {
   shares: Pick<PortShares, 'find' | 'recordOpening'>
@@ -45,6 +48,7 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
     const { request, response, viewer } = exchange
     if (closing.aborted) return sendPage(request, response.setHeader('connection', 'close'), STOPPING)
     if (!isForwardable(request)) return sendPage(request, response, INVALID_REQUEST)
+    if (isNavigation(viewer) && hasLargeCookies(request)) return sendLargeCookiesPage(response)
     const { changeCount: changesBefore } = openRequests
     const pausesBefore = options.pauseGate.version
     const found = await findAndAdd(exchange)

@@ -43,3 +43,10 @@ export function isOpening({ headers, isUpgrade }: ViewerRequest): boolean {
   if (headers['sec-fetch-mode'] === 'navigate') return headers['sec-fetch-dest'] === 'document'
   return !Object.keys(headers).some((name) => name.startsWith('sec-fetch-'))
 }
+
+/** Most servers refuse more. Node's accepts 16 KiB of all headers, and nginx 8 KiB of one. */
+const MAX_COOKIE_BYTES = 16 * 1024
+
+/** Whether the program of the box would refuse the cookies, which other links may have set for this one. */
+export const hasLargeCookies = ({ headers }: IncomingMessage): boolean =>
+  (headers.cookie?.length ?? 0) > MAX_COOKIE_BYTES

@@ -1,5 +1,6 @@
 // The HTML document of all pages of the dashboard, and its headers. URLs in the document are relative to its base, for proxies
 // that add a path.
+import { OPEN_REFUSED_URL } from '../large-requests.ts'
 import type { DashboardFiles } from './files.ts'
 
 /** The pages of the dashboard have at most this many segments in their path. */
@@ -15,11 +16,11 @@ export function getBase(path: string): string | null {
   return depth === 0 ? './' : '../'.repeat(depth)
 }
 
-/** The style elements of the terminal emulator need the nonce. No other inline style and no inline script is allowed. */
+/** The style elements of the terminal emulator need the nonce. No other inline style and one inline script is allowed. */
 export const formatPolicy = (nonce: string): string =>
   [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src 'self' ${OPEN_REFUSED_URL.source}`,
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data: blob:",
     "connect-src 'self'",
@@ -44,6 +45,7 @@ export const createShell = ({ files, base, nonce }: Shell): string => `<!doctype
 <meta name="boxwood-nonce" content="${nonce}">
 <title>Boxwood</title>
 <link rel="icon" href="data:,">
+${OPEN_REFUSED_URL.element}
 <link rel="stylesheet" href="dashboard/${files.style}">
 <script type="module" src="dashboard/${files.script}"></script>
 </head>

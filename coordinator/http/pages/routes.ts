@@ -10,6 +10,7 @@ import { readSessionCookie } from '../auth.ts'
 import type { Dashboard } from '../dashboard/files.ts'
 import { acceptsHtml, dashboardRoutes, sendDashboard } from '../dashboard/routes.ts'
 import { createContentHandler } from '../fixed-content.ts'
+import { OPEN_REFUSED_URL } from '../large-requests.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
@@ -38,10 +39,13 @@ const FILES = {
   'swagger-ui-bundle.js': SWAGGER_UI,
 }
 
-/** The browser loads files and sends requests only to this coordinator. Swagger UI has images in data URLs. */
+/**
+ * The browser loads files and sends requests only to this coordinator, and runs one inline script. Swagger UI has images in data
+ * URLs.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  "script-src 'self'",
+  `script-src 'self' ${OPEN_REFUSED_URL.source}`,
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
@@ -61,7 +65,7 @@ const sendPage = (reply: FastifyReply, html: string) =>
       'cache-control': 'no-cache',
     })
     .type('text/html; charset=utf-8')
-    .send(html)
+    .send(html.replace('</head>', () => `${OPEN_REFUSED_URL.element}\n</head>`))
 
 /** Adds reply.sendFile(), which streams files from the disk with ETag and Content-Type. */
 export async function registerFileSender(app: FastifyInstance): Promise<void> {

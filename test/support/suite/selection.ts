@@ -75,6 +75,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/half-sent-requests.test.ts', reason: 'starts coordinators at each isolation level' },
   { glob: 'test/e2e/postgres*.test.ts', reason: 'repeats other files on Postgres' },
   { glob: 'test/e2e/edge-largest-file.test.ts', reason: 'transfers 1 GiB' },
+  { glob: 'test/e2e/shared-ports/large-cookies.test.ts', reason: 'fills the cookies of a browser' },
   { glob: 'test/e2e/shared-ports/frameworks.test.ts', reason: 'downloads Vite and Next, 0.4 GB' },
   { glob: 'test/e2e/secrets/canary.test.ts', reason: 'searches the memory and the files of boxes' },
   { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'transfers 1 GB' },

@@ -1,6 +1,12 @@
 // The host names of links.
+import { pino } from 'pino'
 import t from 'tap'
-import { createShareBase, getDefaultOrigin } from '../../../../coordinator/boxes/port-shares/share-base.ts'
+import {
+  createShareBase,
+  findCommonSite,
+  getDefaultOrigin,
+} from '../../../../coordinator/boxes/port-shares/share-base.ts'
+import { startTestCoordinator } from '../../../support/coordinator.ts'
 
 t.test('a link has a host name of its own under the share base', async (t) => {
   const base = createShareBase('https://boxes.example.com:8443', [])
@@ -31,4 +37,34 @@ t.test('without a configured share base, links are under localhost', async (t) =
   t.equal(getDefaultOrigin('http://127.0.0.1:7070'), 'http://localhost:7070')
   t.equal(getDefaultOrigin('http://[::1]:8080'), 'http://localhost:8080')
   t.equal(getDefaultOrigin('http://0.0.0.0'), 'http://localhost')
+})
+
+t.test('the site that links and the coordinator have in common', async (t) => {
+  for (const [shareBase, publicUrl, site] of [
+    ['https://boxes.example.com', 'https://boxes.example.com', 'example.com'],
+    ['https://ports.example.com', 'https://boxes.example.com', 'example.com'],
+    ['https://example.com', 'https://boxes.example.com', 'example.com'],
+    ['https://example-ports.net', 'https://boxes.example.com', null],
+    ['https://a.co.uk', 'https://b.co.uk', null],
+    // A suffix of the Public Suffix List, under which each link is a site.
+    ['https://fly.dev', 'https://boxes.fly.dev', null],
+    ['http://localhost:7070', 'http://localhost:7070', null],
+    ['http://boxwood.localhost:7070', 'http://boxwood.localhost:7070', 'boxwood.localhost'],
+    ['http://localhost:7070', 'http://127.0.0.1:7070', null],
+  ] as const)
+    t.equal(findCommonSite(shareBase, publicUrl), site, `${shareBase} ${publicUrl}`)
+})
+
+t.test('the start warns when links and the dashboard are on one site', async (t) => {
+  for (const [shareBase, site] of [
+    ['boxes.example.com', 'example.com'],
+    ['example-ports.net', undefined],
+  ] as const) {
+    const lines: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+    const env = { BOXWOOD_PUBLIC_URL: 'https://boxes.example.com', BOXWOOD_SHARE_BASE: shareBase }
+    await startTestCoordinator(t, { env, log })
+    const [warning] = lines.filter((line) => line.includes('on one site'))
+    t.equal(warning === undefined ? undefined : / site, ([\w.]+):/.exec(warning)?.[1], site)
+  }
 })

@@ -4,6 +4,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { COORDINATOR_VERSION } from '../../../../coordinator/base/version.ts'
+import { OPEN_REFUSED_URL } from '../../../../coordinator/http/large-requests.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { createTestSession } from '../../../support/session.ts'
 
@@ -96,13 +97,19 @@ t.test('the pages load nothing from other hosts', async (t) => {
     for (const [name, sources] of policy)
       for (const source of sources)
         t.ok(
-          ["'none'", "'self'", ...(name === 'img-src' ? ['data:'] : [])].includes(source),
+          [
+            "'none'",
+            "'self'",
+            ...(name === 'img-src' ? ['data:'] : []),
+            ...(name === 'script-src' ? [OPEN_REFUSED_URL.source] : []),
+          ].includes(source),
           `${name} ${source}`,
         )
     for (const directive of ['base-uri', 'form-action', 'frame-ancestors'])
       t.same(policy.get(directive), ["'none'"], directive)
+    t.ok(text.includes(OPEN_REFUSED_URL.element))
     t.notMatch(
-      text,
+      text.replace(OPEN_REFUSED_URL.element, ''),
       /<style|<script(?![^>]* src=)| style=| on\w+=/,
       'nothing inline, which the policy would block',
     )
