@@ -1,4 +1,5 @@
 // Starts the agent's parts in order, and closes them in the reverse order.
+
 import { randomUUID } from 'node:crypto'
 import { chmod, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,6 +19,7 @@ import { createGit } from './environment/git.ts'
 import { createRepos } from './environment/repos.ts'
 import { openCommands } from './exec/commands.ts'
 import { baseEnvironment, createEnvironmentFactory } from './exec/environment.ts'
+import { CredentialFiles } from './files/credential-files.ts'
 import { openMachine } from './machine/machine.ts'
 import { createPortConnector } from './ports/connect.ts'
 import { createCoordinatorClock } from './reports/coordinator-clock.ts'
@@ -75,6 +77,7 @@ export async function startAgent(
   const broker = use(await Broker.open({ ...access, dir: join(realDir, 'broker'), env, log }))
   const baseEnv = baseEnvironment(home, env)
   const createEnv = createEnvironmentFactory(baseEnv, broker.readVariables)
+  const credentialFiles = new CredentialFiles(home)
   const common = { home, clock, runningClock, log, activity, env, createEnv, spawnerKind, bootId }
   const detached = { ...common, runnerKind, maxLogBytes }
   const commands = use(await openCommands({ ...detached, dir: join(stateDir, 'exec'), retention, spool }))
@@ -99,7 +102,6 @@ export async function startAgent(
   const connections = use(createCoordinatorConnections(access))
   const { attachDialer, portDialer, streamDialer, transferDialer } = connections
   const upgrades = use(createUpgrades({ ...access, stateDir, prefix, log }))
-  const { builds, buildState } = upgrades
   const cloud = createCloudCredentials({ home, stateDir: realDir, clock, log })
   const machine = prefix === null ? null : use(await openMachine(prefix, { ...common, stateDir, cloud }))
   const sessions = use(await openTerminalSessions({ ...common, recorder, dir: join(realDir, 'terminals') }))
@@ -129,14 +131,14 @@ export async function startAgent(
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
       desktop: { desktop, viewers, stopping },
-      files: { home, stateDir: realDir, log, clock, transferDialer, activity },
-      environment: { home, stateDir: realDir, clock, log, repos, stopping },
+      files: { home, stateDir: realDir, credentialFiles, log, clock, transferDialer, activity },
+      environment: { home, stateDir: realDir, credentialFiles, clock, log, repos, stopping },
       cloud,
       ports: { connector: createPortConnector(vitals), portDialer, activity, log },
-      upgrade: { builds, buildState, requestRestart, isInUse },
+      upgrade: { builds: upgrades.builds, buildState: upgrades.buildState, requestRestart, isInUse },
       uninstall: machine?.uninstall ?? null,
       prompts: { prompts, activity, stopping },
-      broker: { detector, broker },
+      broker: { detector, broker, credentialFiles },
       reports: { ...reports, nextReports },
       vitals,
     }),

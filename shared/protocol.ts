@@ -75,6 +75,11 @@ export const PROOF_HEADER = 'boxwood-proof'
  * response that repeats the header has an empty body: the content follows on that connection.
  */
 export const DIAL_BACK_HEADER = 'boxwood-dial-back'
+/**
+ * On a request that reads files: the client may not run commands. The agent refuses the files with which programs of the box get
+ * access to others. An agent of an earlier version ignores the header.
+ */
+export const READER_HEADER = 'boxwood-reader'
 /** With DIAL_BACK_HEADER, for an upload: the length of the body in bytes, if the client declared it. */
 export const TRANSFER_LENGTH_HEADER = 'boxwood-transfer-length'
 /** On a response that rejects a tunnel with 429 or 503: milliseconds until the agent may reconnect. */

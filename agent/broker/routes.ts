@@ -1,7 +1,9 @@
-// PUT /environment: the variables of the box, for the readiness of its coding agents, and the hosts of its secrets.
+// PUT /environment: the variables of the box, for the readiness of its coding agents, the hosts of its secrets, and the paths of
+// its secret files.
 import type { FastifyInstance } from 'fastify'
 import { type AgentEnvironmentResponse, agentEnvironmentSchema } from '../../shared/api/prompts.ts'
 import { assertEnvironment } from '../exec/environment.ts'
+import type { CredentialFiles } from '../files/credential-files.ts'
 import type { ProviderDetector } from '../prompts/types.ts'
 import { addJsonRoute } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
@@ -10,11 +12,13 @@ import type { Broker } from './broker.ts'
 export type BrokerDeps = {
   detector: Pick<ProviderDetector, 'setBoxEnvironment'>
   broker: Pick<Broker, 'update'>
+  credentialFiles: Pick<CredentialFiles, 'setSecretFiles'>
 }
 
-export function brokerRoutes(app: FastifyInstance, { detector, broker }: BrokerDeps): void {
+export function brokerRoutes(app: FastifyInstance, { detector, broker, credentialFiles }: BrokerDeps): void {
   addJsonRoute(app, 'PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
-    const { env, broker: content = null } = validateRequest(agentEnvironmentSchema, body)
+    const { env, broker: content = null, secretFiles } = validateRequest(agentEnvironmentSchema, body)
+    if (secretFiles !== undefined) credentialFiles.setSecretFiles(secretFiles)
     assertEnvironment(env)
     detector.setBoxEnvironment(env)
     const result = await broker.update(content)

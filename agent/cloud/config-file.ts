@@ -58,7 +58,7 @@ async function readCredentials({ home, stateDir, log }: WriteDeps): Promise<stri
 
 /** null: there is no file. */
 async function readConfig(path: string, stateDir: string): Promise<string | null> {
-  const file = await nullIfMissing(openForReading(path, stateDir))
+  const file = await nullIfMissing(openForReading(path, { stateDir, credentials: null }))
   if (file === null) return null
   try {
     if (!file.stat.isFile()) throw new ApiError('invalid_path', `${path} is not a file. Remove or rename it.`)

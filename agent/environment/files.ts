@@ -9,16 +9,19 @@ import { parseFileMode } from '../../shared/api/files.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createParents } from '../files/create-parents.ts'
+import type { CredentialFiles } from '../files/credential-files.ts'
 import { getSystemErrorCode, toFileError } from '../files/errors.ts'
 import { nullIfMissing, resolvePath, resolveWriteTarget } from '../files/paths.ts'
 import { checkWritable } from '../files/state-access.ts'
 import { type WriteDeps, writeFile } from '../files/write.ts'
 import { validateRequest } from '../validate-request.ts'
 
+export type SecretFileDeps = WriteDeps & { credentialFiles: Pick<CredentialFiles, 'addSecretFile'> }
+
 type EnvironmentFile = AgentFilesRequest['write'][number]
 
 /** A file that cannot be written or removed does not prevent the others. */
-export async function applyFiles(body: unknown, deps: WriteDeps): Promise<AgentFilesResponse> {
+export async function applyFiles(body: unknown, deps: SecretFileDeps): Promise<AgentFilesResponse> {
   const { write, remove } = validateRequest(agentFilesRequestSchema, body)
   const failed: AgentFilesResponse['failed'] = []
   const attempt = async (path: string, work: () => Promise<void>) => {
@@ -31,6 +34,7 @@ export async function applyFiles(body: unknown, deps: WriteDeps): Promise<AgentF
     }
   }
   for (const path of remove) await attempt(path, () => removeFile(path, deps))
+  for (const { path } of write) deps.credentialFiles.addSecretFile(path)
   for (const file of write) await attempt(file.path, () => writeOne(file, deps))
   return { failed }
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { agentRepoRequestSchema } from '../../shared/api/environment-delivery.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { assertEnvironment } from '../exec/environment.ts'
+import type { CredentialFiles } from '../files/credential-files.ts'
 import { createTempFileSweeper } from '../files/temp-file.ts'
 import { addJsonRoute, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
@@ -14,6 +15,7 @@ export type EnvironmentDeps = {
   home: string
   /** Real path of the agent's state directory. */
   stateDir: string
+  credentialFiles: Pick<CredentialFiles, 'addSecretFile'>
   clock: Clock
   log: Logger
   repos: Repos

@@ -6,13 +6,13 @@ import { ApiError } from '../../shared/errors.ts'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
 import { getSystemErrorCode, toFileError } from './errors.ts'
 import { joinPath, nullIfMissing } from './paths.ts'
-import { CHUNK_BYTES, readAt } from './read.ts'
+import { CHUNK_BYTES, type ReadLimits, readAt } from './read.ts'
 import { isTempFileName } from './temp-file.ts'
 
 /** How many entries are checked concurrently. */
 const BATCH_SIZE = 32
 
-/** `bytes` is the size of the files. FIFOs, sockets and devices are skipped. */
+/** `bytes` is the size of the files. FIFOs, sockets, devices and files that the client cannot read are skipped. */
 export type ArchiveContent = { files: number; bytes: number; skipped: number }
 
 type ArchiveEntry = { path: Buffer; name: Buffer }
@@ -21,15 +21,19 @@ type ArchiveEntry = { path: Buffer; name: Buffer }
  * Walks the directory before the response starts, so that a directory that is too large (`payload_too_large`) or has an
  * unreadable entry (`permission_denied`) gets an error response instead of an aborted transfer.
  * `limit` is the size of the archive in bytes.
- * @param stateDir the real path of the agent's state directory, which is omitted.
+ * @param limits what is omitted
  */
-export async function checkArchivable(dir: string, limit: number, stateDir: string): Promise<ArchiveContent> {
+export async function checkArchivable(
+  dir: string,
+  limit: number,
+  limits: ReadLimits,
+): Promise<ArchiveContent> {
   let archiveBytes = END_OF_ARCHIVE.length
   const content = { files: 0, bytes: 0, skipped: 0 }
   const checkEntry = async ({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> => {
     const stat = await nullIfMissing(lstat(path))
     if (stat === null) return []
-    if (!isArchivable(stat)) {
+    if (!isArchivable(stat) || isCredential(path, stat, limits)) {
       content.skipped++
       return []
     }
@@ -40,7 +44,7 @@ export async function checkArchivable(dir: string, limit: number, stateDir: stri
         'payload_too_large',
         `${dir} is larger than ${limit} bytes as a tar archive. Download its subdirectories separately.`,
       )
-    if (stat.isDirectory()) return listChildren({ path, name }, stateDir)
+    if (stat.isDirectory()) return listChildren({ path, name }, limits.stateDir)
     if (stat.isFile()) {
       content.files++
       content.bytes += size
@@ -63,15 +67,15 @@ export async function checkArchivable(dir: string, limit: number, stateDir: stri
  * Yields the archive of a directory. The top entry is the last component of the directory's real path (`.` for `/`).
  * Symbolic links are stored as links. FIFOs, sockets, devices and entries deleted during the walk are skipped. A file
  * that grows is truncated to the size in its header. A file that shrinks or cannot be read is an error.
- * @param stateDir the real path of the agent's state directory, which is omitted.
+ * @param limits what is omitted
  */
 export async function* archiveDirectory(
   dir: string,
   limit: number,
-  stateDir: string,
+  limits: ReadLimits,
 ): AsyncGenerator<Buffer, void, undefined> {
   let bytes = 0
-  for await (const chunk of walkEntries(dir, stateDir)) {
+  for await (const chunk of walkEntries(dir, limits)) {
     bytes += chunk.length
     if (bytes > limit) throw new ApiError('payload_too_large', `${dir} has grown beyond ${limit} bytes.`)
     yield chunk
@@ -79,21 +83,21 @@ export async function* archiveDirectory(
   yield END_OF_ARCHIVE
 }
 
-async function* walkEntries(dir: string, stateDir: string): AsyncGenerator<Buffer, void, undefined> {
+async function* walkEntries(dir: string, limits: ReadLimits): AsyncGenerator<Buffer, void, undefined> {
   /** `device:inode` → entry name under which a hard-linked file was first archived. */
   const archivedInodes = new Map<string, Buffer>()
   const pending = [createRootEntry(dir)]
   for (let entry = pending.pop(); entry !== undefined; entry = pending.pop()) {
     try {
       const stat = await nullIfMissing(lstat(entry.path))
-      if (stat === null || !isArchivable(stat)) continue
+      if (stat === null || !isArchivable(stat) || isCredential(entry.path, stat, limits)) continue
       if (stat.isFile()) {
         yield* archiveFile(entry, archivedInodes)
       } else if (stat.isSymbolicLink()) {
         const target = await nullIfMissing(readlink(entry.path, { encoding: 'buffer' }))
         if (target !== null) yield encodeTarHeader({ ...commonFields(entry, stat), type: 'symlink', target })
       } else {
-        for (const child of await listChildren(entry, stateDir)) pending.push(child)
+        for (const child of await listChildren(entry, limits.stateDir)) pending.push(child)
         yield encodeTarHeader({ ...commonFields(entry, stat), type: 'directory' })
       }
     } catch (error) {
@@ -159,6 +163,10 @@ async function listChildren({ path, name }: ArchiveEntry, stateDir: string): Pro
 }
 
 const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
+
+/** The files of processes have no size, so an archive has nothing of their content. */
+const isCredential = (path: Buffer, stat: Stats, { credentials }: ReadLimits): boolean =>
+  credentials?.includes(path.toString(), stat) === true
 
 function throwFileError(error: unknown, path: Buffer): never {
   throw getSystemErrorCode(error) === null ? error : toFileError(error, path.toString())

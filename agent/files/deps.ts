@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
 import type { ActivityTracker } from '../vitals/activity-tracker.ts'
+import type { CredentialFiles } from './credential-files.ts'
 import type { TransferDialer } from './transfer-dialer.ts'
 
 export type FileDeps = {
@@ -9,6 +10,8 @@ export type FileDeps = {
   home: string
   /** Real path of the agent's state directory, which requests cannot access. */
   stateDir: string
+  /** The files that clients cannot read that may not run commands. */
+  credentialFiles: Pick<CredentialFiles, 'find'>
   log: FastifyBaseLogger
   transferDialer: TransferDialer
   activity: Pick<ActivityTracker, 'touch'>

@@ -24,6 +24,7 @@ import {
   createFixedLengthStream,
   type OpenFile,
   openForReading,
+  type ReadLimits,
   readChunks,
   readEntireFile,
 } from './read.ts'
@@ -40,15 +41,20 @@ type Content = {
  * a dial-back connection: only a small file is then sent in the response. Anything else gets an empty response that
  * repeats the header, and the body is sent over the dial-back connection.
  */
-export async function download(request: FastifyRequest, reply: FastifyReply, deps: FileDeps) {
+export async function download(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: FileDeps,
+  limits: ReadLimits,
+) {
   const file = await openForReading(
     resolvePath(
       deps.home,
       validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES }).path,
     ),
-    deps.stateDir,
+    limits,
   )
-  const { status, headers, body } = await readContent(file, deps.stateDir, request).catch(async (error) => {
+  const { status, headers, body } = await readContent(file, limits, request).catch(async (error) => {
     await file.handle.close()
     throw error
   })
@@ -70,17 +76,17 @@ export async function download(request: FastifyRequest, reply: FastifyReply, dep
   return reply.header(DIAL_BACK_HEADER, transferId).send('')
 }
 
-async function readContent(file: OpenFile, stateDir: string, request: FastifyRequest): Promise<Content> {
-  if (file.stat.isDirectory()) return readDirectory(file, stateDir)
+async function readContent(file: OpenFile, limits: ReadLimits, request: FastifyRequest): Promise<Content> {
+  if (file.stat.isDirectory()) return readDirectory(file, limits)
   return file.stat.size > TUNNEL_LIMITS.inlineBodyBytes
     ? readLargeFile(file, request)
     : readSmallFile(file, request)
 }
 
-async function readDirectory({ path, handle, stat }: OpenFile, stateDir: string): Promise<Content> {
-  const { files, bytes, skipped } = await checkArchivable(path, LIMITS.transferBytes, stateDir)
+async function readDirectory({ path, handle, stat }: OpenFile, limits: ReadLimits): Promise<Content> {
+  const { files, bytes, skipped } = await checkArchivable(path, LIMITS.transferBytes, limits)
   await handle.close()
-  const chunks = () => archiveDirectory(path, LIMITS.transferBytes, stateDir)
+  const chunks = () => archiveDirectory(path, LIMITS.transferBytes, limits)
   const body = {
     createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
     chunks,

@@ -10,21 +10,17 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { validateRequest } from '../validate-request.ts'
-import type { FileDeps } from './deps.ts'
 import { PATH_ERROR_CODES, resolvePath } from './paths.ts'
-import { openForReading, readEntireFile } from './read.ts'
+import { openForReading, type ReadLimits, readEntireFile } from './read.ts'
 import { type WriteDeps, writeFile } from './write.ts'
 
 /** Reads a file of at most 1 MiB. Content that is not valid UTF-8 is base64-encoded. */
-export async function readInlineFile(
-  query: unknown,
-  { home, stateDir }: Pick<FileDeps, 'home' | 'stateDir'>,
-): Promise<FileRead> {
+export async function readInlineFile(query: unknown, home: string, limits: ReadLimits): Promise<FileRead> {
   const requestedPath = resolvePath(
     home,
     validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_ERROR_CODES }).path,
   )
-  const { path, handle, stat } = await openForReading(requestedPath, stateDir)
+  const { path, handle, stat } = await openForReading(requestedPath, limits)
   try {
     if (stat.isDirectory())
       throw new ApiError(

@@ -11,15 +11,17 @@ import {
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { validateRequest } from '../validate-request.ts'
+import { checkNoCredential } from './credential-files.ts'
 import type { FileDeps } from './deps.ts'
 import { describeEntry, type OwnerNames } from './entry.ts'
 import { joinPath, nullIfMissing, PATH_ERROR_CODES, resolveEntry, resolvePath } from './paths.ts'
+import type { ReadLimits } from './read.ts'
 import { assertNotCancelled, readNames } from './read-names.ts'
 import { SmallestNames } from './smallest-names.ts'
 import { checkReadable } from './state-access.ts'
 import { isTempFileName } from './temp-file.ts'
 
-export type ListDeps = Pick<FileDeps, 'home' | 'stateDir'> & { readOwnerNames(): OwnerNames }
+export type ListDeps = Pick<FileDeps, 'home'> & { limits: ReadLimits; readOwnerNames(): OwnerNames }
 
 /** How many entries are inspected concurrently. */
 const BATCH_SIZE = 32
@@ -32,7 +34,7 @@ export async function listDirectory(query: unknown, deps: ListDeps, signal: Abor
   const request = validateRequest(listFilesQuerySchema, query, { root: 'query', codes: PATH_ERROR_CODES })
   const { limit = LIMITS.filePage.default, cursor } = request
   const path = await realpath(resolvePath(deps.home, request.path))
-  checkReadable(path, deps.stateDir)
+  await checkListable(path, deps.limits)
   if (!(await stat(path)).isDirectory())
     throw new ApiError('invalid_path', `${path} is not a directory. Use GET /files/stat.`)
   const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url')
@@ -54,12 +56,18 @@ export async function statEntry(query: unknown, deps: ListDeps): Promise<FileSta
   const requested = resolvePath(deps.home, request.path)
   // A path that ends in `/`, `.` or `..` leads to a directory, also through a symbolic link.
   const path = /(^|\/)\.{0,2}$/.test(requested) ? await realpath(requested) : await resolveEntry(requested)
-  checkReadable(path, deps.stateDir)
+  await checkListable(path, deps.limits)
   const name = Buffer.from(basename(path) || '/')
   const entry = await describeEntry(Buffer.from(path), name, deps.readOwnerNames())
   if (requested.endsWith('/') && entry.type !== 'directory')
     throw new ApiError('not_found', `${requested} is not a directory.`)
   return { ok: true, type: 'file.stat', path, entry }
+}
+
+/** The names and sizes of the files of processes are no secrets. */
+async function checkListable(path: string, { stateDir, credentials }: ReadLimits): Promise<void> {
+  checkReadable(path, stateDir)
+  if (credentials !== null) await checkNoCredential(path, undefined, credentials)
 }
 
 /** The first `count` names after `after`, sorted by their bytes. */

@@ -3,6 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
+import { type Credentials, checkNoCredential } from './credential-files.ts'
 import { checkReadable } from './state-access.ts'
 
 /**
@@ -13,12 +14,21 @@ export const CHUNK_BYTES = 256 * 1024
 
 export type OpenFile = { path: string; handle: FileHandle; stat: Stats }
 
+/** What a request cannot read. */
+export type ReadLimits = {
+  /** The real path of the agent's state directory. */
+  stateDir: string
+  /** null: the client may run commands, which can read all files. */
+  credentials: Credentials | null
+}
+
 /**
- * Opens a file or a directory by its real path. A file of the agent's state is `permission_denied`. Anything else (a FIFO, socket or device) is `invalid_path`. The type is
+ * Opens a file or a directory by its real path. A file beyond the limits is `permission_denied`. Anything else (a FIFO, socket or
+ * device) is `invalid_path`. The type is
  * checked before opening, because opening a device can have side effects, and again on the descriptor, because the path
  * may have been replaced in between. With O_NONBLOCK, opening a FIFO created in between does not block.
  */
-export async function openForReading(path: string, stateDir: string): Promise<OpenFile> {
+export async function openForReading(path: string, { stateDir, credentials }: ReadLimits): Promise<OpenFile> {
   const real = await realpath(path)
   checkReadable(real, stateDir)
   checkFileType(real, await statPath(real))
@@ -27,6 +37,7 @@ export async function openForReading(path: string, stateDir: string): Promise<Op
   try {
     const stat = await handle.stat()
     checkFileType(real, stat)
+    if (credentials !== null) await checkNoCredential(real, stat, credentials)
     return { path: real, handle, stat }
   } catch (error) {
     await handle.close()

@@ -36,4 +36,4 @@ export function checkMovable(path: string, { stateDir, home }: { stateDir: strin
     )
 }
 
-const isInside = (path: string, dir: string): boolean => path === dir || path.startsWith(dir + sep)
+export const isInside = (path: string, dir: string): boolean => path === dir || path.startsWith(dir + sep)

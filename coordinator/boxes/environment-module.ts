@@ -2,6 +2,7 @@
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createEnvironmentSender, type EnvironmentSender } from './environment-sender.ts'
+import { listSecretFiles } from './environments/delivery/list-secret-files.ts'
 import { createBrokerSettings } from './secrets/broker-settings.ts'
 import type { WorkspaceAuthorities } from './secrets/types.ts'
 
@@ -20,7 +21,10 @@ export type BoxEnvironmentModuleContext = ModuleBase & {
 export function boxEnvironmentModule(context: BoxEnvironmentModuleContext) {
   const { db, clock, log, tunnels, workspaceAuthorities: authorities } = context
   const findBroker = createBrokerSettings({ db, authorities })
-  const sender = createEnvironmentSender({ db, clock, tunnels, log, findBroker })
+  const sender = createEnvironmentSender({
+    ...{ db, clock, tunnels, log, findBroker },
+    listSecretFiles: (boxId) => listSecretFiles(db, boxId),
+  })
   const listeners = new Set<(boxId: string) => void>()
   const boxEnvironment: BoxEnvironmentChanges = {
     getBrokerTest: sender.getBrokerTest,

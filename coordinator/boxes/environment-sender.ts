@@ -1,6 +1,6 @@
 // Sends the variables of a box to its agent when it connects and after each change: an API key among them makes a coding
-// agent ready. Commands and prompts have the variables in their own requests. Also sends what the agent needs to connect
-// programs to the broker of secrets, and stores the result of its test.
+// agent ready. Commands and prompts have the variables in their own requests. Also sends the paths of the secret files, and what the
+// agent needs to connect programs to the broker of secrets, and stores the result of its test.
 import type { Logger } from 'pino'
 import { type AgentEnvironment, agentEnvironmentResponseSchema } from '../../shared/api/prompts.ts'
 import type { BrokerTest } from '../../shared/api/secrets.ts'
@@ -32,8 +32,11 @@ export function createEnvironmentSender(options: {
   clock?: Clock
   /** What the agent needs to connect programs to the broker; null: the box has no secrets. Default: null. */
   findBroker?(boxId: string): Promise<AgentEnvironment['broker']>
+  /** The paths of its secret files. Default: none. */
+  listSecretFiles?(boxId: string): Promise<string[]>
 }): EnvironmentSender {
-  const { db, tunnels, log, clock = systemClock, findBroker = async () => null } = options
+  const { db, tunnels, log, clock = systemClock } = options
+  const { findBroker = async () => null, listSecretFiles = async () => [] } = options
   /** The boxes whose variables are being sent. true: the variables have changed since they were read. */
   const sending = new Map<string, boolean>()
   /** The boxes whose variables are being sent, until the last of these requests. */
@@ -49,7 +52,8 @@ export function createEnvironmentSender(options: {
     const env = getBoxVariables(row)
     // Also without variables: an agent keeps the hosts of secrets, which may have been unmounted while it was disconnected.
     const broker = await findBroker(boxId)
-    const content: AgentEnvironment = { env, broker: broker ?? null }
+    const secretFiles = await listSecretFiles(boxId)
+    const content: AgentEnvironment = { env, broker: broker ?? null, secretFiles }
     const { status, body } = await tunnel.call({
       method: 'PUT',
       path: '/environment',

@@ -16,6 +16,7 @@ import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { encodeQuery } from './encode-query.ts'
+import { createReaderHeaders } from './reader-headers.ts'
 import { forwardRequest } from './request-agent.ts'
 
 const DIRECTORY_ERRORS = [...ACQUIRE_ERRORS, 'invalid_request', 'invalid_path', 'permission_denied'] as const
@@ -53,7 +54,13 @@ export function directoryRoutes(context: EdgeContext): Route[] {
         return forwardRequest(
           context,
           { query, ...input },
-          { method: 'GET', path: `/files/list?${search}`, type: 'file.list', timeoutMs: LIST_TIMEOUT_MS },
+          {
+            method: 'GET',
+            path: `/files/list?${search}`,
+            headers: createReaderHeaders(input.actor),
+            type: 'file.list',
+            timeoutMs: LIST_TIMEOUT_MS,
+          },
         )
       },
     }),
@@ -74,6 +81,7 @@ export function directoryRoutes(context: EdgeContext): Route[] {
         forwardRequest(context, input, {
           method: 'GET',
           path: `/files/stat?${encodeQuery(input.query)}`,
+          headers: createReaderHeaders(input.actor),
           type: 'file.stat',
         }),
     }),

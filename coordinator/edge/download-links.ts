@@ -36,11 +36,11 @@ export const downloadLinkRoutes = (
         'The link was used, has expired, or belongs to another credential. Or the box or the file does not exist.',
     },
     async handler(input) {
-      const { actor, params, request, reply } = input
+      const { actor, params, request } = input
       const find = request.method === 'HEAD' ? downloadLinks.peek : downloadLinks.use
       const { boxId, path } = await find(actor, params.token)
       const acquired = await acquireBox(context, { ...input, params: { box: boxId } })
-      return download(context.transfers, acquired, `/download?${encodeQuery({ path })}`, request, reply)
+      return download(context.transfers, acquired, `/download?${encodeQuery({ path })}`, input)
     },
   }),
 ]

@@ -8,6 +8,7 @@ import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { createAgentProtocolError, readBody } from '../agents/tunnel/read-response.ts'
 import type { Transfers, TunnelResponse } from '../agents/tunnel/types.ts'
+import type { Actor } from '../http/actor.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { MAX_ERROR_BYTES, throwAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
@@ -18,6 +19,7 @@ import {
   checkPath,
   selectConditionalHeaders,
 } from './download-headers.ts'
+import { createReaderHeaders } from './reader-headers.ts'
 import { releaseSentChunks } from './release-sent-chunks.ts'
 
 type Request = { isHead: boolean; conditions: ConditionalHeaders }
@@ -64,8 +66,7 @@ export async function download(
   transfers: Transfers,
   { box, tunnel, signal }: AcquiredBox,
   path: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { actor, request, reply }: { actor: Actor; request: FastifyRequest; reply: FastifyReply },
 ) {
   const conditions = selectConditionalHeaders(request.headers)
   const isHead = request.method === 'HEAD'
@@ -75,7 +76,7 @@ export async function download(
     const response = await tunnel.request({
       method: isHead ? 'HEAD' : 'GET',
       path,
-      headers: { ...conditions, [DIAL_BACK_HEADER]: pending.id },
+      headers: { ...conditions, ...createReaderHeaders(actor), [DIAL_BACK_HEADER]: pending.id },
       signal,
     })
     if (response.status !== 200 && response.status !== 206)

@@ -15,6 +15,7 @@ import { ACQUIRE_ERRORS, acquireBox, boxParams } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { download } from './download.ts'
 import { encodeQuery } from './encode-query.ts'
+import { createReaderHeaders } from './reader-headers.ts'
 import { forwardRequest } from './request-agent.ts'
 import { upload } from './upload.ts'
 
@@ -88,6 +89,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         forwardRequest(context, input, {
           method: 'GET',
           path: `/files?${encodeQuery(input.query)}`,
+          headers: createReaderHeaders(input.actor),
           type: 'file.read',
           timeoutMs: RESPONSE_TIMEOUT_MS,
         }),
@@ -137,9 +139,8 @@ export function fileRoutes(context: EdgeContext): Route[] {
           'The file is larger than 1 GiB, which only ranges can download, or the directory is.',
       },
       async handler(input) {
-        const { query, request, reply } = input
         const acquired = await acquireBox(context, input)
-        return download(context.transfers, acquired, `/download?${encodeQuery(query)}`, request, reply)
+        return download(context.transfers, acquired, `/download?${encodeQuery(input.query)}`, input)
       },
     }),
     route({

@@ -116,6 +116,8 @@ export const agentEnvironmentSchema = z.object({
       hosts: z.array(z.string()),
     })
     .nullish(),
+  /** The paths of the secret files of environments. Absent: a coordinator of an earlier version. */
+  secretFiles: z.array(z.string()).optional(),
 })
 /** The response, since the agent has the listener. state: whether the test request of the agent has reached the coordinator. */
 export const agentEnvironmentResponseSchema = z.object({

@@ -6,7 +6,7 @@ import { listDirectory, statEntry } from '../../agent/files/list.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { type FakeCoordinator, type Handler, readText, sendJson } from './fake-coordinator.ts'
 
-type Deps = Parameters<typeof statEntry>[1]
+type Deps = Parameters<typeof statEntry>[1] & { stateDir: string }
 
 export function addFakeFiles(fake: FakeCoordinator): void {
   const readOwnerNames = createOwnerNames()
@@ -15,7 +15,9 @@ export function addFakeFiles(fake: FakeCoordinator): void {
     (run: (input: unknown, deps: Deps) => Promise<unknown>): Handler =>
     async (request, response, [, name = '', query]) => {
       if (!fake.boxes.some(({ hostname }) => hostname === name)) throw new ApiError('not_found')
-      const deps = { home: fake.getHome(name), stateDir: '/no/such/state', readOwnerNames }
+      const stateDir = '/no/such/state'
+      const limits = { stateDir, credentials: null }
+      const deps = { home: fake.getHome(name), stateDir, limits, readOwnerNames }
       const input =
         query === undefined
           ? JSON.parse(await readText(request))

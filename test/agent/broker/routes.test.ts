@@ -15,7 +15,10 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
       return content === null ? null : ({ state: 'ready', message: null } as const)
     },
   }
-  const routes = [(scope: Parameters<typeof brokerRoutes>[0]) => brokerRoutes(scope, { detector, broker })]
+  const secretFiles: (readonly string[])[] = []
+  const credentialFiles = { setSecretFiles: (paths: readonly string[]) => void secretFiles.push(paths) }
+  const deps = { detector, broker, credentialFiles }
+  const routes = [(scope: Parameters<typeof brokerRoutes>[0]) => brokerRoutes(scope, deps)]
   const app = buildAgentApp({ log: silentLog, routes })
   t.teardown(() => app.close())
   await app.ready()
@@ -34,10 +37,13 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
 
   t.same(await put({ env: { A: 'x', B: '' } }), { broker: null })
   const secrets = { certificate: 'PEM', hosts: ['*.example.com'] }
-  t.same(await put({ env: {}, broker: secrets }), { broker: { state: 'ready', message: null } })
+  t.same(await put({ env: {}, broker: secrets, secretFiles: ['~/.npmrc'] }), {
+    broker: { state: 'ready', message: null },
+  })
   const own = { env: { https_proxy: 'http://proxy:1' }, broker: secrets }
   t.match(await put(own), { broker: { state: 'failed', message: /its own variable https_proxy/ } })
   t.same(environments, [{ A: 'x', B: '' }, {}, own.env])
+  t.same(secretFiles, [['~/.npmrc']], 'a coordinator of an earlier version sends none')
   t.same(contents, [null, secrets, secrets])
   for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
     await t.rejects(put({ env }), { code: 'invalid_request' }, JSON.stringify(env))

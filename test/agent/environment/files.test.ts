@@ -9,9 +9,12 @@ import { silentLog } from '../../support/tunnel.ts'
 function setUp(t: Test) {
   const home = createTempDir(t, 'environment-files')
   const stateDir = join(home, '.state')
-  const deps = { home, stateDir, log: silentLog, sweepTempFiles: async () => undefined }
+  const added: string[] = []
+  const credentialFiles = { addSecretFile: (path: string) => void added.push(path) }
+  const deps = { home, stateDir, credentialFiles, log: silentLog, sweepTempFiles: async () => undefined }
   return {
     home,
+    added,
     at: (path: string) => join(home, path),
     apply: (files: Record<string, [content: string, mode: string]>, remove: string[] = []) =>
       applyFiles(
@@ -30,7 +33,7 @@ function setUp(t: Test) {
 const modeOf = async (path: string) => ((await lstat(path)).mode & 0o7777).toString(8)
 
 t.test('writes files with their modes, and creates private directories above them', async (t) => {
-  const { at, home, apply } = setUp(t)
+  const { at, home, added, apply } = setUp(t)
   await mkdir(at('shared'), { mode: 0o755 })
   const files: Record<string, [string, string]> = {
     '~/.npmrc': ['token', '0600'],
@@ -38,6 +41,7 @@ t.test('writes files with their modes, and creates private directories above the
     [`${home}/shared/run`]: ['#!/bin/sh\n', '755'],
   }
   t.same(await apply(files), { failed: [] })
+  t.same(added, Object.keys(files), 'clients without the right to run commands cannot read them')
   t.equal(await readFile(at('.npmrc'), 'utf8'), 'token')
   t.equal(await modeOf(at('.npmrc')), '600')
   t.equal(await modeOf(at('.config/tool/key')), '400')
@@ -116,6 +120,12 @@ t.test(
 
 t.test('refuses an invalid request', async (t) => {
   const { home } = setUp(t)
-  const deps = { home, stateDir: join(home, '.state'), log: silentLog, sweepTempFiles: async () => undefined }
+  const deps = {
+    home,
+    credentialFiles: { addSecretFile: () => undefined },
+    stateDir: join(home, '.state'),
+    log: silentLog,
+    sweepTempFiles: async () => undefined,
+  }
   await t.rejects(applyFiles({ write: [{ path: '~/a' }], remove: [] }, deps), { code: 'invalid_request' })
 })

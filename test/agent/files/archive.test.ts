@@ -23,7 +23,7 @@ import t from 'tap'
 import { extract } from 'tar'
 import { archiveDirectory } from '../../../agent/files/archive.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { listNames, query, readError, serveFiles } from './support.ts'
+import { listNames, NO_LIMITS, query, readError, serveFiles } from './support.ts'
 
 const { home, url } = await serveFiles(t)
 const dir = join(home, 'Ordner ü')
@@ -135,7 +135,7 @@ t.test('handles files that grow, shrink or disappear during the download', async
     await rm(path, { recursive: true, force: true })
     await mkdir(path)
     await writeFile(join(path, 'file'), Buffer.alloc(4_000_000, 'x'))
-    const chunks = archiveDirectory(path, LIMITS.transferBytes, '/nonexistent')
+    const chunks = archiveDirectory(path, LIMITS.transferBytes, NO_LIMITS)
     const head = [await chunks.next(), await chunks.next()].map(({ value }) => value as Buffer)
     return { head, rest: chunks }
   }
@@ -156,7 +156,7 @@ t.test('handles files that grow, shrink or disappear during the download', async
   await rm(path, { recursive: true })
   await mkdir(path)
   await writeFile(join(path, 'deleted'), 'x')
-  const chunks = archiveDirectory(path, LIMITS.transferBytes, '/nonexistent')
+  const chunks = archiveDirectory(path, LIMITS.transferBytes, NO_LIMITS)
   const first = (await chunks.next()).value as Buffer
   await rm(join(path, 'deleted'))
   t.match(
@@ -190,7 +190,7 @@ for (const http2 of [false, true]) {
 }
 
 t.test('the path of every entry starts with the name of the downloaded directory', async (t) => {
-  const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes, '/nonexistent'))
+  const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes, NO_LIMITS))
   const names = execFileSync('tar', ['-t', '--quoting-style=literal'], { input: tar })
     .toString()
     .trim()

@@ -11,7 +11,7 @@ import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { measureReferencedBytes } from '../../support/heap.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { query, readError, serveFiles } from './support.ts'
+import { NO_LIMITS, query, readError, serveFiles } from './support.ts'
 
 const { home, url } = await serveFiles(t)
 const download = (path: string) => fetch(`${url}/download${query(path)}`)
@@ -85,7 +85,7 @@ t.test('truncates a file that grows, and fails on a file that shrinks', async (t
   const size = 8 * CHUNK_BYTES
   const openStream = async (t: Test) => {
     await writeFile(path, pattern(size))
-    const stream = createFixedLengthStream((await openForReading(path, '/nonexistent')).handle, size, path)
+    const stream = createFixedLengthStream((await openForReading(path, NO_LIMITS)).handle, size, path)
     t.teardown(() => stream.destroy())
     return stream
   }

@@ -3,6 +3,8 @@ import { readdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance } from 'fastify'
+import { CredentialFiles } from '../../../agent/files/credential-files.ts'
+import type { ReadLimits } from '../../../agent/files/read.ts'
 import { fileRoutes } from '../../../agent/files/routes.ts'
 import type { TransferDialer } from '../../../agent/files/transfer-dialer.ts'
 import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
@@ -21,7 +23,17 @@ const noTransfers: TransferDialer = {
   },
 }
 
-export type FileServer = { app: FastifyInstance; home: string; stateDir: string; url: string; port: number }
+/** Of a client that may run commands. */
+export const NO_LIMITS: ReadLimits = { stateDir: '/nonexistent', credentials: null }
+
+export type FileServer = {
+  app: FastifyInstance
+  home: string
+  stateDir: string
+  url: string
+  port: number
+  credentialFiles: CredentialFiles
+}
 type Options = {
   transferDialer?: TransferDialer
   clock?: Clock
@@ -32,6 +44,7 @@ type Options = {
 export async function serveFiles(t: Test, options: Options = {}): Promise<FileServer> {
   const home = createTempDir(t, 'files')
   const stateDir = join(home, '.state')
+  const credentialFiles = new CredentialFiles(home)
   const app = (options.http2
     ? fastify({ http2: true })
     : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
@@ -45,6 +58,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   await fileRoutes(app, {
     home,
     stateDir,
+    credentialFiles,
     log: app.log,
     transferDialer,
     activity: options.activity ?? { touch: () => undefined },
@@ -53,7 +67,7 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   t.teardown(() => app.close())
-  return { app, home, stateDir, port, url: `http://127.0.0.1:${port}` }
+  return { app, home, stateDir, credentialFiles, port, url: `http://127.0.0.1:${port}` }
 }
 
 /** serveFiles for a process that is not a tap test. `close` stops the server and removes the home directory. */
