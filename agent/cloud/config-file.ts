@@ -62,7 +62,7 @@ async function readConfig(path: string, stateDir: string): Promise<string | null
   if (file === null) return null
   try {
     if (!file.stat.isFile()) throw new ApiError('invalid_path', `${path} is not a file. Remove or rename it.`)
-    const bytes = await readEntireFile(file.handle, file.stat.size, MAX_CONFIG_BYTES + MAX_BLOCK_BYTES)
+    const bytes = await readEntireFile(file, MAX_CONFIG_BYTES + MAX_BLOCK_BYTES)
     if (bytes !== null) return bytes.toString(BYTES)
     throw new ApiError('payload_too_large', `${path} is larger than 1 MiB. Make it smaller.`)
   } finally {

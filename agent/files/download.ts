@@ -21,6 +21,7 @@ import type { FileDeps } from './deps.ts'
 import { encodePathHeader, PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import {
   CHUNK_BYTES,
+  checkFirstByte,
   createFixedLengthStream,
   type OpenFile,
   openForReading,
@@ -102,7 +103,8 @@ async function readDirectory({ path, handle, stat }: OpenFile, limits: ReadLimit
   return { status: 200, headers, body }
 }
 
-async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
+async function readLargeFile(file: OpenFile, request: FastifyRequest): Promise<Content> {
+  const { path, handle, stat } = file
   const entityTag = createEntityTag(stat)
   const { status, headers, start, length } = selectFileContent(request, path, stat, entityTag, stat.size)
   if (length > LIMITS.transferBytes)
@@ -111,6 +113,7 @@ async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyR
     await handle.close()
     return { status, headers, body: Buffer.alloc(0) }
   }
+  await checkFirstByte(file, start)
   const body = {
     createStream: () => createFixedLengthStream(handle, length, path, start),
     chunks: () => readChunks(handle, length, path, start),
@@ -118,8 +121,9 @@ async function readLargeFile({ path, handle, stat }: OpenFile, request: FastifyR
   return { status, headers, body }
 }
 
-async function readSmallFile({ path, handle, stat }: OpenFile, request: FastifyRequest): Promise<Content> {
-  const bytes = await readEntireFile(handle, stat.size, LIMITS.inlineFileBytes)
+async function readSmallFile(file: OpenFile, request: FastifyRequest): Promise<Content> {
+  const { path, handle, stat } = file
+  const bytes = await readEntireFile(file, LIMITS.inlineFileBytes)
   if (bytes === null)
     throw new ApiError(
       'exec_failed',

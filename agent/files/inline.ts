@@ -20,7 +20,8 @@ export async function readInlineFile(query: unknown, home: string, limits: ReadL
     home,
     validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_ERROR_CODES }).path,
   )
-  const { path, handle, stat } = await openForReading(requestedPath, limits)
+  const file = await openForReading(requestedPath, limits)
+  const { path, handle, stat } = file
   try {
     if (stat.isDirectory())
       throw new ApiError(
@@ -28,9 +29,7 @@ export async function readInlineFile(query: unknown, home: string, limits: ReadL
         `${path} is a directory. Use GET /download to get it as a tar archive.`,
       )
     const bytes =
-      stat.size > LIMITS.inlineFileBytes
-        ? null
-        : await readEntireFile(handle, stat.size, LIMITS.inlineFileBytes)
+      stat.size > LIMITS.inlineFileBytes ? null : await readEntireFile(file, LIMITS.inlineFileBytes)
     if (bytes === null) {
       throw new ApiError('payload_too_large', `${path} is larger than 1 MiB. Use GET /download.`)
     }

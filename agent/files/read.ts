@@ -4,6 +4,7 @@ import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promi
 import { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
 import { type Credentials, checkNoCredential } from './credential-files.ts'
+import { toReadError } from './errors.ts'
 import { checkReadable } from './state-access.ts'
 
 /**
@@ -51,15 +52,35 @@ function checkFileType(path: string, stat: Stats): void {
 }
 
 /**
- * Reads a small file to its end. `statSize` is only a hint: files in /proc report 0. Null when the file is larger than
+ * Reads a small file to its end. The size of `stat` is only a hint: files in /proc report 0. Null when the file is larger than
  * `limit` bytes.
  */
 export async function readEntireFile(
-  handle: FileHandle,
-  statSize: number,
+  { path, handle, stat }: Pick<OpenFile, 'path' | 'stat'> & { handle: Pick<FileHandle, 'read'> },
   limit: number,
 ): Promise<Buffer | null> {
-  let buffer = Buffer.allocUnsafe(Math.min(statSize, limit) + 4096)
+  try {
+    return await readToEnd(handle, stat.size, limit)
+  } catch (error) {
+    throw toReadError(error, path, stat)
+  }
+}
+
+/** Rejects before the response starts when the content of a large file cannot be read at all. */
+export async function checkFirstByte({ path, handle, stat }: OpenFile, start: number): Promise<void> {
+  // The first read of a file on a disk fails as any other.
+  if (stat.blocks > 0) return
+  await handle.read(Buffer.alloc(1), 0, 1, start).catch((error: unknown) => {
+    throw toReadError(error, path, stat)
+  })
+}
+
+async function readToEnd(
+  handle: Pick<FileHandle, 'read'>,
+  size: number,
+  limit: number,
+): Promise<Buffer | null> {
+  let buffer = Buffer.allocUnsafe(Math.min(size, limit) + 4096)
   let length = 0
   for (;;) {
     if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(length * 4, limit + 4096))
