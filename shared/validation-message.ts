@@ -14,8 +14,9 @@ const MAX_KEY_CHARS = 64
  * @param root names the validated value itself; with `query`, an array is described as a repeated parameter
  */
 export function validationMessage(issues: readonly Issue[], root = 'body'): string {
-  const [issue] = issues
-  if (issue === undefined) return `${root} is not valid`
+  const [first] = issues
+  if (first === undefined) return `${root} is not valid`
+  const issue = findBranchIssue(first)
   const path = formatField(issue.path, root)
   if (issue.code === 'unrecognized_keys') {
     return `unknown field ${formatField([...issue.path, issue.keys[0] ?? ''], root)}`
@@ -26,6 +27,20 @@ export function validationMessage(issues: readonly Issue[], root = 'body'): stri
   }
   if (root === 'query' && Array.isArray(issue.input)) return `${path} must be given only once`
   return `${path} ${describeRule(issue)}`
+}
+
+/** The issue of the only branch of a union whose type the value has, such as a string that is too long. */
+function findBranchIssue(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union' || issue.message.startsWith('must ')) return issue
+  const matching = issue.errors.flatMap(([first]) => {
+    if (first === undefined) return []
+    const isOther =
+      (first.code === 'invalid_type' || first.code === 'invalid_value') && first.path.length === 0
+    return isOther ? [] : [first]
+  })
+  const [branch] = matching
+  if (branch === undefined || matching.length > 1) return issue
+  return findBranchIssue({ ...branch, path: [...issue.path, ...branch.path] })
 }
 
 /** Formats a path in JavaScript notation: `env.PATH`, `hosts[0]`, `env["a-b"]`. */

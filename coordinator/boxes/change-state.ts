@@ -45,7 +45,7 @@ export function createStateChanges(options: StateChangesOptions) {
   ): Promise<{ row: BoxRow; hasChanged: boolean }> {
     return transaction(trx, async (trx, onCommit) => {
       const row = await finder.lockLive(trx, actor, id)
-      if (row.observed_state === 'provision_failed') throw new ApiError('box_failed')
+      if (state === 'running' && row.observed_state === 'provision_failed') throw new ApiError('box_failed')
       if (state === 'suspended') assertManaged(row, 'suspend')
       // Do not schedule the box: that would interrupt the copying of its files.
       if (row.desired_state === state) return { row, hasChanged: false }

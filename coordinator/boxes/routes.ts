@@ -135,10 +135,10 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       access: byKey('boxes', 'write'),
       summary: 'Suspend a box',
       description:
-        'Keeps the files of the box. Where the machine can freeze processes, they keep their memory for a time that the operator configures, and continue when the box is woken; otherwise they are terminated. suspendedAs of the box says which. No effect on a suspended box, except with stop=1 on a frozen one.',
+        'Keeps the files of the box. Where the machine can freeze processes, they keep their memory for a time that the operator configures, and continue when the box is woken; otherwise they are terminated. suspendedAs of the box says which. No effect on a suspended box, except with stop=1 on a frozen one. A box that could not be provisioned gets the desired state, and stays failed.',
       request: { params: boxId, query: suspendQuerySchema },
       responses: { 202: boxResponseSchema },
-      errors: ['box_failed', 'no_volume'],
+      errors: ['no_volume'],
       errorDescriptions: {
         no_volume:
           'The box is an enrolled machine, which cannot be suspended. Shut it down on the machine itself.',

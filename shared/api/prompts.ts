@@ -47,7 +47,7 @@ export const promptRequestSchema = z
     provider: providerSchema.meta({ description: 'the coding agent' }),
     prompt: z
       .string()
-      .refine((text) => text.trim() !== '')
+      .refine((text) => text.trim() !== '', 'must not be blank')
       .meta({ description: 'at most 512 KiB as UTF-8, else 413 payload_too_large' }),
     model: z
       .string()

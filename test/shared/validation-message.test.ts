@@ -56,6 +56,12 @@ t.test('names the field and the rule of every kind of issue', async (t) => {
     [field(z.union([z.string(), z.number()])), {}, 'x is required'],
     [field(z.union([z.string(), z.number()])), { x: true }, 'x must be a string or a number'],
     [field(z.union([field(z.string()), field(z.number())])), { x: { x: true } }, 'x is not valid'],
+    [field(z.union([z.string().max(2), z.number()])), { x: 'abc' }, 'x must have at most 2 characters'],
+    [
+      field(z.union([z.literal('read'), z.object({ a: z.string() })])),
+      { x: { a: 1 } },
+      'x.a must be a string',
+    ],
     [z.discriminatedUnion('type', [z.object({ type: z.literal('a') })]), { type: 'b' }, 'type must be a'],
     [z.strictObject({}), { foo: 1 }, 'unknown field foo'],
     [field(z.strictObject({})), { x: { foo: 1 } }, 'unknown field x.foo'],

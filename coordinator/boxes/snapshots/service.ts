@@ -34,7 +34,7 @@ import { createTemplateNames, freeTemplateName, recordTemplate } from './templat
 export type SnapshotServiceOptions = {
   db: Db
   clock: Clock
-  boxes: Pick<BoxService, 'lock' | 'createFromSnapshot'>
+  boxes: Pick<BoxService, 'lockLive' | 'createFromSnapshot'>
   boxSecrets: Pick<BoxSecrets, 'listCarried'>
   providers: Pick<Providers, 'byRegion'>
   admit: Admit
@@ -95,7 +95,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     input: Omit<NewSnapshot, 'actor' | 'now'>,
   ): Promise<Snapshot> {
     return transaction(trx, async (trx, onCommit) => {
-      const box = await boxes.lock(trx, actor, boxId)
+      const box = await boxes.lockLive(trx, actor, boxId)
       assertHasFiles(box)
       await admit(trx, actor, { action, box })
       await assertBelowLimit(trx, actor)
@@ -129,7 +129,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
 
   function fork(actor: Actor, boxId: string, input: ForkRequest, trx?: Trx): Promise<ForkResult> {
     return transaction(trx ?? db, async (trx, onCommit) => {
-      const box = await boxes.lock(trx, actor, boxId)
+      const box = await boxes.lockLive(trx, actor, boxId)
       assertHasFiles(box)
       const { name, tier = box.tier, environment, keepSnapshot = false } = input
       assertFits(tier, estimateContentBytes(box))

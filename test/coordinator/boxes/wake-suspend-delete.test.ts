@@ -31,10 +31,15 @@ onEachDatabase(t, async (t, newDb) => {
     t.match((await boxes.get(owner, id)).job, { op: 'wake', step: 'start' })
   })
 
-  t.test('a box that failed to provision can only be deleted', async (t) => {
+  t.test('a box that failed to provision cannot be woken', async (t) => {
     const { owner, boxes, id } = await withBox(t, 'provision_failed')
     await t.rejects(boxes.wake(owner, id), { code: 'box_failed' })
-    await t.rejects(boxes.suspend(owner, id), { code: 'box_failed' })
+    t.match(await boxes.suspend(owner, id), {
+      desiredState: 'suspended',
+      observedState: 'provision_failed',
+    })
+    t.equal((await boxes.get(owner, id)).job, null, 'nothing is to be done')
+    await t.rejects(boxes.wake(owner, id), { code: 'box_failed' })
     t.match(await boxes.remove(owner, id), { box: { desiredState: 'terminated' } })
   })
 
