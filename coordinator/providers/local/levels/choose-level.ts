@@ -43,7 +43,9 @@ const LEVEL_COMMANDS = {
 export const buildBoxCommand = (level: Level, network: Network, input: LevelInput, dir: string): string[] =>
   network === 'own' ? buildOwnNetworkCommand(LEVEL_COMMANDS[level], input, dir) : LEVEL_COMMANDS[level](input)
 
-export const DEFINE_FAIL = 'fail() { echo "$*" >&2; exit 1; }'
+/** A check whose program was killed is no answer: the exit status of the program becomes that of the probe. */
+export const DEFINE_FAIL =
+  'fail() { status=$?; echo "$*" >&2; [ "$status" -gt 128 ] || status=1; exit "$status"; }'
 /** Fails when a mount that the box can access is writable, except WRITABLE_PATHS, or is mounted without nosuid or nodev. */
 export const CHECK_MOUNTS = `while read -r _ _ _ _ path flags _; do
   path=$(printf '%b' "$path")
@@ -159,7 +161,8 @@ async function probeLevel(level: Level, network: Network, input: Probe): Promise
     if (failure === null || isNamespaced || uid === null) return failure
     return (await explainBlockedDirectory([paths.home, node, init])) ?? failure
   } finally {
-    await removeTree(paths.dir)
+    // The start removes what remains, in the background.
+    await removeTree(paths.dir).catch(() => {})
   }
 }
 

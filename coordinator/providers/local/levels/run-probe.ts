@@ -37,21 +37,26 @@ const KILLED_STATUSES: readonly (number | null)[] = [128 + 9, 128 + 24]
 const LIMIT_CPU = 'ulimit -t "$1"; shift; exec "$@"'
 
 /**
- * Returns null when the command exits with 0, else the last line of its stderr. Waits as long as the command runs. Throws
- * InconclusiveProbeError when it cannot be started, or was killed three times.
+ * Returns null when the command exits with 0, else the last line of its stderr. Waits as long as the command runs. A command that
+ * fails is repeated: when one of its processes is killed, the others may report it as a failure of their own. Throws
+ * InconclusiveProbeError when the command cannot be started, or when it never succeeds and was killed.
  */
 export async function runProbe(command: readonly string[], options: ProbeOptions): Promise<string | null> {
   const [program = ''] = command
   if (!program.includes('/') && !isInstalled(program)) return `${program} is not installed`
-  for (let attempt = 1; ; attempt++) {
+  let failure = ''
+  let kills = 0
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const result = await runOnce(command, options)
     if (result.status === 0) return null
-    if (!result.wasKilled) return result.output || `${program} exited with code ${result.status}`
-    if (attempt === MAX_ATTEMPTS)
-      throw new InconclusiveProbeError(
-        `${options.description} was killed ${MAX_ATTEMPTS} times: this machine has too little memory, or the probe used too much processor time. Try again when the machine is less busy.`,
-      )
+    if (result.wasKilled) kills += 1
+    else failure = result.output || `${program} exited with code ${result.status}`
   }
+  if (kills === 0) return failure
+  const times = kills === 1 ? 'once' : `${kills} times`
+  throw new InconclusiveProbeError(
+    `${options.description} was killed ${times}: this machine has too little memory, or the probe used too much processor time. Restart the coordinator when the machine is less busy.`,
+  )
 }
 
 type ProbeResult = { status: number | null; wasKilled: boolean; output: string }

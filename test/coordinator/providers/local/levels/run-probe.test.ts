@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { chooseLevel } from '../../../../../coordinator/providers/local/levels/choose-level.ts'
+import { chooseLevel, DEFINE_FAIL } from '../../../../../coordinator/providers/local/levels/choose-level.ts'
 import { runProbe } from '../../../../../coordinator/providers/local/levels/run-probe.ts'
 import { buildRuntime } from '../../../../../coordinator/providers/local/runtime.ts'
 import { createTempDir } from '../../../../support/temp-dir.ts'
@@ -49,6 +49,21 @@ t.test('a probe that is killed is repeated, and is no answer', async (t) => {
     null,
     'the second attempt works',
   )
+})
+
+t.test('a probe that fails is repeated, and fails when it never succeeds', async (t) => {
+  const dir = createTempDir(t, 'probe')
+  // When a program of the check is killed, the check fails with an exit status and a message of its own.
+  const failOnce = (name: string, failure: string) =>
+    runProbe(['sh', '-c', `[ -e '${dir}/${name}' ] || { touch '${dir}/${name}'; ${failure}; }`], options)
+  t.equal(await failOnce('failed', 'echo node does not run >&2; exit 1'), null, 'the second attempt works')
+  const killedFirst = `[ -e '${dir}/killed' ] || { touch '${dir}/killed'; kill -9 $$; }; exit 1`
+  await t.rejects(runProbe(['sh', '-c', killedFirst], options), {
+    name: 'InconclusiveProbeError',
+    message: /^The probe of a test was killed once/,
+  })
+  const fail = `${DEFINE_FAIL}; sh -c 'kill -9 $$' || fail 'a program does not run'`
+  await t.rejects(runProbe(['sh', '-c', fail], options), /was killed 3 times/)
 })
 
 t.test('a probe that uses too much processor time is no answer', async (t) => {
