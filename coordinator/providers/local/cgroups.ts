@@ -1,19 +1,33 @@
 // Per-box cgroups: limits, and a freezer. Probes what this process may delegate to child cgroups, v2 first, then v1.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { TIERS, type Tier } from '../../../shared/tiers.ts'
 import { findFreezer, probeFreezer } from './freezer.ts'
 import { InconclusiveProbeError } from './levels/run-probe.ts'
+import { readStat } from './proc.ts'
 
 export type Controller = Isolation['limits'][number]
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies Controller[]
 
 /** Enough for a parallel build, and stops a fork bomb. */
 const MAX_PIDS = 4096
+/**
+ * Of the temporary cgroups of probes. Contains the pid namespace: another coordinator with the same cgroup may be in another
+ * container, where it has other pids.
+ */
+const getProbePrefix = () => `boxwood-probe-${readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')}-`
 const PERIOD_MICROSECONDS = 100_000
 const REMOVE_ATTEMPTS = 100
 const REMOVE_RETRY_MS = 20
@@ -164,7 +178,8 @@ function writeLimit(version: 1 | 2, dir: string, name: Controller, tier: Tier): 
 
 /** What works in a temporary child of `parent`. null: a child cannot be created, or a process cannot join it. */
 async function probeParent(version: 1 | 2, parent: string, wanted: Controller[]): Promise<Hierarchy | null> {
-  const dir = join(parent, `boxwood-probe-${process.pid}-${randomBytes(4).toString('hex')}`)
+  removeLeftovers(parent)
+  const dir = join(parent, `${getProbePrefix()}${process.pid}-${randomBytes(4).toString('hex')}`)
   try {
     if (version === 2) for (const name of wanted) enableController(parent, name)
     mkdirSync(dir)
@@ -190,6 +205,19 @@ async function probeParent(version: 1 | 2, parent: string, wanted: Controller[])
     return { version, parent, controllers, canFreeze: freezer !== null && (await probeFreezer(freezer)) }
   } finally {
     await removeCgroups([dir])
+  }
+}
+
+/** Removes the cgroups of coordinators that were killed during their probes. */
+function removeLeftovers(parent: string): void {
+  const prefix = getProbePrefix()
+  for (const name of readdirSync(parent).filter((name) => name.startsWith(prefix))) {
+    if (readStat(Number.parseInt(name.slice(prefix.length), 10)) !== null) continue
+    try {
+      rmdirSync(join(parent, name))
+    } catch {
+      // Another coordinator removes it, or a process of the probe has not exited.
+    }
   }
 }
 
