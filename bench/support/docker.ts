@@ -1,11 +1,12 @@
-// Starts a Docker daemon of its own, which does not change the network of the machine, with one small image.
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+// Starts a Docker daemon in namespaces of its own, with one small image. On the machine it would mount file systems, and change
+// settings of the network, such as net.ipv4.ip_forward.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cp, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { findSandboxProblem, startSandbox } from '../../test/support/engines/sandbox.ts'
 import { waitUntil } from '../../test/support/wait-until.ts'
-import { runProgram, terminate } from './processes.ts'
+import { runProgram } from './processes.ts'
 
 export type Docker = {
   /** Runs the docker command. */
@@ -14,16 +15,16 @@ export type Docker = {
 }
 
 export const IMAGE = 'boxwood-bench'
-const DAEMON = ['/usr/sbin/dockerd', '/usr/bin/dockerd'].find((path) => existsSync(path))
 const PROGRAMS = ['/bin/sh', '/bin/true']
 
 /** @returns the daemon, or why there is none */
 export async function startDocker(): Promise<Docker | string> {
-  if (DAEMON === undefined) return 'docker.io is not installed'
-  if (process.getuid?.() !== 0) return 'dockerd needs root'
+  const problem = findSandboxProblem(['dockerd', 'docker'])
+  if (problem !== undefined) return problem
   await using cleanup = new AsyncDisposableStack()
-  const dir = await mkdtemp(join(tmpdir(), 'boxwood-docker-'))
-  cleanup.defer(() => rm(dir, { recursive: true, force: true }))
+  const sandbox = await startSandbox()
+  cleanup.defer(() => sandbox.close())
+  const { dir } = sandbox
   const socket = `unix://${dir}/docker.sock`
   const paths = [
     '--data-root',
@@ -33,17 +34,17 @@ export async function startDocker(): Promise<Docker | string> {
     '--pidfile',
     join(dir, 'pid'),
   ]
-  const child = spawn(DAEMON, ['--iptables=false', '--bridge=none', '--host', socket, ...paths], {
-    stdio: 'ignore',
+  const daemon = sandbox.spawn(['dockerd', '--iptables=false', '--bridge=none', '--host', socket, ...paths], {
+    log: 'dockerd.log',
   })
-  cleanup.defer(() => terminate(child))
-  const run = (...args: string[]) => runProgram('/usr/bin/docker', ['--host', socket, ...args])
+  const run = (...args: string[]) => runProgram('docker', ['--host', socket, ...args])
   try {
     await waitUntil('dockerd accepts requests', () =>
       run('version').then(
         () => true,
         () => {
-          if (child.exitCode !== null) throw new Error(`dockerd exited with ${child.exitCode}`)
+          if (daemon.hasExited())
+            throw new Error(`dockerd exited: ${readFileSync(join(dir, 'dockerd.log'), 'utf8').slice(-2000)}`)
         },
       ),
     )

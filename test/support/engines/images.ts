@@ -14,7 +14,7 @@ const REGISTRY_CONFIG = join(import.meta.dirname, 'registry.yml')
 const EX_TEMPFAIL = 75
 
 /** Programs that build and serve the images. */
-export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'ss'] as const
+export const IMAGE_PROGRAMS = ['mmdebstrap', 'skopeo', 'docker-registry', 'flock', 'unshare', 'ss'] as const
 
 const PROXY = join(import.meta.dirname, 'registry-proxy.mjs')
 const PROXY_PORT = 5001
@@ -42,8 +42,8 @@ function build(): Promise<EngineImages | { skip: string }> {
   for (const script of SCRIPTS) hash.update(readFileSync(script))
   const dir = join(CACHE_DIR, hash.digest('hex').slice(0, 8))
   return new Promise((resolve, reject) => {
-    // Test files run concurrently.
-    const args = [`${dir}.lock`, SCRIPTS[0] as string, dir]
+    // Test files run concurrently. mmdebstrap mounts /proc, /sys and devices in the trees.
+    const args = [`${dir}.lock`, 'unshare', '--mount', '--propagation', 'private', SCRIPTS[0] as string, dir]
     execFile('flock', args, { timeout: LONG_DEADLINE_MS }, (error, _stdout, stderr) => {
       if (error === null)
         resolve({

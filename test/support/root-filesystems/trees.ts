@@ -52,8 +52,8 @@ export async function buildTrees<Name extends TreeName>(names: readonly Name[]):
 /** Resolves with the reason why the mirror cannot be reached, or null. */
 function build(suite: string, dir: string): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    // Test files run concurrently.
-    const args = [`${dir}.lock`, BUILD_SCRIPT, suite, dir]
+    // Test files run concurrently. mmdebstrap mounts /proc, /sys and devices in the trees.
+    const args = [`${dir}.lock`, 'unshare', '--mount', '--propagation', 'private', BUILD_SCRIPT, suite, dir]
     execFile('flock', args, { timeout: LONG_DEADLINE_MS }, (error, _stdout, stderr) => {
       if (error === null) resolve(null)
       else if (error.code === EX_TEMPFAIL) resolve(stderr.trim())

@@ -19,6 +19,7 @@ import { PROJECT_DIR } from '../project.ts'
 import { SLOWDOWN } from '../wait-until.ts'
 import { createMemoryDir, MEMORY_DIR_VARIABLE } from './memory-dir.ts'
 import { createBudget, createEstimate, readRevision, sortByValue, sortLongestFirst } from './order.ts'
+import { getOwnMountsPrefix } from './own-mounts.ts'
 import { hasPassed, type Outcome, printResult, printSummary, REPORTERS, type Reporter } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
 import { findRunProcesses, getRunDirs, RUN_VARIABLE, type Run, terminateRun } from './run-processes.ts'
@@ -105,11 +106,11 @@ async function runSuite(): Promise<void> {
 
 /** The arguments before the command of each file. */
 function getPrefix(): string[] {
-  if (!values['without-programs']) return []
+  if (!values['without-programs']) return getOwnMountsPrefix()
   const hidden = hidePrograms(run.tempDir)
   if ('prefix' in hidden) return hidden.prefix
   console.log(`The files run with the optional programs of this machine: ${hidden.skipReason}`)
-  return []
+  return getOwnMountsPrefix()
 }
 
 async function runFiles(files: string[], seconds: (file: string) => number, prefix: string[]) {

@@ -23,7 +23,9 @@ export function buildNamespacesCommand(input: LevelInput): string[] {
     if (mount.kind === 'symlink') return ['symlink', mount.target, mount.path]
     return mount.kind === 'tmpfs' ? ['tmpfs', '-', mount.path] : [mount.kind, mount.source, mount.path]
   })
-  return ['unshare', ...userNamespaceArgs, '--mount', '--pid', '--fork', '--uts', '--ipc', '--']
+  // Private: what the script mounts and unmounts does not reach the machine, whose mounts may be shared.
+  return ['unshare', ...userNamespaceArgs, '--mount', '--propagation', 'private']
+    .concat(['--pid', '--fork', '--uts', '--ipc', '--'])
     .concat([SHELL_PATH, PIVOT_ROOT_SCRIPT, rootDir, hostname, ...mountArgs, '--'])
     .concat([...privilegeDropPrefix, ...confinement.prefix, SHELL_PATH, ...shellArgs])
 }
