@@ -48,6 +48,7 @@ export async function startDocker(): Promise<ImageEngine | { skip: string }> {
           env: { DOCKER_HOST: `unix://${socket}` },
           ...(input === undefined ? {} : { input }),
         }),
+      runInside: (command) => sandbox.run(command),
       kill: daemon.kill,
       start: daemon.start,
       close: sandbox.close,

@@ -9,6 +9,8 @@ export type Engine = {
   dir: string
   /** Runs the engine's own command, such as docker, and returns its output. */
   command(args: readonly string[], input?: string): string
+  /** Runs a program in the namespaces of the engine, and returns its output. */
+  runInside(command: readonly string[]): string
   /** Kills the engine with SIGKILL. Its containers may continue to run. */
   kill(): Promise<void>
   /** Starts the engine that was killed. */

@@ -27,6 +27,8 @@ export type Incusd = {
   namespacesPid: number
   /** Runs the `incus` command and returns its output. */
   incus(args: readonly string[], input?: string): string
+  /** Runs a program in the namespaces of the server, and returns its output. */
+  runInside(command: readonly string[]): string
   /** Kills the server with SIGKILL. Its instances continue to run. */
   kill(): Promise<void>
   /** Starts a server that was killed. */
@@ -102,12 +104,21 @@ export async function startIncusd({
   const incus: Incusd['incus'] = (args, input = '') =>
     execFileSync('incus', args, { env, input, encoding: 'utf8', stdio: 'pipe' })
 
+  const enter = (command: readonly string[]) => [
+    ...[`--target=${holder.pid}`, '--net', '--mount', '--uts', '--pid'],
+    ...command,
+  ]
+  const runInside: Incusd['runInside'] = (command) =>
+    execFileSync('nsenter', enter(command), { env, encoding: 'utf8', stdio: 'pipe', maxBuffer: 2 ** 27 })
+
   async function start() {
     const log = openSync(logFile, 'a')
     const incusd = findProgram('incusd') ?? 'incusd'
     // nsenter forks, because a process cannot change its own pid namespace.
-    const args = [`--target=${holder.pid}`, '--net', '--mount', '--uts', '--pid', incusd, '--group', 'root']
-    const starting = spawn('nsenter', args, { env, stdio: ['ignore', log, log] })
+    const starting = spawn('nsenter', enter([incusd, '--group', 'root']), {
+      env,
+      stdio: ['ignore', log, log],
+    })
     closeSync(log)
     server = starting
     await waitUntil('Incus answers', () => {
@@ -147,7 +158,8 @@ export async function startIncusd({
     await close()
     throw error
   }
-  return { socket: join(incusDir, 'unix.socket'), dir, namespacesPid: holder.pid, incus, kill, start, close }
+  const socket = join(incusDir, 'unix.socket')
+  return { socket, dir, namespacesPid: holder.pid, incus, runInside, kill, start, close }
 }
 
 async function startHolder(root: string, setup: string, env: NodeJS.ProcessEnv) {

@@ -45,6 +45,7 @@ export async function startPodman(user: 'root' | 'ordinary'): Promise<ImageEngin
       registry,
       command: (args, input) =>
         sandbox.run([...podman, ...args], { env, ...(input === undefined ? {} : { input }) }),
+      runInside: (command) => sandbox.run(command),
       kill: daemon.kill,
       start: daemon.start,
       close: sandbox.close,

@@ -136,6 +136,7 @@ const INCUS: TestProvider = {
         env: { BOXWOOD_INCUS: incusd.socket },
         dir: incusd.dir,
         command: incusd.incus,
+        runInside: incusd.runInside,
         kill: incusd.kill,
         start: incusd.start,
         close: incusd.close,

@@ -17,8 +17,9 @@ join_cgroups() { # SUBDIRECTORY
 
 # A new mount of a hierarchy shows the cgroup of this process as its root. /sys shows the network namespace of its mount.
 mount_cgroups() {
-  mounts=$(cgroup_mounts)
-  root=$(findmnt --noheadings --output FSTYPE --mountpoint /sys/fs/cgroup || true)
+  # In a sandbox of a sandbox, the hierarchies are mounted twice.
+  mounts=$(cgroup_mounts | sort -u)
+  root=$(findmnt --noheadings --output FSTYPE --mountpoint /sys/fs/cgroup | tail -n 1)
   mount -t sysfs sysfs /sys
   [ "$root" != tmpfs ] || mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
   echo "$mounts" | while read -r dir type options; do

@@ -26,6 +26,8 @@ const ALL_NAMESPACES = ['--net', '--mount', '--uts', '--ipc', '--cgroup', '--pid
 export type Sandbox = {
   /** Removed at the end. Every user may enter it. */
   dir: string
+  /** The arguments of `nsenter` that run the command. */
+  enter(command: readonly string[]): string[]
   /** Runs a command and returns its output. */
   run(command: readonly string[], options?: { env?: NodeJS.ProcessEnv; input?: string }): string
   /** Starts a process whose output is appended to the file `log` of the directory. */
@@ -75,6 +77,7 @@ export async function startSandbox(): Promise<Sandbox> {
 
   return {
     dir,
+    enter,
     run: (command, { env = {}, input = '' } = {}) =>
       execFileSync('nsenter', enter(command), {
         env: { ...getEnv(), ...env },

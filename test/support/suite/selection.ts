@@ -36,6 +36,10 @@ const LONG: readonly Choice[] = [
   { glob: 'test/support/root-filesystems/**', reason: 'builds root file systems with mmdebstrap' },
   { glob: 'test/e2e/providers/**', reason: 'starts Docker, Podman and Incus' },
   {
+    glob: 'test/coordinator/providers/machine-state/**',
+    reason: 'starts boxes at each isolation level, and of each engine, in namespaces of their own',
+  },
+  {
     glob: 'test/coordinator/providers/docker/*/podman*.test.ts',
     reason: 'repeats docker.test.ts with Podman',
   },

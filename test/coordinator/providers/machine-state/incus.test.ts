@@ -1,0 +1,4 @@
+// Boxes of Incus.
+import { testEngineStages } from './engine-stages.ts'
+
+testEngineStages('incus', import.meta.filename)

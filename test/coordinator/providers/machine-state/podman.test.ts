@@ -1,0 +1,4 @@
+// Boxes of Podman.
+import { testEngineStages } from './engine-stages.ts'
+
+testEngineStages('podman', import.meta.filename)
