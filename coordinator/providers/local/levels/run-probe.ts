@@ -55,7 +55,7 @@ export async function runProbe(command: readonly string[], options: ProbeOptions
   if (kills === 0) return failure
   const times = kills === 1 ? 'once' : `${kills} times`
   throw new InconclusiveProbeError(
-    `${options.description} was killed ${times}: this machine has too little memory, or the probe used too much processor time. Restart the coordinator when the machine is less busy.`,
+    `${options.description} was killed ${times}: this machine has too little memory, or the probe used too much processor time. Try again when the machine is less busy.`,
   )
 }
 
