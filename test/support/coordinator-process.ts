@@ -10,21 +10,36 @@ import { databaseEnv } from './database-env.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 import { PROJECT_DIR, START_SCRIPT } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
-import { waitUntil } from './wait-until.ts'
+import { DEADLINE_MS, waitUntil } from './wait-until.ts'
 
 export type CoordinatorProcess = Awaited<ReturnType<typeof startCoordinatorProcess>>
+
+export type ProcessOptions = {
+  /** The descriptor of a listening socket, which the coordinator gets as from systemd. */
+  socket?: number
+  /** A descriptor that the coordinator inherits by chance. */
+  other?: number
+  /** The descriptor of a file for its log. Default: that of this process. */
+  log?: number
+  /** A command that executes its arguments, such as `unshare`. */
+  prefix?: readonly string[]
+  /** How long a start may take. Default: DEADLINE_MS. */
+  startMs?: number
+  /** Called at each start, with the pid of the coordinator. */
+  onSpawn?(pid: number): void
+}
 
 /**
  * Resolves when the coordinator is ready. Deletes the boxes and stops the coordinator after the test.
  * @param env BOXWOOD_DATA: an existing data directory, which remains. Default: a temporary directory
  * @param projectDir a copy of the project from which the coordinator runs
- * @param inherited descriptors: a listening socket, which the coordinator gets as from systemd, and one that it gets by chance
+ * @param options see ProcessOptions
  */
 export async function startCoordinatorProcess(
   t: Test,
   env: Record<string, string> = {},
   projectDir = PROJECT_DIR,
-  inherited: { socket?: number; other?: number } = {},
+  options: ProcessOptions = {},
 ) {
   const dataDir = env.BOXWOOD_DATA ?? createTempDir(t, 'process')
   let child: ChildProcess
@@ -35,13 +50,15 @@ export async function startCoordinatorProcess(
     currentProjectDir = dir
     rmSync(join(dataDir, 'coordinator.json'), { force: true })
     const script = join(dir, START_SCRIPT)
-    const [file, ...args] =
-      inherited.socket === undefined
+    const [file = script, ...args] = [
+      ...(options.prefix ?? []),
+      ...(options.socket === undefined
         ? [script]
-        : ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"', script]
-    const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', inherited.socket ?? 'ignore']
+        : ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"', script]),
+    ]
+    const stdio: StdioOptions = ['ignore', 'ignore', options.log ?? 'inherit', options.socket ?? 'ignore']
     // Node sets close-on-exec on lower numbers.
-    if (inherited.other !== undefined) stdio.push(...Array(36).fill('ignore'), inherited.other)
+    if (options.other !== undefined) stdio.push(...Array(36).fill('ignore'), options.other)
     child = spawn(file, args, {
       cwd: dir,
       stdio,
@@ -56,14 +73,18 @@ export async function startCoordinatorProcess(
         ...env,
       },
     })
-    url = await waitUntil('the coordinator listens', async () => {
-      if (child.exitCode !== null) throw new Error(`the coordinator exited with ${child.exitCode}`)
+    if (child.pid !== undefined) options.onSpawn?.(child.pid)
+    const readUrl = async () => {
+      const status = child.exitCode ?? child.signalCode
+      if (status !== null) throw new Error(`the coordinator exited with ${status}`)
       try {
         return JSON.parse(readFileSync(join(dataDir, 'coordinator.json'), 'utf8')).url as string
       } catch {
         return undefined
       }
-    })
+    }
+    const { startMs = DEADLINE_MS } = options
+    url = await waitUntil('the coordinator listens', readUrl, startMs)
   }
 
   async function kill(signal: NodeJS.Signals): Promise<void> {
