@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { PROJECT_DIR } from '../project.ts'
 import { createTempDir } from '../temp-dir.ts'
 import { SLOWDOWN_VARIABLE, waitUntil } from '../wait-until.ts'
+import { getOwnMountsPrefix } from './own-mounts.ts'
 import { isLong, listUnusedGlobs, PARTS, runsAlone, selectPart } from './selection.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -112,6 +113,15 @@ t.test('the TAP reporter prints the complete output of each file', async (t) => 
 t.test('hides optional programs', { skip: isRoot ? false : 'needs root' }, async (t) => {
   const { output, status } = await runSuite(t, ['finds-programs'], ['--without-programs'])
   t.equal(status, 0, output)
+})
+
+const skipMount = getOwnMountsPrefix().length === 0 && 'this user cannot create a mount namespace'
+
+t.test('what a file mounts is not mounted on the machine', { skip: skipMount }, async (t) => {
+  const dir = createTempDir(t, 'mounted')
+  const { output, status } = await runSuite(t, ['mounts'], [], { MOUNT_DIR: dir })
+  t.equal(status, 0, output)
+  t.notMatch(readFileSync('/proc/self/mountinfo', 'utf8'), dir)
 })
 
 t.test('rejects options that would run nothing', async (t) => {
