@@ -12,12 +12,21 @@ export function createShareBase(origin: string, otherUrls: readonly string[]): S
   return {
     getOrigin: (slug) => `${protocol}//${slug}.${host}`,
     parseHost(text) {
-      const name = text?.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '') ?? ''
+      const name = parseName(text ?? '')
       if (!name.endsWith(`.${hostname}`) || otherNames.has(name)) return undefined
-      const slug = name.slice(0, -hostname.length - 1)
-      return /^[^.]+$/.test(slug) ? slug : undefined
+      return name.slice(0, -hostname.length - 1)
     },
   }
+}
+
+/**
+ * The name of a Host header in lowercase, without a port and the dot of the root. What clients other than browsers may send is
+ * removed too, such as userinfo and a port that is no number: a name under the share base must be found in every form.
+ */
+function parseName(host: string): string {
+  const address = host.toLowerCase().trim().replace(/^.*@/, '')
+  const name = address.startsWith('[') ? address.replace(/\].*$/, ']') : address.replace(/:.*$/, '')
+  return name.replace(/\.+$/, '')
 }
 
 /** @param listener the origin at which the coordinator listens */

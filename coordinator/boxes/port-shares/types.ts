@@ -30,7 +30,10 @@ export const SECRET_PARAMETER = 'boxwood_secret'
 export type ShareBase = {
   /** The origin of a link, such as `https://fig-3000-x7k2m9q4.boxes.example.com`. */
   getOrigin(slug: string): string
-  /** Returns the slug of a Host header, with or without a port; undefined: the host is not one of a link. */
+  /**
+   * Returns the slug of a Host header, with or without a port; undefined: the host is not under the share base. Also for
+   * names that no link has, such as one of two labels: whatever is under the share base never reaches the API.
+   */
   parseHost(host: string | undefined): string | undefined
 }
 

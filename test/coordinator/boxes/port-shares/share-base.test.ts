@@ -13,15 +13,29 @@ t.test('a link has a host name of its own under the share base', async (t) => {
   t.equal(base.getOrigin('fig-3000-x7k2m9q4tb'), 'https://fig-3000-x7k2m9q4tb.boxes.example.com:8443')
 })
 
-t.test('a Host header belongs to a link when it is one label before the share base', async (t) => {
+t.test('a Host header belongs to a link when it is under the share base, in every form', async (t) => {
   const base = createShareBase('https://example.com', ['https://app.example.com', 'http://127.0.0.1:7070'])
   for (const [host, slug] of [
     ['fig-3000.example.com', 'fig-3000'],
     ['fig-3000.example.com:7070', 'fig-3000'],
     ['FIG-3000.Example.COM.', 'fig-3000'],
     ['example.com', undefined],
-    ['.example.com', undefined],
-    ['a.b.example.com', undefined],
+    ['.example.com', ''],
+    ['a.b.example.com', 'a.b'],
+    ['x.fig-3000.example.com:7070', 'x.fig-3000'],
+    ['fig-3000.example.com..', 'fig-3000'],
+    ['fig-3000.example.com.:80', 'fig-3000'],
+    ['fig-3000.example.com:', 'fig-3000'],
+    ['fig-3000.example.com:80:80', 'fig-3000'],
+    ['fig-3000.example.com:a', 'fig-3000'],
+    ['user:password@fig-3000.example.com', 'fig-3000'],
+    ['app.example.com@fig-3000.example.com', 'fig-3000'],
+    [' fig-3000.example.com\t', 'fig-3000'],
+    ['x.app.example.com', 'x.app'],
+    ['APP.example.com.:443', undefined],
+    ['[::1]:7070', undefined],
+    ['[::1].example.com', undefined],
+    ['fig-3000.example.com@evil.test', undefined],
     ['app.example.com', undefined],
     ['app.example.com:443', undefined],
     ['badexample.com', undefined],
