@@ -1,4 +1,5 @@
 // Replaces placeholders by values in the body of a request: in the values of a form, and in the strings of JSON.
+import { encodeForm, encodeJsonString } from './encode-value.ts'
 import { createLocationError, type Substitution } from './substitution.ts'
 import type { OpenedSecret } from './value-cache.ts'
 
@@ -30,13 +31,10 @@ function substituteForm(text: string, substitution: Substitution): string {
     .join('&')
 }
 
-const encodeForm = (_: OpenedSecret, value: string): string =>
-  new URLSearchParams({ v: value.toWellFormed() }).toString().slice('v='.length)
-
 /** Outside of strings, JSON cannot have a placeholder. */
 function substituteJson(text: string, substitution: Substitution): string {
   const refused = new Map<string, OpenedSecret>()
-  const replaced = substitution.replace(text, 'body', encodeJson, (secret) =>
+  const replaced = substitution.replace(text, 'body', encodeJsonString, (secret) =>
     refused.set(secret.placeholder, secret),
   )
   if (refused.size === 0) return replaced
@@ -46,8 +44,6 @@ function substituteJson(text: string, substitution: Substitution): string {
   }
   return replaced
 }
-
-const encodeJson = (_: OpenedSecret, value: string): string => JSON.stringify(value).slice(1, -1)
 
 /** The strings that are properties of the object itself. */
 function listProperties(text: string): string[] {

@@ -41,7 +41,7 @@ export function substituteHeaders(
     const [, start, encoded, end] = BASIC.exec(value) ?? []
     if (encoded === undefined) return substitution.replace(value, 'header', encodeForHeader)
     const credentials = Buffer.from(encoded, 'base64').toString('latin1')
-    const replaced = substitution.replace(credentials, 'header', (_, text) => text)
+    const replaced = substitution.replace(credentials, 'header', (text) => text)
     if (replaced === credentials) return substitution.replace(value, 'header', encodeForHeader)
     const text = Buffer.from(replaced, 'latin1').toString('base64')
     basic.push(text)
@@ -55,7 +55,7 @@ export function substituteHeaders(
   }
 }
 
-function encodeForHeader({ name }: OpenedSecret, value: string): string {
+function encodeForHeader(value: string, { name }: OpenedSecret): string {
   if (!/[\r\n]/.test(value)) return value
   throw new BrokerError(
     'value_has_lines',

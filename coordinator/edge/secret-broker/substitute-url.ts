@@ -1,7 +1,6 @@
 // Replaces placeholders by values in the path and in the query of a URL. The names in a query are never changed.
-import { encodePathSegment } from './path-segment.ts'
+import { encodeParameter, encodePathSegment } from './encode-value.ts'
 import type { Substitution } from './substitution.ts'
-import type { OpenedSecret } from './value-cache.ts'
 
 /**
  * @param url path and query
@@ -9,7 +8,7 @@ import type { OpenedSecret } from './value-cache.ts'
  */
 export function substituteUrl(url: string, substitution: Substitution): string {
   const [path = '', ...rest] = url.split('?')
-  const replacedPath = substitution.replace(path, 'path', encodeSegment)
+  const replacedPath = substitution.replace(path, 'path', encodePathSegment)
   if (rest.length === 0) return replacedPath
   const query = rest
     .join('?')
@@ -21,7 +20,3 @@ export function substituteUrl(url: string, substitution: Substitution): string {
     })
   return `${replacedPath}?${query.join('&')}`
 }
-
-const encodeParameter = (_: OpenedSecret, value: string): string => encodeURIComponent(value.toWellFormed())
-
-const encodeSegment = (_: OpenedSecret, value: string): string => encodePathSegment(value)

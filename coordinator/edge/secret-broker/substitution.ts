@@ -36,14 +36,14 @@ export class Substitution {
 
   /**
    * Texts have one character for each byte, as in Node. The time does not depend on the number of secrets.
-   * @param encode returns the form of the value for this location, as text
+   * @param encode returns the value as the location needs it
    * @param refuse called for a placeholder of a secret that must not be used at the location. Default: throws
    * @throws BrokerError
    */
   replace(
     text: string,
     location: SecretLocation,
-    encode: (secret: OpenedSecret, value: string) => string,
+    encode: (value: string, secret: OpenedSecret) => string,
     refuse: (secret: OpenedSecret) => void = (secret) => {
       throw createLocationError(secret, location)
     },
@@ -67,14 +67,14 @@ export class Substitution {
   #encode(
     secret: OpenedSecret,
     location: SecretLocation,
-    encode: (secret: OpenedSecret, value: string) => string,
+    encode: (value: string, secret: OpenedSecret) => string,
   ): string {
     if (secret.value === null)
       throw new BrokerError(
         'secret_damaged',
         `The stored value of the secret ${secret.name} cannot be decrypted. Set its value again with \`box secrets rotate ${secret.name}\`.`,
       )
-    const bytes = Buffer.from(encode(secret, secret.value.reveal()))
+    const bytes = Buffer.from(encode(secret.value.reveal(), secret))
     const part = location === 'body' ? 'body' : 'head'
     this.#insertedBytes[part] += bytes.length
     if (this.#insertedBytes[part] > MAX_INSERTED_BYTES) throw createTooLargeError(part)

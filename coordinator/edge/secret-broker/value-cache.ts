@@ -5,6 +5,7 @@ import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
 import type { BrokeredHost, BrokeredSecret } from '../../boxes/secrets/types.ts'
 import { BrokerError } from './broker-error.ts'
+import { listSentTexts } from './encode-value.ts'
 import { Matcher } from './scrub/matcher.ts'
 import { createNeedles } from './scrub/needles.ts'
 
@@ -50,7 +51,7 @@ export class ValueCache {
   readonly #clock: Clock
   readonly #creation
   readonly #timer
-  /** By the ids and versions of the secrets, so that a new value has a new entry. The least recently used is the first. */
+  /** By the ids, versions and locations of the secrets, so that a new value has a new entry. The least recently used is the first. */
   readonly #entries = new Map<string, Entry>()
   readonly #bytesByWorkspace = new Map<string, number>()
   #unusedBytes = 0
@@ -67,7 +68,9 @@ export class ValueCache {
 
   /** @throws BrokerError when the values are too large, or the workspace uses too many different ones */
   acquire({ workspaceId, secrets }: Pick<BrokeredHost, 'workspaceId' | 'secrets'>): OpenedSecrets {
-    const versions = secrets.map(({ secretId, version }) => `${secretId} ${version}`)
+    const versions = secrets.map(
+      ({ secretId, version, in: locations }) => `${secretId} ${version} ${locations}`,
+    )
     const key = [workspaceId, ...versions.sort()].join()
     const entry = this.#entries.get(key) ?? this.#create(key, workspaceId, secrets)
     if (entry.isTooLarge)
@@ -162,10 +165,10 @@ export class ValueCache {
 function openValues(secrets: readonly BrokeredSecret[]): Values {
   const values = new Map<string, SecretValue | null>()
   function* openAll(): Generator<string> {
-    for (const { secretId, open } of secrets) {
+    for (const { secretId, open, in: locations } of secrets) {
       const value = open()
       values.set(secretId, value)
-      if (value !== null) yield value.reveal()
+      if (value !== null) yield* listSentTexts(value.reveal(), locations)
     }
   }
   const needles = createNeedles(openAll(), MAX_NEEDLE_BYTES)

@@ -36,7 +36,7 @@ export function SecretDetail({ secret, onGrant, onUngrant, onOpen, onHide }: Sec
           ))}
         </ul>
       )}
-      <p>Used in: {formatLocations(secret)} of requests.</p>
+      <p>Used in: {showHidden(formatLocations(secret))} of requests.</p>
       <h3>Grants</h3>
       <p class="tools">
         <button type="button" onClick={onGrant}>

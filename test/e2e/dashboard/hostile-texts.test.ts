@@ -290,7 +290,15 @@ async function routeBilling(page: Page): Promise<void> {
 /** Secrets, their grants, mounts and usage with names that have the tricks. */
 async function routeSecrets(page: Page): Promise<void> {
   const secrets = ALL_HOSTILE_TEXTS.map((text, index) => ({
-    ...{ id: `${index}`, name: text, description: text, hosts: [text], placeholder: text, mountCount: 1 },
+    ...{
+      id: `${index}`,
+      name: text,
+      description: text,
+      hosts: [text],
+      in: [text],
+      placeholder: text,
+      mountCount: 1,
+    },
     ...{ scope: 'granted', createdAt: AT, updatedAt: AT, lastRotatedAt: AT },
     grants: ALL_HOSTILE_TEXTS.map((hostname, grant) => ({
       ...{ id: `${grant}`, boxId: 'box', hostname, userId: null, email: null, createdAt: AT },

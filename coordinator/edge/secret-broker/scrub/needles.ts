@@ -1,5 +1,5 @@
 // The forms in which a server may send a value back. The search ignores case, and the difference between base64 and base64url.
-import { encodePathSegment } from '../path-segment.ts'
+import { encodeForm, encodeJsonString, encodeParameter, encodePathSegment } from '../encode-value.ts'
 import { fold } from './matcher.ts'
 
 /** Shorter values would match text that has nothing to do with them. */
@@ -54,7 +54,7 @@ function readAsServer(value: string): Set<string> {
 
 /** Encoders differ in what they escape: only what they must, also / (PHP), <, > and & (Go), and all that is not ASCII (Python). */
 function* escapeJson(value: string): Generator<string> {
-  const escaped = JSON.stringify(value).slice(1, -1)
+  const escaped = encodeJsonString(value)
   for (const text of [escaped, escaped.replaceAll('/', '\\/'), escaped.replace(/[<>&]/g, toUnicodeEscape)]) {
     yield text
     yield text.replace(/[^ -~]/g, toUnicodeEscape)
@@ -65,13 +65,12 @@ const toUnicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toStr
 
 /** As in a query, with all characters that RFC 3986 does not call unreserved, in a form, in a path, and in a whole URL. */
 function* encodePercent(value: string): Generator<string> {
-  const text = value.toWellFormed()
-  const encoded = encodeURIComponent(text)
+  const encoded = encodeParameter(value)
   yield encoded
   yield encoded.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
-  yield new URLSearchParams({ v: text }).toString().slice('v='.length)
-  yield encodePathSegment(text)
-  yield encodeURI(text)
+  yield encodeForm(value)
+  yield encodePathSegment(value)
+  yield encodeURI(value.toWellFormed())
 }
 
 function* encodeBytes(value: Buffer): Generator<string> {

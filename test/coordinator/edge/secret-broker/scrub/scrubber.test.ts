@@ -2,7 +2,10 @@
 import { once } from 'node:events'
 import fc from 'fast-check'
 import t from 'tap'
-import { encodePathSegment } from '../../../../../coordinator/edge/secret-broker/path-segment.ts'
+import {
+  encodePathSegment,
+  listSentTexts,
+} from '../../../../../coordinator/edge/secret-broker/encode-value.ts'
 import { Matcher, type Range, START } from '../../../../../coordinator/edge/secret-broker/scrub/matcher.ts'
 import { createNeedles } from '../../../../../coordinator/edge/secret-broker/scrub/needles.ts'
 import { WebSocketScrubStream } from '../../../../../coordinator/edge/secret-broker/scrub/scrub-websocket.ts'
@@ -153,6 +156,19 @@ t.test('each form of a value with several lines is masked', async (t) => {
     t.match(scrub(createMatcher(value), [Buffer.from(`<${form}>`)]), /^<\*+>$/, name)
   const basic = Buffer.from(`u:${value}`).toString('base64')
   t.match(scrub(createMatcher(value), [Buffer.from(basic)]), /^.{3}\*{40,}.{0,4}$/)
+})
+
+t.test('what a request has instead of the value is masked in each encoding too', async (t) => {
+  const sent = listSentTexts(VALUE, ['header', 'query', 'path', 'body'])
+  t.equal(sent.length, 5)
+  const matcher = new Matcher(createNeedles(sent, 64 * 1024) ?? [])
+  for (const text of sent)
+    for (const [name, encode] of Object.entries(ENCODINGS))
+      t.match(
+        scrub(matcher, [Buffer.from(`<${encode(text)}>`)]),
+        /^<[^*]{0,8}\*{17,}[^*]{0,2}=*>$/,
+        `${name} of ${text}`,
+      )
 })
 
 t.test('long values and repeated text are found as one part', async (t) => {
