@@ -15,6 +15,7 @@ import {
 } from '../../../shared/api/environments.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { byKey } from '../../http/access.ts'
+import { joinFields, sendJson, stringifyPages } from '../../http/json-pages.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { EnvironmentService } from './service.ts'
 import type { UpgradeEnvironment } from './upgrade.ts'
@@ -50,7 +51,10 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       description:
         'An environment is what new boxes start with: variables, secret files, repositories and an image.',
       responses: { 200: environmentListSchema },
-      handler: async ({ actor }) => ({ environments: await environments.list(actor) }),
+      async handler({ actor, reply }) {
+        const list = await stringifyPages(environments.listPages(actor))
+        return sendJson(reply, joinFields({ environments: list }))
+      },
     }),
     route({
       method: 'POST',

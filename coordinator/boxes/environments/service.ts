@@ -51,7 +51,7 @@ import {
  */
 export type EnvironmentService = {
   /** In the order of their names. */
-  list(actor: Actor): Promise<Environment[]>
+  listPages(actor: Actor): AsyncIterable<Environment[]>
   /** @throws ApiError name_taken, environment_limit */
   create(actor: Actor, input: CreateEnvironmentRequest): Promise<Environment>
   /** @throws ApiError name_taken */
@@ -68,6 +68,9 @@ export type EnvironmentService = {
   removeRepo(actor: Actor, id: string, repo: string): Promise<Environment>
 }
 
+/** An environment has up to 64 KiB of variables. */
+const PAGE_SIZE = 10
+
 type PartialToggles = { [Name in keyof EnvironmentToggles]?: boolean | undefined }
 
 export type EnvironmentServiceOptions = {
@@ -81,13 +84,18 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
   const { db, clock, files, confirmActor } = options
   const change = createChange({ db, clock, confirmActor })
 
-  async function list({ workspaceId }: Actor): Promise<Environment[]> {
-    const rows = await listEnvironments(db, workspaceId)
-    const ids = rows.map(({ id }) => id)
-    const counts = await countBoxesByEnvironment(db, ids)
-    return rows.map(({ config, ...row }) =>
-      presentEnvironment(row, parseConfig(config), counts.get(row.id) ?? 0),
-    )
+  async function* listPages({ workspaceId }: Actor): AsyncGenerator<Environment[]> {
+    let after = ''
+    for (;;) {
+      const rows = await listEnvironments(db, workspaceId, { after, limit: PAGE_SIZE })
+      const ids = rows.map(({ id }) => id)
+      const counts = await countBoxesByEnvironment(db, ids)
+      yield rows.map(({ config, ...row }) =>
+        presentEnvironment(row, parseConfig(config), counts.get(row.id) ?? 0),
+      )
+      if (rows.length < PAGE_SIZE) return
+      after = rows.at(-1)?.name ?? after
+    }
   }
 
   function create(actor: Actor, input: CreateEnvironmentRequest): Promise<Environment> {
@@ -189,7 +197,7 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
   }
 
   return {
-    list,
+    listPages,
     create,
     patch,
     remove,

@@ -50,12 +50,21 @@ const selectWithConfig = (db: Db | Trx) =>
     .selectAll('environments')
     .select('environment_versions.config')
 
-/** The live environments of a workspace with their latest configurations, in the order of their names. */
-export const listEnvironments = (db: Db, workspaceId: string): Promise<EnvironmentWithConfig[]> =>
+/**
+ * A page of the live environments of a workspace with their latest configurations, in the order of their names.
+ * @param after the last name of the page before
+ */
+export const listEnvironments = (
+  db: Db,
+  workspaceId: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<EnvironmentWithConfig[]> =>
   selectWithConfig(db)
     .where('environments.workspace_id', '=', workspaceId)
     .where('environments.deleted_at', 'is', null)
+    .where('environments.name', '>', after)
     .orderBy('environments.name')
+    .limit(limit)
     .execute()
 
 /** The caller has locked the workspace, so that concurrent requests do not exceed the limit. */

@@ -12,7 +12,9 @@ import { enqueueSnapshot } from '../../../../coordinator/boxes/sources/enqueue.t
 import { dialectTraits } from '../../../../coordinator/db/dialects.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
+import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { confirmActor } from '../../../../coordinator/identity/confirm-actor.ts'
+import type { Environment } from '../../../../shared/api/environments.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
 import { NO_BOX_SECRETS } from '../../../support/box-hooks.ts'
 import { onEachDatabase } from '../../../support/db.ts'
@@ -40,6 +42,12 @@ async function start(db: Db) {
     (await db.selectFrom('environment_versions').select('version_no').orderBy('version_no').execute()).map(
       (row) => row.version_no,
     )
+  async function listPages(actor: Actor): Promise<Environment[][]> {
+    const pages: Environment[][] = []
+    for await (const page of service.listPages(actor)) pages.push(page)
+    return pages
+  }
+  const list = async (actor: Actor): Promise<Environment[]> => (await listPages(actor)).flat()
   const countFiles = async () => (await db.selectFrom('environment_files').select('id').execute()).length
   const prune = () => pruneEnvironments({ db, clock }, signal)
   /** Creates versions until the environment has this one. */
@@ -55,6 +63,8 @@ async function start(db: Db) {
     environments,
     boxes,
     upgrade,
+    list,
+    listPages,
     listVersions,
     countFiles,
     prune,
@@ -176,7 +186,7 @@ onEachDatabase(t, async (t, newDb) => {
   })
 
   t.test('concurrent requests', async (t) => {
-    const { db, owner, service, boxes, upgrade, prune, listVersions } = await start(await newDb(t))
+    const { db, owner, service, boxes, upgrade, prune, listVersions, list } = await start(await newDb(t))
     const names = Array.from({ length: 8 }, (_, n) => `e${n % 4}`)
     const created = await Promise.allSettled(
       names.map((name) => service.create(owner, { name, isDefault: true })),
@@ -184,18 +194,18 @@ onEachDatabase(t, async (t, newDb) => {
     t.equal(created.filter(isFulfilled).length, 4)
     for (const result of created)
       if (result.status === 'rejected') t.match(result.reason, { code: 'name_taken' })
-    const list = await service.list(owner)
-    t.equal(list.filter(({ isDefault }) => isDefault).length, 1)
-    await Promise.all(list.map(({ id }) => service.setDefault(owner, id)))
-    t.equal((await service.list(owner)).filter(({ isDefault }) => isDefault).length, 1)
-    const renamed = await Promise.allSettled(list.map(({ id }) => service.patch(owner, id, { name: 'one' })))
+    const all = await list(owner)
+    t.equal(all.filter(({ isDefault }) => isDefault).length, 1)
+    await Promise.all(all.map(({ id }) => service.setDefault(owner, id)))
+    t.equal((await list(owner)).filter(({ isDefault }) => isDefault).length, 1)
+    const renamed = await Promise.allSettled(all.map(({ id }) => service.patch(owner, id, { name: 'one' })))
     t.equal(renamed.filter(isFulfilled).length, 1)
 
-    const id = list[0]?.id ?? ''
+    const id = all[0]?.id ?? ''
     await Promise.all(
       Array.from({ length: 10 }, (_, n) => service.setVar(owner, id, { name: `V${n}`, value: '1' })),
     )
-    const environment = (await service.list(owner)).find((other) => other.id === id)
+    const environment = (await list(owner)).find((other) => other.id === id)
     t.match(environment, { latestVersionNo: 11, vars: { length: 10 } }, 'no change is lost')
 
     // Boxes are created and upgraded while the environment is changed, deleted and pruned.
@@ -275,10 +285,10 @@ onEachDatabase(t, async (t, newDb) => {
   })
 
   t.test('an environment of another workspace is not found', async (t) => {
-    const { db, owner, service, environments } = await start(await newDb(t))
+    const { db, owner, service, environments, list } = await start(await newDb(t))
     const { id } = await service.create(owner, { name: 'web', isDefault: true })
     const foreign = { ...owner, workspaceId: 'ws_other' }
-    t.same(await service.list(foreign), [])
+    t.same(await list(foreign), [])
     const choose = (environment?: string) =>
       transaction(db, (trx) => environments.choose(trx, foreign, { environment, source: null }))
     for (const environment of [id, 'web']) await t.rejects(choose(environment), { code: 'not_found' })
@@ -311,14 +321,31 @@ onEachDatabase(t, async (t, newDb) => {
     )
   })
 
+  t.test('a list has all environments, in the order of their names', async (t) => {
+    const { owner, service, boxes, list, listPages } = await start(await newDb(t))
+    const names = Array.from({ length: 25 }, (_, n) => `e${String(n).padStart(2, '0')}`)
+    for (const name of names.toReversed()) await service.create(owner, { name })
+    await boxes.create(owner, { environment: 'e24' })
+    const all = await list(owner)
+    t.same(
+      all.map(({ name }) => name),
+      names,
+    )
+    t.equal(all.at(-1)?.boxCount, 1)
+    t.same(
+      (await listPages(owner)).map(({ length }) => length),
+      [10, 10, 5],
+    )
+  })
+
   t.test('lists read few rows', async (t) => {
     const { db, readPlans } = capturePlans(await newDb(t))
-    const { owner, service, boxes } = await start(db)
+    const { owner, service, boxes, list } = await start(db)
     await addUser(db, owner, { role: 'member' })
     await service.create(owner, { name: 'web', isDefault: true })
     await boxes.create(owner, {})
     await readPlans()
-    await service.list(owner)
+    await list(owner)
     await boxes.create(owner, { environment: 'web' })
     const plans = (await readPlans()).filter((plan) => /environment/.test(plan))
     t.notOk(
