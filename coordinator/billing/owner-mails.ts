@@ -50,7 +50,7 @@ export function createOwnerMails(options: OwnerMailsOptions): ScheduleHandler {
     const mail = compose(await transaction(db, (trx) => finances.load(trx, user.workspace_id)))
     if (mail === null) return null
     log.info({ workspaceId: user.workspace_id, userId, subject: mail.subject }, 'sending a mail to an owner')
-    return { to: user.email, ...mail }
+    return { to: user.email, workspaceId: user.workspace_id, ...mail }
   }
 
   return async (userId, signal) => {

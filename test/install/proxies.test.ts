@@ -74,6 +74,19 @@ for (const name of PROXIES) {
     const headers = { authorization: `Bearer ${key}` }
     const edge = `${url}/v1/box/${box.hostname}`
 
+    await t.test('a browser with large cookies', async (t) => {
+      const get = (cookies: number) => {
+        const cookie = Array.from({ length: cookies }, (_, i) => `bomb${i}=${'x'.repeat(3900)}`).join('; ')
+        return send(`${url}/api/v1/me`, { headers: { ...headers, cookie } })
+      }
+      t.equal((await get(16)).statusCode, 200, 'they are ignored')
+      for (const cookies of [30, 180]) {
+        const response = await get(cookies)
+        t.equal(response.statusCode, 431)
+        t.match(await readText(response), /<script type="module">[\s\S]* document\.cookie = /)
+      }
+    })
+
     await t.test('the API, and the address of the client', async (t) => {
       const response = await send(`${url}/api/v1/boxes`, { headers })
       t.equal(response.statusCode, 200)

@@ -47,7 +47,7 @@ function createNginxCommand({ dir, port, httpPort, target, hasPath }: CommandOpt
     return writeNginxConfig(dir, createServerWithPath(dir, port))
   }
   let text = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx.conf'), 'utf8')
-  text = replace(text, 'boxes.example.com *.ports.example.com;', 'localhost *.ports.localhost;')
+  text = replace(text, 'boxes.example.com *.ports.example-ports.net;', 'localhost *.ports.localhost;')
   text = replace(text, '/etc/ssl/boxes.example.com/fullchain.pem', join(dir, 'cert.pem'))
   text = replace(text, '/etc/ssl/boxes.example.com/privkey.pem', join(dir, 'key.pem'))
   text = replace(text, 'listen 443 ', `listen 127.0.0.1:${port} `)
@@ -81,11 +81,11 @@ function createCaddyCommand({ dir, port, httpPort, target, hasPath }: CommandOpt
   } else text = replace(text, '\nboxes.example.com {', `\n${site}`)
   text = replace(
     text,
-    '*.ports.example.com {\n\ttls ',
+    '*.ports.example-ports.net {\n\ttls ',
     `*.ports.localhost:${port} {\n\tbind 127.0.0.1\n\ttls `,
   )
-  text = replace(text, '/etc/ssl/ports.example.com/fullchain.pem', join(dir, 'cert.pem'))
-  text = replace(text, '/etc/ssl/ports.example.com/privkey.pem', join(dir, 'key.pem'))
+  text = replace(text, '/etc/ssl/ports.example-ports.net/fullchain.pem', join(dir, 'cert.pem'))
+  text = replace(text, '/etc/ssl/ports.example-ports.net/privkey.pem', join(dir, 'key.pem'))
   text = `{\n\tadmin off\n\thttp_port ${httpPort}\n\tauto_https disable_redirects\n}\n${replace(text, '127.0.0.1:7070', target)}`
   writeFileSync(join(dir, 'Caddyfile'), text)
   return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]

@@ -1,7 +1,6 @@
 // Stores the reports that a local box has on its disk, before its machine is removed: its agent could not send them, because
 // it did not respond or its machine had stopped.
 import { setImmediate } from 'node:timers/promises'
-import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type ReportLine,
 } from '../../agents/tunnel/parse-reports.ts'
 import type { Ingest } from '../../agents/tunnel/reports.ts'
+import type { RunLimited } from '../../base/fair-queue.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { type Provider, ProviderUnavailableError } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
@@ -21,8 +21,8 @@ export type CollectSpoolOptions = {
   providers: Pick<Providers, 'byRegion'>
   ingest: Pick<Ingest, 'apply'>
   /** See StepContext. */
-  machineLimit: LimitFunction
-  spoolLimit: LimitFunction
+  machineLimit: RunLimited
+  spoolLimit: RunLimited
   log: Pick<Logger, 'warn'>
   signal: AbortSignal
 }

@@ -1,6 +1,5 @@
 // Moves every box's observed state towards its desired state, one step at a time per box.
 import { EventEmitter } from 'node:events'
-import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { newUuid } from '../../../shared/ids.ts'
@@ -81,7 +80,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const retryDelays = new RetryDelays(options.backoff)
   const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
   const archiveLimits = createMachineLimits(MAX_CONCURRENT_ARCHIVES)
-  const spoolLimit = pLimit(MAX_CONCURRENT_SPOOLS)
+  const spoolLimits = createMachineLimits(MAX_CONCURRENT_SPOOLS)
   const leases = createLeases(db, 'jobs')
   const runner = createJobRunner({
     clock,
@@ -152,7 +151,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         reconnectsUntil,
         machineLimit: machineLimits(box),
         archiveLimit: archiveLimits(box),
-        spoolLimit,
+        spoolLimit: spoolLimits(box),
         log,
       }
       const run = () => runStep(claim, context)

@@ -1,9 +1,9 @@
 // Runs the steps of lifecycle jobs against the provider. Every step is idempotent: it may run again after a crash.
-import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { Region } from '../../../shared/tiers.ts'
 import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
+import type { RunLimited } from '../../base/fair-queue.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import {
   type ArchiveKey,
@@ -40,11 +40,11 @@ export type StepContext = {
   /** The agents may be reconnecting to this coordinator until this value of `performance.now()`. */
   reconnectsUntil: number
   /** Limits concurrent provider calls. Waiting for an agent does not count. */
-  machineLimit: LimitFunction
+  machineLimit: RunLimited
   /** Limits concurrent copies of files to archives and downloads of images, which take long: starts and stops do not wait for them. */
-  archiveLimit: LimitFunction
+  archiveLimit: RunLimited
   /** Limits concurrent reads of spools. A box can make its spool large, so that its reports are stored for minutes. */
-  spoolLimit: LimitFunction
+  spoolLimit: RunLimited
   log: Pick<Logger, 'warn'>
 }
 

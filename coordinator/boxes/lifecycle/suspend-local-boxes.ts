@@ -1,13 +1,13 @@
 // Suspends the boxes when the coordinator is stopped with Ctrl-C or `box down`. The next start wakes them. Boxes are
 // stopped, never frozen: nothing of them runs on.
 
-import type { LimitFunction } from 'p-limit'
 import type { Logger } from 'pino'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { SuspendedBoxes } from '../../../shared/coordinator-process.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
+import type { RunLimited } from '../../base/fair-queue.ts'
 import { withTimeout } from '../../base/timeout.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
@@ -29,7 +29,7 @@ export type SuspendLocalBoxesOptions = {
   /** null: no coordinator runs, so the final reports stay on the boxes until the next start. */
   tunnels: Pick<Tunnels, 'current' | 'wait' | 'flushReports'> | null
   /** Limits concurrent provider calls. */
-  machineLimit: LimitFunction
+  machineLimit: RunLimited
   /** How long stopping one machine may take. Default: 30 s, more than the provider's grace period and kill timeout. */
   stopTimeoutMs?: number
 }

@@ -1,8 +1,8 @@
 // Runs the jobs of snapshots: captures the files of boxes, and removes the files of deleted snapshots.
-import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { newUuid } from '../../../shared/ids.ts'
+import { createFairQueue } from '../../base/fair-queue.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { RetryDelays } from '../../jobs/failures.ts'
@@ -54,7 +54,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   const { leaseMs = 30_000 } = options
   const owner = newUuid()
   const retryDelays = new RetryDelays(options.backoff)
-  const captureLimit = pLimit(MAX_CONCURRENT_CAPTURES)
+  const captures = createFairQueue(MAX_CONCURRENT_CAPTURES)
   const leases = createLeases(db, 'snapshot_jobs')
   const runner = createJobRunner({
     clock,
@@ -85,7 +85,9 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     const lease = { clock, log, id: snapshot.id, owner, leaseMs, controller }
     try {
       if (job.op === 'create') {
-        const info = await runWithLease(leases, lease, () => captureLimit(() => capture(claim, signal)))
+        const info = await runWithLease(leases, lease, () =>
+          captures.run(snapshot.workspace_id, () => capture(claim, signal)),
+        )
         retryDelays.reset(snapshot.id)
         await completeCapture(db, claim, info, { owner, now: clock.now() })
         log.info({ snapshotId: snapshot.id, boxId: snapshot.box_id, ...info }, 'snapshot created')

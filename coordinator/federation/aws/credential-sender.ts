@@ -1,6 +1,5 @@
 // Sends the credentials for AWS to the boxes whose agents are connected: when an agent connects, at half of the life of its
 // token, and after changes. Each request has the complete state, so nothing is stored.
-import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import {
   type CloudCredentials,
@@ -9,6 +8,7 @@ import {
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
+import { createFairQueue } from '../../base/fair-queue.ts'
 import { createDueTimer } from '../../jobs/due-timer.ts'
 import type { IdentityToken } from '../issuer/issuer.ts'
 import { type CredentialLoader, toRequest } from './load-credentials.ts'
@@ -44,7 +44,7 @@ export class CredentialSender {
   readonly #connected = new Map<string, ConnectedBox>()
   /** The last request of each box: one at a time. */
   readonly #last = new Map<string, Promise<void>>()
-  readonly #limit = pLimit({ concurrency: MAX_CONCURRENT, rejectOnClear: true })
+  readonly #queue = createFairQueue(MAX_CONCURRENT)
   readonly #timer: ReturnType<typeof createDueTimer>
   readonly #closing = new AbortController()
 
@@ -125,7 +125,7 @@ export class CredentialSender {
     tunnels.off('disconnected', this.#onDisconnected)
     this.#timer.close()
     this.#closing.abort()
-    this.#limit.clearQueue()
+    this.#queue.clear(new Error('the coordinator is stopping'))
     this.#connected.clear()
     await Promise.allSettled(this.#last.values())
   }
@@ -180,7 +180,7 @@ export class CredentialSender {
     // Files that were copied from another box may have its token.
     if (isEnabled || hasRoles) {
       const token = profiles.length === 0 ? null : await loader.issueToken(workspaceId, boxId)
-      const isSupported = await this.#put(boxId, toRequest(profiles, token))
+      const isSupported = await this.#put({ boxId, workspaceId }, toRequest(profiles, token))
       if (token !== null && isSupported) this.#schedule(box, getRefreshTime(token))
       else box.dueAt = null
     }
@@ -191,9 +191,12 @@ export class CredentialSender {
    * @returns false: the agent is of an earlier version
    * @throws ApiError when the agent cannot be reached, or could not remove the token
    */
-  #put(boxId: string, request: CloudCredentials): Promise<boolean> {
+  #put(
+    { boxId, workspaceId }: { boxId: string; workspaceId: string },
+    request: CloudCredentials,
+  ): Promise<boolean> {
     const { tunnels, log } = this.#options
-    return this.#limit(async () => {
+    return this.#queue.run(workspaceId, async () => {
       const tunnel = tunnels.current(boxId)
       if (tunnel === undefined) throw new ApiError('box_unreachable')
       const { status, body } = await tunnel.call({

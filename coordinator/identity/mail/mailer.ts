@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
+import { createFairQueue } from '../../base/fair-queue.ts'
 
 export type Mail = {
   to: string
@@ -9,6 +10,8 @@ export type Mail = {
   text: string
   /** The code that `text` contains. */
   code?: string
+  /** The workspace that sends the mail: its mails do not delay those of others. Default: none, for mails to one person. */
+  workspaceId?: string
 }
 
 /** refused: the SMTP server does not accept the mail. unavailable: another attempt may succeed. */
@@ -35,6 +38,8 @@ export type MailerOptions = {
   closeMs?: number
 }
 
+/** Connections to the SMTP server. */
+const MAX_CONNECTIONS = 2
 const TIMEOUTS_MS = { connection: 10_000, greeting: 10_000, socket: 20_000 } as const
 
 export const createMailer = (options: MailerOptions): Mailer => {
@@ -68,7 +73,7 @@ function createSmtpMailer(
     {
       url: smtpUrl,
       pool: true,
-      maxConnections: 2,
+      maxConnections: MAX_CONNECTIONS,
       connectionTimeout: TIMEOUTS_MS.connection,
       greetingTimeout: TIMEOUTS_MS.greeting,
       socketTimeout: TIMEOUTS_MS.socket,
@@ -77,6 +82,7 @@ function createSmtpMailer(
     },
     { from },
   )
+  const queue = createFairQueue(MAX_CONNECTIONS)
   const pending = new Set<Promise<MailOutcome>>()
 
   async function deliver({ to, subject, text }: Mail): Promise<MailOutcome> {
@@ -95,9 +101,17 @@ function createSmtpMailer(
     }
   }
 
+  function reportUnsent({ message: reason }: Error): MailOutcome {
+    log.error({ reason }, 'failed to send a mail')
+    return 'unavailable'
+  }
+
   return {
     send(mail) {
-      const sending = deliver(mail).finally(() => pending.delete(sending))
+      const sending = queue
+        .run(mail.workspaceId ?? mail.to, () => deliver(mail))
+        .catch(reportUnsent)
+        .finally(() => pending.delete(sending))
       pending.add(sending)
       return sending
     },
@@ -106,6 +120,7 @@ function createSmtpMailer(
       const timer = setTimeout(resolve, closeMs)
       await Promise.race([Promise.all(pending), timeout])
       clearTimeout(timer)
+      queue.clear(new Error('the coordinator is stopping'))
       transport.close({ force: true })
       await Promise.all(pending)
     },

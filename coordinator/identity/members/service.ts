@@ -32,7 +32,7 @@ export type MemberServiceOptions = {
   db: Db
   clock: Clock
   /** null: the coordinator sends no mail. */
-  sendMail: ((mail: InvitationMail) => Promise<unknown>) | null
+  sendMail: ((mail: InvitationMail & { workspaceId: string }) => Promise<unknown>) | null
   /** The origin at which clients reach the coordinator. */
   publicUrl: string
   openRequests: Pick<OpenRequests, 'accessChanged'>
@@ -107,7 +107,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       }
     })
     // The sender logs failures.
-    void sendMail?.(mail)
+    void sendMail?.({ ...mail, workspaceId })
     return { member, emailed: sendMail !== null }
   }
 

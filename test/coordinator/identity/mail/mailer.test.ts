@@ -62,6 +62,33 @@ t.test('close() does not wait for a server that never responds', async (t) => {
   t.equal(lines.length, 1)
 })
 
+t.test('the mails of one workspace do not delay those of others', async (t) => {
+  const smtp = await startSmtpServer(t)
+  const { log } = createLog()
+  const mailer = createMailer({ smtpUrl: smtp.url, from: FROM, log, print })
+  const invitations = Array.from({ length: 10 }, (_, i) =>
+    mailer.send({ to: `${i}@example.com`, subject: 'Invitation', text: '.', workspaceId: 'ws_1' }),
+  )
+  await Promise.all([...invitations, mailer.send(MAIL)])
+  await mailer.close()
+  const position = smtp.mails.findIndex(({ to }) => to[0] === MAIL.to)
+  t.ok(position >= 0 && position < 5, `the code is mail ${position + 1} of ${smtp.mails.length}`)
+})
+
+t.test('mails that wait are not sent after close()', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => silent.once('listening', resolve))
+  silent.on('connection', (socket) => t.teardown(() => socket.destroy()))
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as { port: number }
+  const { log, lines } = createLog()
+  const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: FROM, log, print, closeMs: 10 })
+  const sending = Array.from({ length: 5 }, (_, i) => mailer.send({ ...MAIL, to: `${i}@example.com` }))
+  await mailer.close()
+  t.same(await Promise.all(sending), Array(5).fill('unavailable'))
+  t.equal(lines.length, 5)
+})
+
 t.test('without SMTP, the code is printed', async (t) => {
   const printed: string[] = []
   const { log } = createLog()
