@@ -160,7 +160,11 @@ export function createAcceptor(options: AcceptorOptions) {
   return {
     handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
       accept(request, socket, head).catch((err: unknown) => {
-        if (err instanceof ApiError) return rejectUpgrade(socket, err)
+        if (err instanceof ApiError) {
+          logRejection(request, err)
+          options.onReject?.(err.code)
+          return rejectUpgrade(socket, err)
+        }
         const line = limitLines('failure')
         if (line !== null) log.error({ err, ...line }, 'failed to accept a tunnel')
         rejectUpgrade(socket, {

@@ -2,9 +2,19 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import t from 'tap'
-import { BOX_HEADER, TUNNEL_PATH } from '../../../../shared/protocol.ts'
+import { WebSocket } from 'ws'
+import { ApiError } from '../../../../shared/errors.ts'
+import {
+  AGENT_VERSION_HEADER,
+  BOX_HEADER,
+  INSTANCE_HEADER,
+  PROTOCOL_HEADER,
+  PROTOCOL_VERSION,
+  TUNNEL_PATH,
+} from '../../../../shared/protocol.ts'
 import { startTunnelServer } from '../../../support/tunnel.ts'
 import { createTestClock } from '../../../support/workspace.ts'
 
@@ -55,4 +65,30 @@ t.test('a line per reason and address in a minute, with the number of suppressed
   clock.advance(60_000)
   await connectAsStranger('203.0.113.1')
   t.match(lines[3], { address: '203.0.113.1', suppressed: 19 })
+})
+
+t.test('a box with too many connections gets the reason', async (t) => {
+  const codes: string[] = []
+  const server = await startTunnelServer({
+    onReject: (code) => void codes.push(code),
+    onAuthenticated() {
+      throw new ApiError('rate_limited', 'This box has 16 tunnels.', { headers: { 'retry-after': '5' } })
+    },
+  })
+  t.teardown(() => server.close())
+  const { boxId, token } = server.addBox()
+  const ws = new WebSocket(server.url.replace('http', 'ws') + TUNNEL_PATH, {
+    headers: {
+      [BOX_HEADER]: boxId,
+      [PROTOCOL_HEADER]: String(PROTOCOL_VERSION),
+      [INSTANCE_HEADER]: 'a',
+      [AGENT_VERSION_HEADER]: 'a',
+      authorization: `Bearer ${token}`,
+    },
+  })
+  const [, response] = await once(ws, 'unexpected-response')
+  t.equal(response.statusCode, 429)
+  t.equal(response.headers['retry-after'], '5')
+  t.match(await text(response), /"rate_limited","message":"This box has 16 tunnels\."/)
+  t.same(codes, ['rate_limited'])
 })

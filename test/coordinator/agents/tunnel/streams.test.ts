@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { streamFrames } from '../../../../agent/exec/stream/frames.ts'
 import { createStreamDialer } from '../../../../agent/tunnel/stream-dialer.ts'
+import { ApiError } from '../../../../shared/errors.ts'
 import { STREAM_PATH_PREFIX } from '../../../../shared/protocol.ts'
 import { decodeFrame, isOutput, MAX_FRAME_BYTES, type StreamFrame } from '../../../../shared/stream-frames.ts'
 import { createMemoryProcess } from '../../../agent/exec/stream/support.ts'
@@ -137,6 +138,18 @@ t.test('a dial-back id is valid for one box and one connection', async (t) => {
 t.test('an agent that does not connect in time is unreachable', async (t) => {
   const { streams, box } = await setUp(t, { dialBackTimeoutMs: 10 })
   await t.rejects(streams.expect(box.boxId).connection, { code: 'box_unreachable' })
+})
+
+t.test('a client gets the reason when the box has too many connections', async (t) => {
+  const { streams, box, dialer } = await setUp(t, {
+    onAuthenticated(_socket, { boxId, workspaceId }, use) {
+      throw new ApiError('rate_limited', `${boxId === box.boxId} ${workspaceId} ${use}`)
+    },
+  })
+  const pending = streams.expect(box.boxId)
+  const rejected = t.rejects(pending.connection, { code: 'rate_limited', message: 'true ws_1 other' })
+  await t.rejects(dialer.send(pending.id, createFrameSource().open), { message: /429/ })
+  await rejected
 })
 
 t.test('a dial-back id that is discarded during the authentication is rejected', async (t) => {
