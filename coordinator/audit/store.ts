@@ -143,9 +143,3 @@ export const updateAnchor = (
     .set({ pruned_no: no, pruned_hash: hash })
     .where('workspace_id', '=', workspaceId)
     .execute()
-
-export const deleteEvents = (trx: Trx, workspaceId: string) =>
-  trx.deleteFrom('audit_log').where('workspace_id', '=', workspaceId).execute()
-
-export const deleteHead = (trx: Trx, workspaceId: string) =>
-  trx.deleteFrom('audit_heads').where('workspace_id', '=', workspaceId).execute()

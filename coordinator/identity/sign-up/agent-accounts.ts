@@ -9,12 +9,11 @@ import { newApiKey } from '../../../shared/api-key.ts'
 import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isId, newId } from '../../../shared/ids.ts'
-import { deleteAuditLog } from '../../audit/delete-log.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import type { Db } from '../../db/open.ts'
-import type { Trx } from '../../db/transaction.ts'
+import { afterCommit, type Trx } from '../../db/transaction.ts'
 import { toSubject } from '../../http/client-address.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { presentKey } from '../keys/key-rules.ts'
@@ -25,9 +24,10 @@ import { CODE } from '../sessions/lifetime.ts'
 import { createCodeMail } from '../sessions/mails.ts'
 import type { ClientLimiter } from '../sessions/rate-limits.ts'
 import { deleteKeys, insertKey, lockUnverifiedKey, lockUnverifiedKeys, updateKey } from '../store/keys.ts'
-import { deleteUsers, updateUser } from '../store/users.ts'
-import { deleteWorkspace } from '../store/workspaces.ts'
+import { updateUser } from '../store/users.ts'
+import { updateWorkspace } from '../store/workspaces.ts'
 import { createAccount, createDefaultName } from '../workspaces/create-account.ts'
+import { schedulePurge } from '../workspaces/schedules.ts'
 
 export type AgentAccounts = {
   /** @param address of the client. Throws not_allowed while sign-up is closed. */
@@ -36,7 +36,7 @@ export type AgentAccounts = {
   requestCode(keyId: string, address: string | null): Promise<AgentAccountCode>
   /** Throws invalid_code. */
   verify(attempt: { id: string; code: string }, address: string | null): Promise<void>
-  /** Deletes accounts that were not verified in a week. */
+  /** Ends accounts that were not verified in a week, and schedules the deletion of their workspaces. */
   prune(signal: AbortSignal): Promise<void>
 }
 
@@ -47,6 +47,8 @@ export type AgentAccountsOptions = {
   sessions: { codes: Codes; limiter: ClientLimiter }
   mailer: Mailer
   background: BackgroundTasks
+  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
+  onSchedule(time: number): void
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -54,7 +56,7 @@ const UNVERIFIED_MS = 7 * DAY_MS
 const BATCH_SIZE = 100
 
 export function createAgentAccounts(options: AgentAccountsOptions): AgentAccounts {
-  const { db, clock, isSignupOpen, sessions, mailer, background } = options
+  const { db, clock, isSignupOpen, sessions, mailer, background, onSchedule } = options
   const { codes, limiter } = sessions
 
   const sendCode = (email: string, { code }: NewCode): void =>
@@ -147,8 +149,10 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
       await deleteInBatches(
         db,
         async (trx) => {
+          const now = clock.now()
           const keys = await lockUnverifiedKeys(trx, { unverifiedBefore, limit: BATCH_SIZE })
-          for (const key of keys) await deleteUnusedWorkspace(trx, key.workspace_id)
+          for (const key of keys) await closeWorkspace(trx, key.workspace_id, now)
+          if (keys.length > 0) afterCommit(trx, () => onSchedule(now))
           return keys.length
         },
         signal,
@@ -157,10 +161,9 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
   }
 }
 
-/** Deletes a workspace that has never been used: nothing but these tables has rows of it. */
-async function deleteUnusedWorkspace(trx: Trx, workspaceId: string): Promise<void> {
-  await deleteAuditLog(trx, workspaceId)
+/** Ends the only credential of the workspace. The purge deletes what the modules store for it, such as its billing account. */
+async function closeWorkspace(trx: Trx, workspaceId: string, now: number): Promise<void> {
   await deleteKeys(trx, workspaceId)
-  await deleteUsers(trx, workspaceId)
-  await deleteWorkspace(trx, workspaceId)
+  await updateWorkspace(trx, workspaceId, { closing_at: now, purge_after: now })
+  await schedulePurge(trx, workspaceId, now)
 }

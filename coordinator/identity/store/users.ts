@@ -111,6 +111,3 @@ export async function removeMembers(trx: Trx, workspaceId: string, now: number):
     .executeTakeFirstOrThrow()
   return removedAt ?? now
 }
-
-export const deleteUsers = (trx: Trx, workspaceId: string) =>
-  trx.deleteFrom('users').where('workspace_id', '=', workspaceId).execute()

@@ -41,7 +41,10 @@ async function setUp(db: Db) {
     accessChanged: ({ credentialId }) => void ended.push(credentialId ?? ''),
   } as Partial<OpenRequests> as OpenRequests
   const sessions = createSessions({ db, clock, mailer, background, openRequests, createAccount: null })
-  const agentAccounts = createAgentAccounts({ db, clock, isSignupOpen: true, sessions, mailer, background })
+  const agentAccounts = createAgentAccounts({
+    ...{ db, clock, isSignupOpen: true, sessions, mailer, background },
+    onSchedule: () => undefined,
+  })
   const owner = await createOwner(db, clock)
   const addMember = (workspaceId: string, values: Partial<UserRow> = {}) =>
     db
@@ -197,12 +200,19 @@ t.test('sign-in', (t) =>
       await background.close()
       clock.advance(7 * DAY_MS)
       await agentAccounts.prune(new AbortController().signal)
-      const names = await db.selectFrom('workspaces').select('name').orderBy('name').execute()
+      const query = db.selectFrom('workspaces').select(['name', 'purge_after']).orderBy('name')
+      t.same(await query.execute(), [
+        { name: 'Boxwood', purge_after: null },
+        { name: 'ann', purge_after: null },
+        { name: 'bob', purge_after: clock.now() },
+      ])
+      const keys = await db.selectFrom('api_keys').select('name').orderBy('name').execute()
       t.same(
-        names.map(({ name }) => name),
-        ['Boxwood', 'ann'],
+        keys.map(({ name }) => name),
+        ['ann', 'owner key'],
       )
-      t.equal((await db.selectFrom('users').select('id').execute()).length, 2)
+      const schedules = db.selectFrom('schedules').select('due_at').where('kind', '=', 'purge_workspace')
+      t.same(await schedules.execute(), [{ due_at: clock.now() }])
     })
 
     await t.test('reads only the rows of the email address or session', async (t) => {
