@@ -128,7 +128,7 @@ export type Config = {
   billing: (typeof BILLING_CHOICES)[number]
   /** An absolute path; null: the prices of billing/prices.ts. */
   pricesFile: string | null
-  /** Micro-dollars that each new workspace has. */
+  /** Micro-dollars that the first workspace of a person has. */
   freeCreditMicros: number
   /** The balance is low when it lasts for less than these hours. */
   balanceWarnHours: number
@@ -678,7 +678,7 @@ export const VARIABLES = {
   },
   BOXWOOD_FREE_CREDIT: {
     default: '5.00',
-    description: 'the credit of a new workspace in dollars, if billing is on',
+    description: "the credit of a person's first workspace in dollars, if billing is on",
     schema: dollars,
   },
   BOXWOOD_BALANCE_WARN_HOURS: {

@@ -36,16 +36,13 @@ export const toEntry = (posting: Posting): BillingEntryRow => ({
   ...posting,
 })
 
-/** Opens the account of a workspace with its free credit. No-op when it has one. */
-export async function openAccount(
-  trx: Trx,
-  workspaceId: string,
-  { freeCreditMicros, now }: { freeCreditMicros: number; now: number },
-): Promise<void> {
-  const account: BillingAccountRow = {
+/** Opens the account of a workspace. No-op when it has one. */
+export async function openAccount(trx: Trx, workspaceId: string, now: number): Promise<void> {
+  await insertAccount(trx, {
     workspace_id: workspaceId,
     balance_micros: 0,
     charged_until: floorHour(Math.floor(now / 1000)),
+    free_credit_decided_at: null,
     paid_at: null,
     hold: null,
     flagged_at: null,
@@ -60,16 +57,5 @@ export async function openAccount(
     payment_failure: null,
     payment_grace_until: null,
     created_at: now,
-  }
-  if (!(await insertAccount(trx, account)) || freeCreditMicros === 0) return
-  const credit = toEntry({
-    workspace_id: workspaceId,
-    cause: 'free_credit',
-    kind: 'free_credit',
-    debit: 'promotions',
-    credit: 'balance',
-    amount_micros: freeCreditMicros,
-    at: now,
   })
-  await post(trx, account, [credit])
 }

@@ -10,6 +10,7 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { insertMissingSchedule } from '../jobs/schedules.ts'
 import { burnOf, listAccrued, sumMicros, type Usage } from './accrued.ts'
+import { grantFreeCredit } from './free-credit.ts'
 import { openAccount } from './ledger.ts'
 import { hasWorkingCard, overdraftOf } from './overdraft.ts'
 import { PLANS, type Plan } from './plans.ts'
@@ -77,14 +78,14 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
   const { db, clock, prices, freeCreditMicros, warnBelowHours, maxOverdraftMicros, billingUrl } = options
 
   async function open(trx: Trx, workspaceId: string): Promise<BillingAccountRow> {
-    const found = await lockAccount(trx, workspaceId)
-    if (found !== undefined) return found
     const now = clock.now()
-    await openAccount(trx, workspaceId, { freeCreditMicros, now })
+    const found = await lockAccount(trx, workspaceId)
+    if (found !== undefined) return grantFreeCredit(trx, found, { freeCreditMicros, now })
+    await openAccount(trx, workspaceId, now)
     await insertMissingSchedule(trx, { kind: BALANCE_SCHEDULE, target_id: workspaceId, due_at: now })
     const opened = await lockAccount(trx, workspaceId)
     if (opened === undefined) throw new Error(`The workspace ${workspaceId} has no billing account.`)
-    return opened
+    return grantFreeCredit(trx, opened, { freeCreditMicros, now })
   }
 
   const load: FinanceService['load'] = async (trx, workspaceId) => {
@@ -113,7 +114,7 @@ export function createFinanceService(options: FinancesOptions): FinanceService {
     return toFacts(finances.account, await loadFunds(trx, actor, finances))
   }
 
-  /** @param account undefined: the workspace has free credit, which it gets when it is used */
+  /** @param account undefined: the workspace gets one, with its free credit, when it is used */
   const toFacts = (account: BillingAccountRow | undefined, funds: Funds | null): BillingFacts => ({
     isFreeCredit: account === undefined || account.paid_at === null,
     plan: account === undefined ? PLANS.free : planOf(account),

@@ -2,4 +2,4 @@
 export { findKey } from './store/keys.ts'
 export { findMember, findMemberByEmail } from './store/members.ts'
 export { findFirstOwnerId, findRole, findUserById, listOwners, listUserNames } from './store/users.ts'
-export { findWorkspace, listWorkspaceIds, listWorkspaces } from './store/workspaces.ts'
+export { findWorkspace, isFirstWorkspace, listWorkspaceIds, listWorkspaces } from './store/workspaces.ts'

@@ -38,7 +38,9 @@ export const billingSchema = accountBillingSchema
         'off: nothing has a price. manual: an operator of the coordinator grants credit. stripe: owners also pay by card',
     }),
     hasCard: z.boolean(),
-    freeCreditMicros: microDollarsSchema.meta({ description: 'what each new workspace gets' }),
+    freeCreditMicros: microDollarsSchema.meta({
+      description: 'what a new workspace gets, if it is the first one of its owner',
+    }),
     plan: planSchema.nullable().meta({ description: 'null: billing is off' }),
     prices: pricesSchema.nullable().meta({ description: 'null: billing is off' }),
   })

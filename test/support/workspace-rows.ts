@@ -10,6 +10,7 @@ export const GLOBAL_TABLES = [
   'signing_keys',
   'deleted_machines',
   'federation_keys',
+  'free_credits',
   'program_versions',
 ] as const
 
@@ -268,7 +269,13 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         ...{ ...ofWorkspace, balance_micros: 5_000_000, charged_until: 0, paid_at: null, hold: null },
         ...{ flagged_at: null, warned_at: null, emptied_at: null, customer_id: null, created_at: now },
         ...{ payment_method_id: null, collecting_since: null, payment_failed_at: null },
-        ...{ payment_failure: null, payment_grace_until: null, card_paid_micros: 0, collection_micros: null },
+        ...{
+          payment_failure: null,
+          payment_grace_until: null,
+          card_paid_micros: 0,
+          collection_micros: null,
+          free_credit_decided_at: now,
+        },
       },
     ],
     billing_entries: [

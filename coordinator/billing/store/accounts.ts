@@ -15,15 +15,13 @@ export const lockAccount = (trx: Trx, workspaceId: string): Promise<BillingAccou
 export const findAccount = (db: Db | Trx, workspaceId: string): Promise<BillingAccountRow | undefined> =>
   db.selectFrom('billing_accounts').selectAll().where('workspace_id', '=', workspaceId).executeTakeFirst()
 
-/** @returns false when the workspace has an account */
-export async function insertAccount(trx: Trx, row: BillingAccountRow): Promise<boolean> {
-  const { numInsertedOrUpdatedRows = 0n } = await trx
+/** No-op for a workspace that has an account. */
+export const insertAccount = (trx: Trx, row: BillingAccountRow) =>
+  trx
     .insertInto('billing_accounts')
     .values(row)
     .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  return numInsertedOrUpdatedRows > 0n
-}
+    .execute()
 
 export const updateAccount = (
   trx: Trx,

@@ -15,6 +15,8 @@ export type BillingAccountRow = {
   balance_micros: number
   /** The whole hour until which usage is in the entries, in epoch seconds. */
   charged_until: number
+  /** When the free credit was given or refused; null: no owner has confirmed an email address yet. */
+  free_credit_decided_at: number | null
   /** The first payment; null: the workspace has had free credit only. */
   paid_at: number | null
   hold: Hold | null
@@ -38,6 +40,13 @@ export type BillingAccountRow = {
   /** Until when boxes run on although the last payment has failed. */
   payment_grace_until: number | null
   created_at: number
+}
+
+/** A person who has had free credit. */
+export type FreeCreditRow = {
+  /** SHA-256 of the email address (free-credit.ts). */
+  email_hash: string
+  at: number
 }
 
 export type EntryKind = BillingEntry['kind']
@@ -109,5 +118,6 @@ declare module '../../db/schema.ts' {
     billing_meters: BillingMeterRow
     billing_segments: BillingSegmentRow
     billing_totals: BillingTotalRow
+    free_credits: FreeCreditRow
   }
 }

@@ -8,13 +8,21 @@ import { boundReportedNumbers } from '../../../coordinator/db/migrations/0003-bo
 import { lifeOfABox } from '../../../coordinator/db/migrations/0006-life-of-a-box.ts'
 import { boundedCredit } from '../../../coordinator/db/migrations/0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from '../../../coordinator/db/migrations/0025-scopes-deletions-versions.ts'
+import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { systemClock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { onEachDatabase } from '../../support/db.ts'
-import { createTestFinances } from '../../support/finances.ts'
+import { createTestFinances, TEST_CREDIT_MICROS } from '../../support/finances.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 import { finished, output, setUp } from '../history/commands/support.ts'
+
+/** The state of the version before the migration 0024. */
+async function revertBoundedCredit(db: Db): Promise<void> {
+  for (const column of ['card_paid_micros', 'collection_micros', 'free_credit_decided_at'])
+    await sql`alter table billing_accounts drop column ${sql.ref(column)}`.execute(db)
+  await sql`drop table free_credits`.execute(db)
+}
 
 onEachDatabase(t, async (t, newDb) => {
   t.test('0003 makes a history with a number beyond 2^53 readable again', async (t) => {
@@ -128,8 +136,7 @@ onEachDatabase(t, async (t, newDb) => {
           await post(trx, account, [...payments.map(toRow('top_up')), ...refunds.map(toRow('refund'))])
         })
       }
-      for (const column of ['card_paid_micros', 'collection_micros'])
-        await sql`alter table billing_accounts drop column ${sql.ref(column)}`.execute(db)
+      await revertBoundedCredit(db)
 
       await boundedCredit.up(db)
 
@@ -139,6 +146,40 @@ onEachDatabase(t, async (t, newDb) => {
       }
     },
   )
+  t.test('0024 gives no second free credit to the owners of workspaces that had it', async (t) => {
+    const db = await newDb(t)
+    const finances = createTestFinances(db, systemClock)
+    await createOwner(db)
+    async function addWorkspace(email: string): Promise<string> {
+      const [id, now] = [newId('workspace'), Date.now() + 1]
+      const workspace = { id, name: id, zero_data_retention: 0, created_at: now } as const
+      await db.insertInto('workspaces').values(workspace).execute()
+      for (const [role, address] of [
+        ['owner', email],
+        ['member', `member-of-${email}`],
+      ] as const) {
+        const user = { id: newId('user'), workspace_id: id, email: address, name: role, role } as const
+        await db
+          .insertInto('users')
+          .values({ ...user, created_at: now, joined_at: now })
+          .execute()
+      }
+      return id
+    }
+    const load = (id: string) => transaction(db, (trx) => finances.load(trx, id))
+    const earlier = await addWorkspace('eve+1@example.com')
+    await load(earlier)
+    await revertBoundedCredit(db)
+
+    await boundedCredit.up(db)
+
+    t.equal((await load(earlier)).balanceMicros, TEST_CREDIT_MICROS, 'unchanged')
+    const balances: number[] = []
+    for (const email of ['eve@example.com', 'member-of-eve+1@example.com'])
+      balances.push((await load(await addWorkspace(email))).balanceMicros)
+    t.same(balances, [0, TEST_CREDIT_MICROS])
+  })
+
   t.test('0025 limits the secrets that have a grant', async (t) => {
     const db = await newDb(t)
     const { workspaceId: workspace_id } = await createOwner(db)
