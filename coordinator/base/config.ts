@@ -79,6 +79,9 @@ export type Config = {
   dockerSubnets: readonly string[]
   /** The image of a box that is created without one, in a region with images. */
   defaultImage: string
+  /** The maximum number of images that the coordinator has downloaded, and their size. imageGib: 0: no limit. */
+  imageLimit: number
+  imageGib: number
   /** The absolute path of the server's socket, or its https URL; null: it is found (providers/incus/find-server.ts). */
   incus: string | null
   /** PEM files: the certificate and the key of the coordinator, and the certificate of the server. */
@@ -542,6 +545,16 @@ export const VARIABLES = {
     description: 'the image of a box that is created without one, in a region with images',
     schema: image,
   },
+  BOXWOOD_IMAGE_LIMIT: {
+    default: '100',
+    description: 'images that the coordinator keeps in the engines after it has downloaded them',
+    schema: positiveInteger,
+  },
+  BOXWOOD_IMAGE_GIB: {
+    default: '0',
+    description: 'GiB of these images, from which no further image is downloaded; 0: no limit',
+    schema: integerOrZero,
+  },
   BOXWOOD_INCUS: {
     default: null,
     shownDefault: 'found',
@@ -870,6 +883,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     podmanHost: read('BOXWOOD_PODMAN_HOST'),
     dockerSubnets: read('BOXWOOD_DOCKER_SUBNETS'),
     defaultImage: read('BOXWOOD_DEFAULT_IMAGE'),
+    imageLimit: read('BOXWOOD_IMAGE_LIMIT'),
+    imageGib: read('BOXWOOD_IMAGE_GIB'),
     incus: read('BOXWOOD_INCUS'),
     incusCert: read('BOXWOOD_INCUS_CERT'),
     incusKey: read('BOXWOOD_INCUS_KEY'),

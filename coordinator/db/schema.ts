@@ -697,6 +697,16 @@ export type AwsConnectRow = {
   expires_at: number
 }
 
+/** An image that the coordinator has downloaded. The engine may have further ones. */
+export type ImageDownloadRow = {
+  region: Region
+  /** See getFullName(). */
+  image: string
+  size_bytes: number
+  /** When a box, a snapshot or an environment was last seen to use it, within an hour, or the download. */
+  used_at: number
+}
+
 export interface Tables {
   workspaces: WorkspaceRow
   users: UserRow
@@ -738,6 +748,7 @@ export interface Tables {
   tickets: TicketRow
   enrollments: EnrollmentRow
   deleted_machines: DeletedMachineRow
+  image_downloads: ImageDownloadRow
   policies: PolicyRow
   agent_rollouts: AgentRolloutRow
   audit_log: AuditEventRow

@@ -96,6 +96,8 @@ export interface ProviderImages {
   /** The name in full, which is the same for all references to the image. Absent: the references differ. */
   normalize?(reference: string): string
   list(signal?: AbortSignal): Promise<ImageInfo[]>
+  /** Whether new machines can use the image without a download. */
+  has(reference: string, signal?: AbortSignal): Promise<boolean>
   /**
    * Downloads the image, also when an older one has the reference. Concurrent pulls of a reference share one download, which ends
    * when the last caller has aborted. Throws ImageError.

@@ -30,6 +30,7 @@ import { environmentsModule } from '../boxes/environments/module.ts'
 import { feedModule } from '../boxes/feed/module.ts'
 import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
+import { imageDownloadsModule } from '../boxes/images/downloads-module.ts'
 import { imagesModule } from '../boxes/images/module.ts'
 import { createAgentAuthenticator } from '../boxes/lifecycle/authenticate-agent.ts'
 import type { LifecycleOptions } from '../boxes/lifecycle/lifecycle.ts'
@@ -199,6 +200,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(reportsModule)
     .add(tunnelModule)
     .add(authoritiesModule)
+    .add(imageDownloadsModule)
     .add(lifecycleModule)
     .add(boxEnvironmentModule)
     .add(secretsModule)

@@ -55,6 +55,8 @@ export class FakeImages implements ProviderImages {
     return [...this.downloaded.values()]
   }
 
+  has = async (reference: string): Promise<boolean> => this.downloaded.has(this.normalize(reference))
+
   async pull(
     reference: string,
     onProgress: (progress: PullProgress) => void = () => undefined,

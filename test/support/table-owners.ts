@@ -34,6 +34,7 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   snapshots: 'boxes/store',
   snapshot_jobs: 'boxes/store',
   deleted_machines: 'boxes/store',
+  image_downloads: 'boxes/images',
   enrollments: 'boxes/enrollment',
   last_prompts: 'boxes/team',
   port_shares: 'boxes/port-shares',

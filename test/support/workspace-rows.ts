@@ -12,6 +12,7 @@ export const GLOBAL_TABLES = [
   'federation_keys',
   'free_credits',
   'program_versions',
+  'image_downloads',
 ] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }

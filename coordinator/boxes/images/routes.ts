@@ -66,7 +66,7 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
       access: byKey('boxes', 'write', { scope: 'workspace', roles: 'not_contractor' }),
       summary: 'Download an image, or a newer version of it',
       description:
-        'Responds when the image has been downloaded. With `Accept: text/event-stream`, server-sent events: `progress` with PullProgress, then `done` with the response, or `error` with `code` and `message`. A comment is sent after 15 s without an event. Requests for the same image share a download, which ends when the last of them has disconnected.',
+        'Responds when the image has been downloaded. With `Accept: text/event-stream`, server-sent events: `progress` with PullProgress, then `done` with the response, or `error` with `code` and `message`. A comment is sent after 15 s without an event. Requests for the same image share a download, which ends when the last of them has disconnected. A workspace downloads one image at a time.',
       request: { body: pullImageRequestSchema },
       fieldErrorCodes,
       responses: { 200: imageResponseSchema },
@@ -76,10 +76,16 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
         'image_not_found',
         'image_unusable',
         'image_pull_failed',
+        'rate_limited',
         'control_plane_unavailable',
         ...ADMISSION_ERRORS.pull,
       ],
-      errorDescriptions: { images_unavailable: IMAGES_UNAVAILABLE },
+      errorDescriptions: {
+        images_unavailable: IMAGES_UNAVAILABLE,
+        image_pull_failed:
+          'The image could not be downloaded, the disk of the region has less than 10 % free, or the coordinator has as many images as the operator allows. The message says which.',
+        rate_limited: 'The workspace downloads another image already.',
+      },
       async handler(input) {
         const { actor, body, request } = input
         if (closing.aborted) throw new ApiError('control_plane_unavailable')

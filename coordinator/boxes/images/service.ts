@@ -14,17 +14,19 @@ import type { Providers } from '../../providers/regions.ts'
 import {
   assertValidImage,
   chooseImageRegion,
-  getFullName,
   listImageNames,
   listRegionsWithImages,
 } from '../choose-machine.ts'
 import { type ImageUse, listImageUses } from '../store/image-uses.ts'
+import type { ImageDownloads } from './downloads.ts'
+import { isUseOf } from './usage.ts'
 
 export type ImageServiceOptions = {
   db: Db
   clock: Clock
   providers: Pick<Providers, 'regions' | 'defaultRegion' | 'serves' | 'inRegion' | 'byRegion'>
   admit: Admit
+  downloads: Pick<ImageDownloads, 'pull' | 'forget'>
   /** How long an engine has to list its images. Default: 10 s. */
   listTimeoutMs?: number
 }
@@ -45,7 +47,7 @@ export type ImageService = {
 type Target = { region: Region; provider: Provider; images: ProviderImages }
 
 export function createImageService(options: ImageServiceOptions): ImageService {
-  const { db, clock, providers, admit, listTimeoutMs = 10_000 } = options
+  const { db, clock, providers, admit, downloads, listTimeoutMs = 10_000 } = options
 
   function getTarget(requested: Region | undefined): Target {
     const region = chooseImageRegion(requested, providers)
@@ -78,7 +80,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
   }
 
   async function preparePull(actor: Actor, { image, region: requested }: PullImageRequest): Promise<Pull> {
-    const { region, provider, images } = getTarget(requested)
+    const { region, provider } = getTarget(requested)
     assertValidImage(image, 'request', provider)
     await transaction(db, async (trx) => {
       await admit(trx, actor, { action: 'pull', imageNames: listImageNames(image, provider) })
@@ -87,7 +89,8 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     })
     return async (signal, onProgress) => {
       try {
-        const pulled = await images.pull(image, onProgress, signal)
+        const { workspaceId } = actor
+        const pulled = await downloads.pull({ workspaceId, region, image }, signal, onProgress)
         return present(region, pulled)
       } catch (error) {
         signal.throwIfAborted()
@@ -99,7 +102,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
   async function remove(actor: Actor, { image, region: requested }: PullImageRequest): Promise<void> {
     const { region, provider, images } = getTarget(requested)
     assertValidImage(image, 'request', provider)
-    assertUnused(image, (await listImageUses(db)).filter(isUseOf(image, provider)))
+    assertUnused(image, (await listImageUses(db)).filter(isUseOf(image, provider, providers)))
     const isRemoved = await images.remove(image).catch((error: unknown) => {
       throw toApiError(error, 'control_plane_unavailable')
     })
@@ -108,18 +111,13 @@ export function createImageService(options: ImageServiceOptions): ImageService {
       if (await wasDeleted(db, actor, resourceId)) return
       throw new ApiError('image_not_found', `Region ${region} has no image ${image}. See GET /images.`)
     }
+    await downloads.forget({ region, image })
     await transaction(db, async (trx) => {
       const detail = { image, region }
       const now = clock.now()
       await recordDeletion(trx, actor, resourceId, now)
       recordAuditEvent(trx, { kind: 'image.remove', actor, boxId: null, detail, at: now })
     })
-  }
-
-  /** Regions with the same provider may share an engine. */
-  const isUseOf = (image: string, provider: Provider) => (use: ImageUse) => {
-    const user = providers.byRegion.get(use.region)
-    return user?.name === provider.name && getFullName(use.image, user) === getFullName(image, provider)
   }
 
   return { list, preparePull, remove }

@@ -18,7 +18,7 @@ import { resetConnectSteps } from '../store/jobs.ts'
 import { type Claim, claimNextStep, completeStep, failStep, isFinalAttempt } from './claim.ts'
 import { createMachineLimits, type MachineLimits } from './machine-limits.ts'
 import type { StepObserver } from './step-observer.ts'
-import { regionOf, runStep } from './steps.ts'
+import { regionOf, runStep, type StepContext } from './steps.ts'
 import { OP_DEFINITIONS } from './transitions.ts'
 
 export type ReconcilerOptions = {
@@ -33,6 +33,8 @@ export type ReconcilerOptions = {
   ingest: Pick<Ingest, 'apply'>
   /** See Module.prepareBox. Default: boxes need no preparation. */
   prepareBox?(boxId: string, signal: AbortSignal): Promise<void>
+  /** See StepContext. Default: the provider downloads images. */
+  ensureImage?: StepContext['ensureImage']
   /** See AgentConnections. Default: agents are not restarted. */
   restartAgent?(boxId: string): Promise<boolean>
   /** The coordinator's URL for agents to connect to, without a path. */
@@ -72,7 +74,7 @@ const MAX_CONCURRENT_SPOOLS = 4
 export function createReconciler(options: ReconcilerOptions): Reconciler {
   const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
   const { coordinatorUrl, machineLimits, prepareBox = async () => undefined } = options
-  const { restartAgent = async () => false } = options
+  const { restartAgent = async () => false, ensureImage = async () => undefined } = options
   const { leaseMs = 30_000, connectTimeoutMs = 60_000 } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
@@ -111,8 +113,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       connectDeadline =
         claim.step === 'connect' ? (connectDeadline ?? clock.now() + connectTimeoutMs) : undefined
       const remainingConnectMs = Math.max(0, (connectDeadline ?? 0) - clock.now())
-      const isFinished = await runClaimedStep(claim, controller, remainingConnectMs)
-      if (isFinished) {
+      if (await runClaimedStep(claim, controller, remainingConnectMs)) {
         const durationMs = clock.now() - job.startedAt
         observer?.onJobComplete(claim.op, durationMs)
         log.info({ boxId, actor: claim.actor, durationMs }, `box ${OP_DEFINITIONS[claim.op].reason}`)
@@ -143,6 +144,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         tunnels,
         ingest,
         prepareBox,
+        ensureImage,
         restartAgent,
         coordinatorUrl,
         signal: controller.signal,

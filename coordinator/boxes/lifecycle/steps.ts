@@ -28,6 +28,8 @@ export type StepContext = {
   ingest: Pick<Ingest, 'apply'>
   /** See Module.prepareBox. */
   prepareBox(boxId: string, signal: AbortSignal): Promise<void>
+  /** See ImageDownloads. */
+  ensureImage(target: { region: Region; image: string | null }, signal: AbortSignal): Promise<void>
   /** See AgentConnections. */
   restartAgent(boxId: string): Promise<boolean>
   coordinatorUrl: string
@@ -120,9 +122,11 @@ const createMachineSpec = (box: BoxRow, coordinatorUrl: string): MachineSpec => 
 
 async function provisionMachine(
   { box, source }: Claim,
-  { providers, coordinatorUrl, signal }: StepContext,
+  { providers, coordinatorUrl, ensureImage, signal }: StepContext,
 ): Promise<StepResult> {
   if (source && 'problem' in source) throw new PermanentProviderError(source.problem)
+  // The archive of a box has its image.
+  if (!source) await ensureImage(box, signal)
   const spec = { ...createMachineSpec(box, coordinatorUrl), source: source?.archive }
   return presentMachine(await providers.for(box).create(spec, signal))
 }

@@ -25,6 +25,7 @@ import { paymentFailures } from './0022-payment-failures.ts'
 import { secretLocations } from './0023-secret-locations.ts'
 import { boundedCredit } from './0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
+import { imageDownloads } from './0026-image-downloads.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -52,4 +53,5 @@ export const migrations: Record<string, Migration> = {
   '0023-secret-locations': secretLocations,
   '0024-bounded-credit': boundedCredit,
   '0025-scopes-deletions-versions': scopesDeletionsVersions,
+  '0026-image-downloads': imageDownloads,
 }

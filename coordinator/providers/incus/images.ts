@@ -92,6 +92,8 @@ export function createIncusImages({
         .flatMap((image) => image.aliases.map(({ name }) => toInfo(image, name)))
     },
 
+    has: async (reference) => (await find(reference)) !== null,
+
     pull(reference, onProgress, signal) {
       const start: StartDownload<ImageInfo, PullProgress> = (...rest) => download(reference, ...rest)
       return pulls.join(normalizeReference(reference), start, onProgress, signal)

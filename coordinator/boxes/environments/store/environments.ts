@@ -67,6 +67,12 @@ export const listEnvironments = (
     .limit(limit)
     .execute()
 
+/** The latest configurations of the live environments of all workspaces. */
+export const listLatestConfigs = async (db: Db): Promise<string[]> =>
+  (await selectWithConfig(db).where('environments.deleted_at', 'is', null).execute()).map(
+    ({ config }) => config,
+  )
+
 /** The caller has locked the workspace, so that concurrent requests do not exceed the limit. */
 export async function countEnvironments(trx: Trx, workspaceId: string): Promise<number> {
   const { count } = await trx

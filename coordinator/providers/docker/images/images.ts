@@ -153,6 +153,7 @@ export function createEngineImages(
     normalize: normalizeReference,
     find,
     list,
+    has: async (reference, signal) => (await find(normalizeReference(reference), signal)) !== null,
     pull,
 
     async ensure(reference, signal) {
