@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type RawBuilder, sql } from 'kysely'
 import { findSqliteDatabase } from './dialects.ts'
+import { listExecutedMigrations } from './executed-migrations.ts'
 import { migrations } from './migrations/list.ts'
 import { type Db, migrate, openDatabase } from './open.ts'
 import { createPrivateFile } from './sqlite-file.ts'
@@ -50,12 +51,6 @@ async function copySqlite(db: Db, file: string): Promise<void> {
 export const openCopy = (file: string): Promise<Db> => openDatabase({ kind: 'sqlite', file, migrateTo: null })
 
 export const listMigrations = (): string[] => Object.keys(migrations)
-
-/** The migrations that have run, in order. */
-export async function listExecutedMigrations(db: Db): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)
-  return rows.map(({ name }) => name)
-}
 
 /** Returns the first problem; null: the SQLite file is intact. */
 export async function checkIntegrity(db: Db): Promise<string | null> {

@@ -3,6 +3,7 @@ import { type Dialect, Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { sqliteDialect } from './dialects.ts'
 import type { DiskReserve } from './disk-reserve.ts'
+import { describeNewerVersion, recordVersion } from './executed-migrations.ts'
 import { enableImmediateQueries } from './immediate-queries.ts'
 import { migrations } from './migrations/list.ts'
 import { logQueries, observeDriver, type StoreObserver } from './observed-driver.ts'
@@ -88,11 +89,11 @@ export async function migrate(db: Db, target?: string | null): Promise<void> {
   if (target === null) return
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error } = await (target === undefined ? migrator.migrateToLatest() : migrator.migrateTo(target))
-  if (error === undefined) return
-  throw new Error(
-    `The database migration failed: ${getMessage(error)}. If a newer version of Boxwood has used this database, start that version.`,
-    { cause: error },
-  )
+  if (error !== undefined) {
+    const newer = await describeNewerVersion(db).catch(() => null)
+    throw new Error(newer ?? `The database migration failed: ${getMessage(error)}.`, { cause: error })
+  }
+  if (target === undefined) await recordVersion(db, Date.now())
 }
 
 const getMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))

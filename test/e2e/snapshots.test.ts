@@ -163,7 +163,10 @@ t.test('refuses a snapshot of a box without files', async (t) => {
   delete infra.before.create
   const boxId = await createRunningBox(coordinator)
   await api('DELETE', `/boxes/${boxId}`)
-  await expectNoVolume(boxId, /has been deleted/)
+  const deleted = { status: 404, json: { error: 'not_found', message: /has been deleted/ } }
+  t.match(await api('POST', '/snapshots', { boxId, name: 'a' }), deleted)
+  t.match(await api('POST', `/boxes/${boxId}/fork`, {}), deleted)
+  t.match(await api('POST', `/boxes/${boxId}/template`, { name: 'a' }), deleted)
 })
 
 t.test('refuses a copy in a region that is not served any more', async (t) => {

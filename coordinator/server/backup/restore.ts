@@ -8,13 +8,8 @@ import { RESTORE_DIR } from '../../base/data-directory.ts'
 import { createLogger } from '../../base/log/logger.ts'
 import { StartError } from '../../base/start-error.ts'
 import { syncDirectory } from '../../base/sync-directory.ts'
-import {
-  checkIntegrity,
-  copyToPostgres,
-  listExecutedMigrations,
-  listMigrations,
-  openCopy,
-} from '../../db/copy-database.ts'
+import { checkIntegrity, copyToPostgres, listMigrations, openCopy } from '../../db/copy-database.ts'
+import { listExecutedMigrations } from '../../db/executed-migrations.ts'
 import { openDatabase } from '../../db/open.ts'
 import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
 import { type BackupFile, openBackup, readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
