@@ -52,9 +52,9 @@ const { values } = parseArgs({
     loops: { type: 'string', default: '2' },
   },
 })
-const [minutes, histories, starts] = (['minutes', 'histories', 'starts'] as const).map((name) =>
-  readPositive(name),
-) as [number, number, number]
+const minutes = readPositive('minutes')
+const histories = readPositive('histories')
+const starts = readPositive('starts')
 const loops = Number(values.loops)
 if (!Number.isSafeInteger(loops) || loops < 0) fail('--loops must be a number of processes.')
 const firstSeed = Number(values.seed ?? Date.now() % 2 ** 31)

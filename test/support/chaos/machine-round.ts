@@ -34,7 +34,13 @@ export async function runMachineRound(t: Test, { seed, operations }: MachineRoun
   const random = createSeededRandom(seed)
   const dataDir = createTempDir(t, 'machine')
   chmodSync(dataDir, 0o711)
-  const env = { BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'fatal', ...(await chooseIsolation(random)) }
+  const isolation = await chooseIsolation(random)
+  const env = {
+    BOXWOOD_DATA: dataDir,
+    BOXWOOD_LOG: 'fatal',
+    BOXWOOD_LOCAL_ISOLATION: isolation.level,
+    BOXWOOD_LOCAL_NETWORK: isolation.network,
+  }
   const before = readMachineState()
   const options = { startMs: LONG_DEADLINE_MS }
   const coordinator = await startCoordinatorProcess(t, env, PROJECT_DIR, options)
@@ -59,7 +65,7 @@ export async function runMachineRound(t: Test, { seed, operations }: MachineRoun
   await coordinator.kill('SIGTERM')
   await waitUntil('nothing remains', () => isUnchanged(before)).catch(() => undefined)
   t.same(compareStates(before, readMachineState()), {}, `seed ${seed}: nothing remains`)
-  return { seed, operations, killed, ...env, BOXWOOD_DATA: undefined }
+  return { seed, operations, killed, ...isolation }
 }
 
 const isUnchanged = (before: MachineState): boolean =>
@@ -68,15 +74,14 @@ const isUnchanged = (before: MachineState): boolean =>
 const pick = <T>(from: readonly T[], random: () => number): T => from[Math.floor(random() * from.length)] as T
 
 /** A level and a network that work on this machine. */
-async function chooseIsolation(random: () => number): Promise<Record<string, string>> {
+async function chooseIsolation(random: () => number) {
   const choices: { level: Level; network: Network }[] = []
   for (const { level, skip } of await availableLevels()) {
     if (skip === false) choices.push({ level, network: 'host' })
     if (level !== 'process' && (await findLevelProblem(level, 'own')) === false)
       choices.push({ level, network: 'own' })
   }
-  const { level, network } = pick(choices, random)
-  return { BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: network }
+  return pick(choices, random)
 }
 
 /** Also kills it while it starts, which is when its probes run. */
