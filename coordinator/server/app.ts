@@ -92,7 +92,7 @@ async function start(
 ) {
   const clock = overrides.clock ?? systemClock
   const dataDirectory = await openDataDirectory(config.dataDir)
-  await assertNotRunning(dataDirectory)
+  await assertNotRunning(dataDirectory, log)
   const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
     onRelease: () =>
       log.error('the disk is full; released the reserved space, and stopped recording commands'),

@@ -1,6 +1,8 @@
 // The coordinator's entry point: starts it, prints the startup banner and stops it on signals.
+import { writeSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import type { ReadyMessage } from '../../shared/coordinator-process.ts'
+import { type Exit, reportExit, STRAY_SIGNALS } from '../../shared/report-exit.ts'
 import { type Config, ConfigError, loadConfig } from '../base/config.ts'
 import { withDataDirectory } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
@@ -27,8 +29,24 @@ process.stdout.on('error', () => undefined)
 process.stderr.on('error', () => undefined)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
+/** Until the log is open, a line of JSON, except on a terminal: fail() prints the reason. */
+let writeExit = (exit: Exit): void => {
+  if (process.stderr.isTTY) return
+  const line = { level: exit.exitCode === 0 ? 30 : 60, time: Date.now(), pid: process.pid, ...exit }
+  writeSync(process.stderr.fd, `${JSON.stringify({ ...line, msg: EXITS })}\n`)
+}
+const EXITS = 'the coordinator exits'
+const exitReport = reportExit((exit) => {
+  try {
+    writeExit(exit)
+  } catch {
+    // stderr is a closed pipe, or its disk is full.
+  }
+})
+
 function fail(error: unknown): never {
   const isExpected = error instanceof StartError || error instanceof ConfigError
+  exitReport.setReason(error instanceof Error ? error.message : String(error))
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : error}\n`)
   process.exit(error instanceof ConfigError ? EXIT.badConfig : EXIT.failed)
 }
@@ -110,14 +128,20 @@ function stopOnSignals(starting: Promise<Coordinator>): void {
     }
     process.exit(0)
   }
-  const onSignal = (prepare: (coordinator: Coordinator) => Promise<void>) => () => {
-    if (stoppingSince === undefined) {
-      stoppingSince = performance.now()
-      stop(prepare).catch(fail)
-    } else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) process.exit(EXIT.failed)
-  }
-  process.on('SIGINT', onSignal(interrupt))
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal(terminate))
+  const stopOn = (signal: NodeJS.Signals, prepare: (coordinator: Coordinator) => Promise<void>) =>
+    process.on(signal, () => {
+      if (stoppingSince === undefined) {
+        stoppingSince = performance.now()
+        exitReport.setReason(signal)
+        starting.then(({ context }) => context.log.info({ signal }, 'stopping')).catch(() => undefined)
+        stop(prepare).catch(fail)
+      } else if (performance.now() - stoppingSince > FORWARDED_SIGNAL_MS) {
+        exitReport.setReason(`a second signal: ${signal}`)
+        process.exit(EXIT.failed)
+      }
+    })
+  stopOn('SIGINT', interrupt)
+  for (const signal of ['SIGTERM', 'SIGHUP', ...STRAY_SIGNALS] as const) stopOn(signal, terminate)
 }
 
 async function stopOnFailure(coordinator: Coordinator): Promise<void> {
@@ -130,5 +154,10 @@ const { config, isRemembered } = readConfig()
 const probing = probeEngines({ config, env: process.env })
 const starting = startCoordinator(config)
 stopOnSignals(starting)
+starting
+  .then(({ context }) => {
+    writeExit = (exit) => context.log[exit.exitCode === 0 ? 'info' : 'fatal'](exit, EXITS)
+  })
+  .catch(() => undefined)
 starting.then(reportReady).catch(fail)
 starting.then(stopOnFailure).catch(fail)
