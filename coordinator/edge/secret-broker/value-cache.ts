@@ -1,5 +1,5 @@
 // The values of the secrets of a host, with the matcher that finds them in responses. Requests with the same secrets share them:
-// the creation takes up to 30 ms of the main thread and 5 MB, which a program of a box must not cause with each request.
+// the creation takes up to 70 ms of the main thread and 11 MB, which a program of a box must not cause with each request.
 import type { Clock } from '../../../shared/clock.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
@@ -12,17 +12,17 @@ import { createNeedles } from './scrub/needles.ts'
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Of the values of all secrets with a host, in all forms: about 64 KiB of values in ASCII. */
-export const MAX_NEEDLE_BYTES = 512 * KiB
+/** Of the values of all secrets with a host, in all forms: a value of 16 KiB of any text, or about 128 KiB of letters and digits. */
+export const MAX_NEEDLE_BYTES = MiB
 /** Bytes of the entries of a workspace. Entries in use are not evicted. */
-export const MAX_WORKSPACE_BYTES = 16 * MiB
+export const MAX_WORKSPACE_BYTES = 24 * MiB
 /** Bytes of the entries of all workspaces that no request uses. */
 const MAX_UNUSED_BYTES = 32 * MiB
 /** An entry that no request has used for this time is deleted, so that values do not stay in memory. */
 export const MAX_UNUSED_MS = 10 * 60_000
 const CHECK_INTERVAL_MS = 60_000
-/** Bytes of entries that are created for a workspace: at most 7 ms of the main thread per second, after the first 16 MiB. */
-const CREATION = { capacity: 16 * MiB, perSecond: MiB }
+/** Bytes of entries that are created for a workspace: at most 7 ms of the main thread per second, after the first 24 MiB. */
+const CREATION = { capacity: 24 * MiB, perSecond: MiB }
 /** What an entry occupies beside its key, values and matcher. */
 const ENTRY_BYTES = KiB
 

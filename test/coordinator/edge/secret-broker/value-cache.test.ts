@@ -69,6 +69,26 @@ t.test('a new value, another secret and another workspace have a matcher of thei
   t.equal(mask(acquire({ a: 'new-value-of-a' }), '<new-value-of-a>'), '<**************>')
 })
 
+t.test('other parts of requests have a matcher for the texts that are sent there', async (t) => {
+  const { cache } = createCache()
+  const value = 'say "hello"'
+  const acquireIn = (locations: BrokeredSecret['in']) =>
+    cache.acquire({
+      workspaceId: 'ws_1',
+      secrets: [
+        {
+          ...{ secretId: 'a', name: 'A', placeholder: 'dcpsec_a', version: 'v1.a' },
+          in: locations,
+          open: () => new SecretValue(value),
+        },
+      ],
+    })
+  const body = JSON.stringify(JSON.stringify({ value }))
+  t.notMatch(mask(acquireIn(['header']), body), '***')
+  t.match(mask(acquireIn(['body']), body), /value\\":\\"\*+\\"/)
+  t.match(mask(acquireIn(['query']), encodeURIComponent(encodeURIComponent(value))), /^\*+$/)
+})
+
 t.test('short and damaged values need no matcher', async (t) => {
   const { acquire } = createCache()
   const { matcher, secrets } = acquire({ a: '1234567', b: null })
