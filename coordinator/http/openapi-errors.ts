@@ -39,7 +39,8 @@ function listAccessErrors(route: Route): ErrorCode[] {
   const { access } = route
   if (access.credential === 'none') return ['not_allowed']
   const roles: ErrorCode[] = getRoles(access) === 'owner' ? ['not_owner'] : []
-  const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', ...roles]
+  // The credential may have too many connections.
+  const common: ErrorCode[] = ['unauthorized', 'token_expired', 'not_allowed', 'rate_limited', ...roles]
   if (access.credential !== 'key') return [...common, 'verification_required']
   return [
     ...common,
