@@ -135,19 +135,16 @@ export type ShareLimits = {
  */
 export function listShares(noun: string, subject: Subject, limits: ShareLimits): Slot[] {
   const { credentialId, userId, workspaceId, kind = 'credential' } = subject
-  const create = (key: string, limit: number, holder: string): Slot => ({
+  const create = (key: string, limit: number, name: string): Slot => ({
     key: `${noun} ${key}`,
     limit,
-    holder,
+    holder: name,
     noun,
   })
+  const holder = kind === 'box' ? 'This box' : 'This API key or session'
   return [
-    create(
-      `credential ${credentialId}`,
-      limits.perCredential,
-      kind === 'box' ? 'This box' : 'This API key or session',
-    ),
-    create(`user ${userId ?? credentialId}`, limits.perUser, kind === 'box' ? 'This box' : 'Your user'),
+    create(`credential ${credentialId}`, limits.perCredential, holder),
+    create(`user ${userId ?? credentialId}`, limits.perUser, userId === null ? holder : 'Your user'),
     create(`workspace ${workspaceId}`, limits.perWorkspace, 'The workspace'),
     ...(limits.total === undefined ? [] : [create('total', limits.total, 'This coordinator')]),
   ]

@@ -331,6 +331,17 @@ t.test('connections of viewers with a credential are not limited as those of str
   t.same(calls, ['authenticated'])
 })
 
+t.test('a browser whose cookies the app would refuse gets a page that deletes them', async (t) => {
+  const share = await startOk(t)
+  const cookie = (bytes: number) => `bomb=${'x'.repeat(bytes)}`
+  const page = await sendHtml(share, { headers: { cookie: cookie(20_000) } })
+  t.equal(page.status, 431)
+  t.match(page.body, /<script type="module">[\s\S]* document\.cookie = /)
+  t.equal((await sendHtml(share, { headers: { cookie: cookie(10_000) } })).body, 'from the box')
+  const ofScript = await send(share, { headers: { cookie: cookie(20_000) } })
+  t.notMatch(ofScript.body, 'script', 'other requests get the response of the app')
+})
+
 t.test('connections of strangers are limited, also of those with the secret of a link', async (t) => {
   const share = await startOk(t, { share: { access: 'anyone' }, authorize: asPublic })
   share.server.connections.setAuthenticated = () => t.fail('the connection is not limited')
