@@ -15,7 +15,7 @@ import {
   type TestBroker,
   VALUE,
 } from '../../../support/broker/start-broker.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
+import { SLOWDOWN, waitUntil } from '../../../support/wait-until.ts'
 
 const OTHER = 'other.example.test'
 const headers = { authorization: `Bearer ${PLACEHOLDER}` }
@@ -182,7 +182,7 @@ t.test('an upgrade request before the response to an earlier request ends the co
 })
 
 t.test('headers that arrive too slowly end the connection', async (t) => {
-  const broker = await startBroker(t, { headersTimeoutMs: 100 })
+  const broker = await startBroker(t, { headersTimeoutMs: 300 * SLOWDOWN })
   const response = await sendRaw(await broker.connect(), `GET / HTTP/1.1\r\nHost: ${HOST}\r\nX-A: `)
   t.match(response, /^HTTP\/1.1 408 /)
   const stream = await broker.openStream()
