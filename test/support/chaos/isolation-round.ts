@@ -144,7 +144,8 @@ async function startLogged(t: Test, { env, prefix }: Setup, kills: Kills = NO_KI
     const lines = readFileSync(logFile).subarray(offset).toString('utf8').trim().split('\n')
     if (result.status === 'fulfilled')
       return { result: result.value, killed, isolation: findIsolation(lines) }
-    if (!/the coordinator exited/.test(String(result.reason))) throw result.reason
+    // Also with a signal, which nothing of the round sends during a start.
+    if (!/the coordinator exited with \d/.test(String(result.reason))) throw result.reason
     return { killed, refusal: lines.at(-1) ?? '' }
   }
   const options = { log, prefix, startMs: LONG_DEADLINE_MS, onSpawn: (pid: number) => onSpawn(pid) }
