@@ -117,9 +117,9 @@ export function addFakeShares(fake: FakeCoordinator, base = 'localhost:7070'): F
     [
       /^POST \/api\/v1\/port-shares\/([^/]+)\/open$/,
       async (_, response, [, id = '']) => {
-        const { origin } = findShare(id)
+        const { slug } = findShare(id)
         const expiresAt = new Date(Date.now() + 600_000).toISOString()
-        sendJson(response, { url: `${origin}/.boxwood/viewer?code=c0de`, expiresAt })
+        sendJson(response, { url: `http://localhost:7070/share/open?slug=${slug}&code=c0de`, expiresAt })
       },
     ],
   ])

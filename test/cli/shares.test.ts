@@ -36,7 +36,7 @@ t.test('share prints the address on stdout, and everything else on stderr', asyn
   t.match(stderr, /works only in browsers on this machine\..*BOXWOOD_SHARE_BASE/)
   t.match(
     stderr,
-    /as you without signing in, once.*:\nhttp:\/\/fig-3000-\w+\.localhost:7070\/\.boxwood\/viewer\?code=c0de\n/,
+    /as you without signing in, once.*:\nhttp:\/\/localhost:7070\/share\/open\?slug=fig-3000-\w+&code=c0de\n/,
   )
   t.notMatch(stderr, /Nothing listens/)
   t.same(shares.bodies, [{ port: 3000 }])
@@ -173,7 +173,7 @@ t.test('--open and box open start the browser with the link that needs no sign-i
     const { code, stdout, stderr } = await runBox(fake.url, args, { env })
     t.match({ code, stdout }, { code: 0, stdout: MEMBERS_URL }, args.join(' '))
     t.notMatch(stderr, /code=/, 'the browser has used the link')
-    t.match(readFileSync(opened, 'utf8'), /\/\.boxwood\/viewer\?code=c0de\n$/)
+    t.match(readFileSync(opened, 'utf8'), /\/share\/open\?slug=\S+&code=c0de\n$/)
   }
   const noDisplay = await box('open', 'fig', '3000')
   t.match(noDisplay, { code: 0, stdout: MEMBERS_URL, stderr: /No display.*\n.*once.*\nhttp:\S+code=c0de\n/s })
