@@ -22,6 +22,8 @@ import { runLifeRound } from './support/chaos/life-round.ts'
 import { runLostMachineRound } from './support/chaos/lost-machine-round.ts'
 import { runMachineRound } from './support/chaos/machine-round.ts'
 import { runPortRound } from './support/chaos/port-round.ts'
+import { runPostgresRound } from './support/chaos/postgres-round.ts'
+import { runRefusedUpgradeRound } from './support/chaos/refused-upgrade-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
 import { runSuspendRound } from './support/chaos/suspend-round.ts'
 import { startTestCoordinator } from './support/coordinator.ts'
@@ -33,6 +35,7 @@ import {
   prepareOwnMachine,
   runOnOwnMachine,
 } from './support/own-machine.ts'
+import { startPostgres } from './support/postgres.ts'
 import { runHistory } from './support/simulation/history.ts'
 import { createMemoryDatabase } from './support/simulation/memory-database.ts'
 import { SKIP_MOUNT } from './support/small-disk.ts'
@@ -160,6 +163,15 @@ function runAll(): void {
       await t.test('a box with many files', async (t) => {
         const result = await runInodesRound(t)
         if (result === undefined) t.pass('needs a small file system', { skip: SKIP_MOUNT })
+      })
+      await t.test(`an upgrade that an agent refuses, seed ${seed}`, async (t) => {
+        t.comment(JSON.stringify(await runRefusedUpgradeRound(t, { seed })))
+      })
+      await t.test(`Postgres is killed, seed ${seed}`, async (t) => {
+        const postgres = await startPostgres()
+        if ('skipReason' in postgres) return void t.pass('', { skip: postgres.skipReason })
+        t.teardown(postgres.stop)
+        t.comment(JSON.stringify(await runPostgresRound(t, postgres, { seed })))
       })
       // Its coordinator ends with the subtest.
       await t.test(`the life of a box, seed ${seed}`, async (t) => {

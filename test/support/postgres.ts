@@ -2,7 +2,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { PROJECT_DIR } from './project.ts'
@@ -17,6 +26,10 @@ export type Postgres = {
   createdb: string
   /** Creates a database and returns its URL. @param templateUrl of a database to copy. Default: empty */
   newDatabase(templateUrl?: string): Promise<string>
+  /** Kills the server with all its processes. */
+  kill(): Promise<void>
+  /** Starts a killed server. Resolves when it has recovered. */
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -43,15 +56,18 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   const flags = settings.flatMap((setting) => ['-c', setting])
   // The shell stops the server when its stdin closes, which also happens when this process is killed.
   const script = '"$0" "$@" & server=$!; read _; kill -INT $server; wait $server'
-  const server = spawn('sh', ['-c', script, join(binDir, 'postgres'), '-D', dataDir, ...flags], {
-    ...options,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  })
-  const exited = once(server, 'exit')
+  const spawnServer = () => {
+    const child = spawn('sh', ['-c', script, join(binDir, 'postgres'), '-D', dataDir, ...flags], {
+      ...options,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    return { child, exited: once(child, 'exit') }
+  }
+  let server = spawnServer()
 
   async function stopServer(): Promise<void> {
-    server.stdin?.end()
-    await exited
+    server.child.stdin?.end()
+    await server.exited
     rmSync(tempDir, { recursive: true, force: true, maxRetries: 5 })
   }
 
@@ -68,15 +84,40 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
     return `${serverUrl}/${name}`
   }
 
-  await waitUntilReady(adminPool, () => server.exitCode !== null)
+  const waitForServer = () => waitUntilReady(adminPool, () => server.child.exitCode !== null)
+  await waitForServer()
   return {
     serverUrl,
     createdb: join(binDir, 'createdb'),
     newDatabase,
+    async kill() {
+      const [main = ''] = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
+      const children = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ')
+      // The next server cannot start while one of them uses the shared memory.
+      for (const pid of [main, ...children]) killProcess(Number(pid))
+      await waitUntil('the processes of Postgres have exited', () =>
+        [main, ...children].every((pid) => !existsSync(`/proc/${pid}/exe`)),
+      )
+      server.child.stdin?.end()
+      await server.exited
+    },
+    async restart() {
+      server = spawnServer()
+      await waitForServer()
+    },
     async stop() {
       await adminPool.end()
       await stopServer()
     },
+  }
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    // It has exited.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 

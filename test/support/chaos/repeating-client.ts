@@ -10,7 +10,8 @@ class FinalError extends Error {}
 
 export type RepeatingClient = ReturnType<typeof createRepeatingClient>
 
-export function createRepeatingClient(coordinator: CoordinatorProcess) {
+/** @param temporary statuses after which the request is repeated */
+export function createRepeatingClient(coordinator: CoordinatorProcess, temporary = [502, 503]) {
   /** With the same idempotency key, a repeated request takes effect once. */
   async function request(
     method: string,
@@ -34,7 +35,7 @@ export function createRepeatingClient(coordinator: CoordinatorProcess) {
         const status = response.statusCode ?? 0
         if (status < 300) return JSON.parse(content)
         // 409: the first attempt is still running, or 502 and 503: the coordinator or the agent is starting.
-        const isTemporary = [502, 503].includes(status) || content.includes('idempotency_in_progress')
+        const isTemporary = temporary.includes(status) || content.includes('idempotency_in_progress')
         if (!isTemporary) throw new FinalError(`${method} ${path}: ${status} ${content}`)
       } catch (error) {
         if (error instanceof FinalError || performance.now() - startedAt > LONG_DEADLINE_MS) throw error
