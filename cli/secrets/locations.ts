@@ -1,5 +1,6 @@
 // Where the value of a secret is used in a request.
-import { SECRET_LOCATIONS, type Secret, type SecretLocation } from '../../shared/api/secrets.ts'
+import type { Secret } from '../../shared/api/secrets.ts'
+import { SECRET_LOCATIONS, type SecretLocation } from '../../shared/secret-locations.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 

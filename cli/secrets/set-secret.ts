@@ -1,11 +1,7 @@
 // Creates a secret or changes it, replaces its value, and deletes secrets.
-import type {
-  CreateSecretRequest,
-  PatchSecretRequest,
-  Secret,
-  SecretLocation,
-} from '../../shared/api/secrets.ts'
+import type { CreateSecretRequest, PatchSecretRequest, Secret } from '../../shared/api/secrets.ts'
 import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
+import type { SecretLocation } from '../../shared/secret-locations.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { NO_VALUE_ARGUMENT } from '../arguments/usage-hints.ts'
 import { startBatch } from '../boxes/batch.ts'

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
+import { SECRET_LOCATIONS } from '../secret-locations.ts'
 import { ENV_NAME_RULE, emailSchema, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 
 export const SECRET_NAME_PATTERN = /^[A-Z_][A-Z0-9_]{0,127}$/
@@ -40,10 +41,6 @@ const hostsSchema = z
     description:
       'the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere',
   })
-/** Where the coordinator replaces the placeholder in a request. */
-export const SECRET_LOCATIONS = ['header', 'query', 'path', 'body'] as const
-export type SecretLocation = (typeof SECRET_LOCATIONS)[number]
-export const DEFAULT_SECRET_LOCATIONS: readonly SecretLocation[] = ['header']
 const LOCATIONS_RULE = `must be a list of one or more of ${SECRET_LOCATIONS.join(', ')}`
 const locationsSchema = z
   .array(z.enum(SECRET_LOCATIONS, LOCATIONS_RULE), LOCATIONS_RULE)

@@ -1,8 +1,9 @@
 // Inserts a secret with its encrypted value.
 
-import { type CreateSecretRequest, DEFAULT_SECRET_LOCATIONS } from '../../../shared/api/secrets.ts'
+import type { CreateSecretRequest } from '../../../shared/api/secrets.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
+import { DEFAULT_SECRET_LOCATIONS } from '../../../shared/secret-locations.ts'
 import type { LoadPlanLimits } from '../../admission/plan-limits.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'

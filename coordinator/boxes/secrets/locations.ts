@@ -1,5 +1,5 @@
 // Where the value of a secret is used in a request.
-import { SECRET_LOCATIONS, type SecretLocation } from '../../../shared/api/secrets.ts'
+import { SECRET_LOCATIONS, type SecretLocation } from '../../../shared/secret-locations.ts'
 import type { SecretRow } from '../../db/schema.ts'
 
 /** Each once, in a fixed order. */

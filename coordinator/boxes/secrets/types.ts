@@ -1,6 +1,6 @@
 // What the edge needs of secrets: it substitutes the values in the requests of boxes.
 import type { EventEmitter } from 'node:events'
-import type { SecretLocation } from '../../../shared/api/secrets.ts'
+import type { SecretLocation } from '../../../shared/secret-locations.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 
 /** A mounted secret that covers a host. */

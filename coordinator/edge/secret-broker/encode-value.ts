@@ -1,5 +1,5 @@
 // Encodes a value as each part of a request needs it.
-import type { SecretLocation } from '../../../shared/api/secrets.ts'
+import type { SecretLocation } from '../../../shared/secret-locations.ts'
 
 /** A value of the query of a URL. */
 export const encodeParameter = (value: string): string => encodeURIComponent(value.toWellFormed())

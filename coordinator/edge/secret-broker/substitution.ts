@@ -1,5 +1,6 @@
 // Replaces the placeholders of a request by values.
-import { PLACEHOLDER_PATTERN, type SecretLocation } from '../../../shared/api/secrets.ts'
+import { PLACEHOLDER_PATTERN } from '../../../shared/api/secrets.ts'
+import type { SecretLocation } from '../../../shared/secret-locations.ts'
 import { BrokerError, type BrokerErrorCode } from './broker-error.ts'
 import type { OpenedSecret } from './value-cache.ts'
 

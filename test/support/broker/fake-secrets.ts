@@ -2,8 +2,8 @@
 import { EventEmitter } from 'node:events'
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
 import type { BrokerCut, SecretBroker } from '../../../coordinator/boxes/secrets/types.ts'
-import { DEFAULT_SECRET_LOCATIONS, type SecretLocation } from '../../../shared/api/secrets.ts'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
+import { DEFAULT_SECRET_LOCATIONS, type SecretLocation } from '../../../shared/secret-locations.ts'
 
 export type FakeMount = {
   secretId: string

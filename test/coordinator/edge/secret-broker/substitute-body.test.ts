@@ -6,7 +6,7 @@ import {
   substituteBody,
 } from '../../../../coordinator/edge/secret-broker/substitute-body.ts'
 import { Substitution } from '../../../../coordinator/edge/secret-broker/substitution.ts'
-import type { SecretLocation } from '../../../../shared/api/secrets.ts'
+import type { SecretLocation } from '../../../../shared/secret-locations.ts'
 
 const A = `dcpsec_${'a'.repeat(32)}`
 const VALUE = '-----BEGIN KEY-----\n"é\\+ &=%\n-----END KEY-----'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { SecretValue } from '../../../../coordinator/base/sealing/secret-value.ts'
 import { substituteUrl } from '../../../../coordinator/edge/secret-broker/substitute-url.ts'
 import { Substitution } from '../../../../coordinator/edge/secret-broker/substitution.ts'
-import type { SecretLocation } from '../../../../shared/api/secrets.ts'
+import type { SecretLocation } from '../../../../shared/secret-locations.ts'
 
 const A = `dcpsec_${'a'.repeat(32)}`
 const VALUE = '12:é/?#&=+ %a\n'
