@@ -84,6 +84,8 @@ async function runOnce(
     })
     const [status, signal] = await new Promise<[number | null, string | null]>((resolve, reject) => {
       child.on('error', reject).on('close', (...exit) => resolve(exit))
+      // When the probe is killed, its other processes may wait for it, with its stderr open.
+      child.on('exit', () => killGroup(child.pid))
     })
     const wasKilled = signal !== null || KILLED_STATUSES.includes(status)
     return { status, wasKilled, output: output.trim().split('\n').at(-1) ?? '' }
@@ -93,5 +95,14 @@ async function runOnce(
     throw new InconclusiveProbeError(`${description} could not be started: ${message}`, { cause: error })
   } finally {
     clearInterval(timer)
+  }
+}
+
+/** The probe is the leader of its process group. */
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL')
+  } catch {
+    // No process of the group is left.
   }
 }

@@ -1,6 +1,6 @@
 // Probes of the isolation: an answer is an exit status, and nothing else.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { chooseLevel, DEFINE_FAIL } from '../../../../../coordinator/providers/local/levels/choose-level.ts'
@@ -49,6 +49,19 @@ t.test('a probe that is killed is repeated, and is no answer', async (t) => {
     null,
     'the second attempt works',
   )
+})
+
+t.test('a probe whose first process is killed ends, while others wait', async (t) => {
+  const pids = join(createTempDir(t, 'probe'), 'pids')
+  await t.rejects(runProbe(['sh', '-c', `sleep 600 & echo $! >>'${pids}'; kill -9 $$`], options), {
+    name: 'InconclusiveProbeError',
+  })
+  const isRunning = (pid: string) => existsSync(`/proc/${pid}/exe`)
+  await waitUntil(
+    'the others have exited',
+    () => !readFileSync(pids, 'utf8').trim().split('\n').some(isRunning),
+  )
+  t.equal(readFileSync(pids, 'utf8').trim().split('\n').length, 3)
 })
 
 t.test('a probe that fails is repeated, and fails when it never succeeds', async (t) => {
