@@ -162,6 +162,7 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('an aborted purge stops between two transactions, and continues', async (t) => {
     const db = await newDb(t)
     const { clock, insert, finishJobs, close, run } = start(db, listWorkspaceTables)
+    const before = await readAllRows(db)
     await insert('ws_a', ['a@example.com'])
     await close('ws_a')
     await finishJobs('ws_a')
@@ -173,7 +174,7 @@ onEachDatabase(t, async (t, newDb) => {
       1,
     )
     t.equal(await run(), undefined)
-    for (const [table, rows] of Object.entries(await readAllRows(db))) t.same(rows, [], table)
+    t.same(await readAllRows(db), before)
   })
 
   t.test('its duration does not grow with other workspaces', async (t) => {
