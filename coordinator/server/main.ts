@@ -47,6 +47,8 @@ const exitReport = reportExit((exit) => {
 function fail(error: unknown): never {
   const isExpected = error instanceof StartError || error instanceof ConfigError
   exitReport.setReason(error instanceof Error ? error.message : String(error))
+  // The message below is the last line.
+  if (isExpected) writeExit = () => undefined
   process.stderr.write(`${isExpected ? error.message : error instanceof Error ? error.stack : error}\n`)
   process.exit(error instanceof ConfigError ? EXIT.badConfig : EXIT.failed)
 }

@@ -115,6 +115,8 @@ t.test('with open sign-up', async (t) => {
     clock.advance(7 * DAY_MS)
     await prune()
     t.match(await api('GET', '/me', undefined, { key: json.secret }), { status: 401 })
+    // The timer waits for a time before the clock was advanced.
+    instance.context.scheduler.scheduleAt(0)
     const query = db.selectFrom('workspaces').select('id').where('id', '=', json.workspace.id)
     await waitUntil('the workspace is deleted', async () => (await query.execute()).length === 0 || undefined)
     t.match(await signIn('bot@example.com'), { status: 200 }, 'verified accounts stay')
