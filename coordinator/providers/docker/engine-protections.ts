@@ -1,11 +1,10 @@
 // What an engine protected its boxes with before: an engine that protects them less is refused until the operator accepts it.
 
-import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { writeAtomically } from '../local/machine-file.ts'
 import { PermanentProviderError } from '../provider.ts'
+import { readRecordFile, writeRecordFile } from '../record-file.ts'
 import type { EngineInfo } from './engine-info.ts'
 
 const NAMES = {
@@ -18,12 +17,12 @@ const NAMES = {
 
 type Protection = keyof typeof NAMES
 
-const record = z.object({
+const engineRecord = z.object({
   /** The URL of the engine, such as unix:///var/run/docker.sock. */
   address: z.string(),
   protections: z.array(z.enum(Object.keys(NAMES) as [Protection, ...Protection[]])),
 })
-type EngineRecord = z.infer<typeof record>
+type EngineRecord = z.infer<typeof engineRecord>
 
 export type EngineProtectionsOptions = {
   /** The file of the record. */
@@ -39,7 +38,7 @@ export class EngineProtections {
   /** Throws PermanentProviderError when the record is damaged. */
   constructor(options: EngineProtectionsOptions) {
     this.#options = options
-    this.#stored = readRecord(options.file)
+    this.#stored = readRecordFile(options.file, engineRecord, 'the protections that the engine has now')
   }
 
   /** The URL of the engine that has the boxes of this data directory; null: none has answered yet. */
@@ -59,7 +58,7 @@ export class EngineProtections {
     if (JSON.stringify(current) === JSON.stringify(this.#stored)) return
     const { file } = this.#options
     await mkdir(dirname(file), { recursive: true })
-    await writeAtomically(file, `${JSON.stringify(current)}\n`, { isDurable: true })
+    await writeRecordFile(file, current)
     this.#stored = current
   }
 }
@@ -70,16 +69,4 @@ function listProtections({ limits, hasSeccomp, hasUserNamespaces }: EngineInfo):
     ...(hasSeccomp ? (['seccomp'] as const) : []),
     ...(hasUserNamespaces ? (['user_ids'] as const) : []),
   ]
-}
-
-function readRecord(file: string): EngineRecord | null {
-  try {
-    return record.parse(JSON.parse(readFileSync(file, 'utf8')))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new PermanentProviderError(
-      `${file} is damaged: ${error instanceof z.ZodError ? 'unknown content' : (error as Error).message}. Delete it to accept the protections that the engine has now.`,
-      { cause: error },
-    )
-  }
 }

@@ -25,17 +25,16 @@ export type ConfinementInput = {
 /** Exists where the kernel has filters of system calls. */
 const SECCOMP_SETTINGS = '/proc/sys/kernel/seccomp'
 
-/** Throws InconclusiveProbeError when the native part gives no answer. */
-export async function chooseConfinement(
-  level: Isolation['level'],
+/** Returns the confinement at each level. Throws InconclusiveProbeError when the native part gives no answer. */
+export async function probeConfinement(
   runtimeDir: string,
   onSlow: ProbeOptions['onSlow'],
-): Promise<Confinement> {
-  if (!hasKeyringFilter()) return null
+): Promise<(level: Isolation['level']) => Confinement> {
+  if (!hasKeyringFilter()) return () => null
   // The program may be missing, for another system, or on a file system mounted noexec.
   const options = { description: 'The probe of the filter for kernel keyrings', onSlow }
-  if ((await runProbe(buildPrefix(runtimeDir), options)) === null) return 'native'
-  return level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null
+  if ((await runProbe(buildPrefix(runtimeDir), options)) === null) return () => 'native'
+  return (level) => (level === 'bubblewrap' && existsSync(SECCOMP_SETTINGS) ? 'bubblewrap' : null)
 }
 
 /** @param hostDir the runtime directory on the host */

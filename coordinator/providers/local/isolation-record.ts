@@ -1,12 +1,12 @@
 // The isolation of a data directory: what its boxes had at the last start of a coordinator. A later start gives nothing weaker
 // unless the operator has chosen it.
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ISOLATION_LEVELS } from '../../../shared/api/boxes.ts'
 import { PermanentProviderError } from '../provider.ts'
+import { readRecordFile, writeRecordFile } from '../record-file.ts'
 import type { Level } from './levels/choose-level.ts'
-import { type LocalIsolation, localIsolation, writeAtomically } from './machine-file.ts'
+import { type LocalIsolation, localIsolation } from './machine-file.ts'
 
 /** What the operator has chosen by a setting, also where it is weaker than before. */
 export type Accepted = Record<'level' | 'network' | 'protections', boolean>
@@ -25,17 +25,8 @@ const rank = (level: Level): number => ISOLATION_LEVELS.indexOf(level)
 export const isWeakerLevel = (level: Level, than: Level): boolean => rank(level) > rank(than)
 
 /** Returns null for a data directory without a record: a new one, or one of an earlier version. */
-export function readIsolationRecord(dataDir: string): IsolationRecord | null {
-  try {
-    return isolationRecord.parse(JSON.parse(readFileSync(fileOf(dataDir), 'utf8')))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new PermanentProviderError(
-      `${fileOf(dataDir)} is damaged: ${error instanceof z.ZodError ? 'unknown content' : (error as Error).message}. Delete it to accept the isolation that works on this machine now.`,
-      { cause: error },
-    )
-  }
-}
+export const readIsolationRecord = (dataDir: string): IsolationRecord | null =>
+  readRecordFile(fileOf(dataDir), isolationRecord, 'the isolation that works on this machine now')
 
 /**
  * The record of a data directory of an earlier version: the strongest isolation of the last starts of its boxes. Their limits
@@ -53,7 +44,7 @@ export function deriveRecord(isolationOfBoxes: readonly LocalIsolation[]): Isola
 }
 
 export const writeIsolationRecord = (dataDir: string, isolation: IsolationRecord): Promise<void> =>
-  writeAtomically(fileOf(dataDir), `${JSON.stringify(isolation)}\n`, { isDurable: true })
+  writeRecordFile(fileOf(dataDir), isolation)
 
 /**
  * Throws PermanentProviderError when the isolation is weaker than the recorded one in a part that the operator has not accepted.

@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Isolation, LocalIsolationLevel } from '../../../../shared/api/boxes.ts'
-import { buildConfinement, type Confinement, chooseConfinement } from '../confinement.ts'
+import { buildConfinement, type Confinement, probeConfinement } from '../confinement.ts'
 import { chooseUid, createBoxDirectories, HIDDEN_PREFIX, removeTree } from '../directories.ts'
 import { buildMountList, MAPPED_UID, VIEW_PATHS, WRITABLE_PATHS, writeEtcFiles } from '../filesystem-view.ts'
 import type { LevelInput } from '../level-input.ts'
 import { boxPathsIn } from '../machine-file.ts'
 import { buildOwnNetworkCommand, findMissingRequirement } from '../network/own-network.ts'
 import { RUNTIME_FILES } from '../runtime.ts'
+import { isInstalled } from '../system-path.ts'
 import { buildBubblewrapCommand } from './bubblewrap.ts'
 import { buildNamespacesCommand } from './namespaces.ts'
 import { buildProcessCommand } from './process.ts'
@@ -105,8 +106,9 @@ type Probe = ProbeInput & { confinement: Confinement }
  */
 export async function chooseLevel(candidates: readonly Level[], input: ProbeInput): Promise<LevelChoice> {
   const unavailable: LevelChoice['unavailable'] = []
+  const getConfinement = await probeConfinement(input.runtimeDir, input.onSlow)
   for (const level of candidates) {
-    const confinement = await chooseConfinement(level, input.runtimeDir, input.onSlow)
+    const confinement = getConfinement(level)
     const probe = { ...input, confinement }
     const networkProblem = input.network === 'host' ? null : await probeOwnNetwork(level, probe)
     if (input.network !== 'host' && networkProblem === null)
@@ -124,6 +126,8 @@ export async function chooseLevel(candidates: readonly Level[], input: ProbeInpu
 /** Returns null when a box at this level with its own network works, else why not. */
 async function probeOwnNetwork(level: Level, input: Probe): Promise<string | null> {
   if (level === 'process') return 'a network of its own needs level bubblewrap or namespaces'
+  // The probe would fail three times.
+  if (level === 'bubblewrap' && !isInstalled('bwrap')) return 'bwrap is not installed'
   return findMissingRequirement() ?? (await probeLevel(level, 'own', input))
 }
 
