@@ -4,13 +4,12 @@ import { connect, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { z } from 'zod'
-import { byKey } from '../../../coordinator/http/access.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { CredentialLookup } from '../../../coordinator/http/auth.ts'
 import { Connections } from '../../../coordinator/http/connections.ts'
-import { route, routeWithoutCredential } from '../../../coordinator/http/route.ts'
+import { routeWithoutCredential } from '../../../coordinator/http/route.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { actor, startTestServer } from './test-server.ts'
+import { actor, figRoute, startTestServer } from './test-server.ts'
 
 const LIMITS = {
   maxConnections: 100,
@@ -21,15 +20,6 @@ const LIMITS = {
 const REQUEST = 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'
 const HALF_SENT = 'GET /healthz HTTP/1.1\r\nhost: '
 const WITH_KEY = 'GET /api/v1/fig HTTP/1.1\r\nhost: a\r\nauthorization: Bearer dcp_owner\r\n\r\n'
-
-const fig = route({
-  method: 'GET',
-  path: '/fig',
-  summary: 'Get a fig',
-  access: byKey('boxes', 'read'),
-  responses: { 200: z.object({}) },
-  handler: async () => ({}),
-})
 
 const withKey = (name: string) => WITH_KEY.replace('dcp_owner', `dcp_${name}`)
 
@@ -106,7 +96,7 @@ t.test('at the limit of an address, the oldest incomplete request is closed', as
 
 t.test('a connection with a credential is not closed and does not count', async (t) => {
   const limits = { ...LIMITS, addressConnections: 1 }
-  const { url } = await startTestServer(t, { control: [fig], limits })
+  const { url } = await startTestServer(t, { control: [figRoute], limits })
   const owners = []
   for (let i = 0; i < 3; i += 1) {
     const owner = await openConnection(t, url)
@@ -120,7 +110,7 @@ t.test('a connection with a credential is not closed and does not count', async 
 t.test('a connection whose credential was revoked gives way again', async (t) => {
   const limits = { ...LIMITS, addressConnections: 1 }
   const keys: Record<string, CredentialLookup> = { dcp_guest: { actor } }
-  const { url, revoke } = await startTestServer(t, { control: [fig], limits, keys })
+  const { url, revoke } = await startTestServer(t, { control: [figRoute], limits, keys })
   const withKey = WITH_KEY.replace('dcp_owner', 'dcp_guest')
   const guests = []
   for (let i = 0; i < 3; i += 1) {
@@ -158,7 +148,7 @@ t.test('half of the connections are for those with a credential', async (t) => {
   const limits = { ...LIMITS, maxConnections: 4 }
   const names = ['a', 'b', 'c', 'd']
   const keys = createKeys(names.map((name) => ({ key: name, user: name, workspace: name })))
-  const { url, countConnections, logLines } = await startTestServer(t, { control: [fig], limits, keys })
+  const { url, countConnections, logLines } = await startTestServer(t, { control: [figRoute], limits, keys })
   const halfSent: OpenConnection[] = []
   for (const i of [2, 3, 4, 5])
     halfSent.push(await openConnection(t, url, { text: HALF_SENT, address: `127.0.0.${i}` }))
@@ -193,7 +183,7 @@ t.test('a credential, a user and a workspace have their share of the connections
     { key: 'd1', user: 'd', workspace: 'x' },
   ])
   const limits = { ...LIMITS, maxConnections: 16 }
-  const { url, connections } = await startTestServer(t, { control: [fig], limits, keys })
+  const { url, connections } = await startTestServer(t, { control: [figRoute], limits, keys })
   const send = async (key: string) => {
     const connection = await openConnection(t, url)
     return { ...connection, status: await connection.request(withKey(key)) }
@@ -218,7 +208,7 @@ t.test('when all connections have a credential, one of the workspace with the mo
   const keys = createKeys(
     ['a1', 'a2', 'b1', 'b2', 'c1'].map((key) => ({ key, user: key, workspace: key[0] })),
   )
-  const { url, connections, logLines } = await startTestServer(t, { control: [fig], limits, keys })
+  const { url, connections, logLines } = await startTestServer(t, { control: [figRoute], limits, keys })
   const open = async (key: string) => {
     const connection = await openConnection(t, url)
     t.equal(await connection.request(withKey(key)), 'HTTP/1.1 200')
@@ -244,7 +234,7 @@ t.test('when all connections have a credential, one of the workspace with the mo
 t.test('a connection of a trusted proxy belongs to a client during its request only', async (t) => {
   const limits = { ...LIMITS, maxConnections: 8, trustedProxies: ['127.0.0.1'] }
   const keys = createKeys(['a', 'b'].map((key) => ({ key, user: key, workspace: key })))
-  const { url } = await startTestServer(t, { control: [fig], limits, keys })
+  const { url } = await startTestServer(t, { control: [figRoute], limits, keys })
   const connections = []
   for (let i = 0; i < 4; i += 1) connections.push(await openConnection(t, url))
   for (const key of ['a', 'b', 'a'])

@@ -4,19 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { z } from 'zod'
-import { byKey } from '../../../coordinator/http/access.ts'
-import { route } from '../../../coordinator/http/route.ts'
-import { startTestServer } from './test-server.ts'
-
-const fig = route({
-  method: 'GET',
-  path: '/fig',
-  summary: 'Get a fig',
-  access: byKey('boxes', 'read'),
-  responses: { 200: z.object({}) },
-  handler: async () => ({}),
-})
+import { figRoute, startTestServer } from './test-server.ts'
 
 const createCookies = (count: number) =>
   Array.from({ length: count }, (_, i) => `bomb${i}=${'x'.repeat(3900)}`).join('; ')
@@ -31,12 +19,12 @@ async function send(url: string, headers: string, path = '/api/v1/fig') {
 }
 
 t.test('cookies of other pages are ignored up to 64 KiB', async (t) => {
-  const { url } = await startTestServer(t, { control: [fig] })
+  const { url } = await startTestServer(t, { control: [figRoute] })
   t.match(await send(url, `cookie: ${createCookies(16)}`), /^HTTP\/1\.1 200 /)
 })
 
 t.test('a browser with larger cookies gets a page that deletes them', async (t) => {
-  const { url } = await startTestServer(t, { control: [fig] })
+  const { url } = await startTestServer(t, { control: [figRoute] })
   // As many as Chromium and Firefox store for a site.
   for (const count of [30, 180]) {
     const response = await send(url, `cookie: ${createCookies(count)}`)
@@ -52,7 +40,7 @@ t.test('a browser with larger cookies gets a page that deletes them', async (t) 
 })
 
 t.test('other headers and the URL have a limit of their own', async (t) => {
-  const { url } = await startTestServer(t, { control: [fig] })
+  const { url } = await startTestServer(t, { control: [figRoute] })
   const upgrade = `upgrade: websocket\r\nconnection: upgrade\r\nx: ${'a'.repeat(40_000)}`
   for (const response of [
     await send(url, `x: ${'a'.repeat(40_000)}`),

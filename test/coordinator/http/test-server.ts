@@ -2,7 +2,9 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import { z } from 'zod'
 import { openDatabase } from '../../../coordinator/db/open.ts'
+import { byKey } from '../../../coordinator/http/access.ts'
 import type { Actor } from '../../../coordinator/http/actor.ts'
 import type { CredentialFinders, CredentialLookup } from '../../../coordinator/http/auth.ts'
 import type { Connections } from '../../../coordinator/http/connections.ts'
@@ -11,7 +13,7 @@ import type { HostHandler } from '../../../coordinator/http/host-handler.ts'
 import type { LingerLimits } from '../../../coordinator/http/lingering-close.ts'
 import { type ConnectionLimits, listen } from '../../../coordinator/http/listen.ts'
 import { createOpenRequests, type OpenRequests } from '../../../coordinator/http/open-requests.ts'
-import type { Route } from '../../../coordinator/http/route.ts'
+import { type Route, route } from '../../../coordinator/http/route.ts'
 import { type AgentConnectionHandlers, createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -24,6 +26,16 @@ export const actor: Actor = {
   userId: 'usr_1',
   role: 'owner',
 }
+
+/** GET /api/v1/fig, which needs a key that may read boxes. */
+export const figRoute = route({
+  method: 'GET',
+  path: '/fig',
+  summary: 'Get a fig',
+  access: byKey('boxes', 'read'),
+  responses: { 200: z.object({}) },
+  handler: async () => ({}),
+})
 
 export type TestServerOptions = {
   control?: Route[]

@@ -1,6 +1,6 @@
 // Mails: delivery over SMTP with a password, failures, and codes on stdout without SMTP.
 import { createServer } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createDefaultSender, createMailer } from '../../../../coordinator/identity/mail/mailer.ts'
 import { startSmtpServer } from './smtp-server.ts'
 
@@ -17,6 +17,16 @@ const createLog = () => {
   return { lines, log: { error: (...values: unknown[]) => void lines.push(JSON.stringify(values)) } }
 }
 const print = () => undefined
+
+/** Returns the URL of a server that accepts connections and never responds. */
+async function startSilentServer(t: Test): Promise<string> {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => silent.once('listening', resolve))
+  silent.on('connection', (socket) => t.teardown(() => socket.destroy()))
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as { port: number }
+  return `smtp://127.0.0.1:${port}`
+}
 
 t.test('sends a mail over SMTP', async (t) => {
   const smtp = await startSmtpServer(t)
@@ -50,13 +60,9 @@ t.test('a mail that cannot be sent is logged without the code and the password',
 })
 
 t.test('close() does not wait for a server that never responds', async (t) => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => silent.once('listening', resolve))
-  silent.on('connection', (socket) => t.teardown(() => socket.destroy()))
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as { port: number }
   const { log, lines } = createLog()
-  const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: FROM, log, print, closeMs: 10 })
+  const smtpUrl = await startSilentServer(t)
+  const mailer = createMailer({ smtpUrl, from: FROM, log, print, closeMs: 10 })
   void mailer.send(MAIL)
   await mailer.close()
   t.equal(lines.length, 1)
@@ -76,13 +82,9 @@ t.test('the mails of one workspace do not delay those of others', async (t) => {
 })
 
 t.test('mails that wait are not sent after close()', async (t) => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => silent.once('listening', resolve))
-  silent.on('connection', (socket) => t.teardown(() => socket.destroy()))
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as { port: number }
   const { log, lines } = createLog()
-  const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: FROM, log, print, closeMs: 10 })
+  const smtpUrl = await startSilentServer(t)
+  const mailer = createMailer({ smtpUrl, from: FROM, log, print, closeMs: 10 })
   const sending = Array.from({ length: 5 }, (_, i) => mailer.send({ ...MAIL, to: `${i}@example.com` }))
   await mailer.close()
   t.same(await Promise.all(sending), Array(5).fill('unavailable'))
