@@ -1,5 +1,4 @@
 // Starts the agent's parts in order, and closes them in the reverse order.
-
 import { randomUUID } from 'node:crypto'
 import { chmod, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -60,7 +60,7 @@ export class Slots {
     if (full !== undefined) {
       const victim = eviction && this.#findVictim(full.key, index, slots[index - 1]?.key)
       if (victim === undefined) return { full }
-      // Its wider subjects are those of this use, except for a user who is a member of several workspaces.
+      // A user may have uses in several workspaces: then the workspace of this use can still be full.
       this.#evict(victim)
       const next = slots.find(({ key, limit }) => this.count(key) >= limit)
       if (next !== undefined) return { full: next }

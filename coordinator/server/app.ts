@@ -1,5 +1,4 @@
 // Starts, drains and stops a coordinator. This file defines the order.
-
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'

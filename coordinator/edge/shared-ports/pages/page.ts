@@ -66,13 +66,15 @@ ${link ? formatLink(link) : ''}${button ? formatButton(button) : ''}<footer>Boxw
 </html>
 `
 
-const acceptsHtml = ({ headers }: IncomingMessage): boolean => /\btext\/html\b/i.test(headers.accept ?? '')
+/** Clients that are no browsers ask for no HTML. */
+export const acceptsHtml = ({ accept = '' }: IncomingMessage['headers']): boolean =>
+  /\btext\/html\b/i.test(accept)
 
 /** Sends the page, or closes the connection when a response has already started. */
 export function sendPage(request: IncomingMessage, response: ServerResponse, page: Page): void {
   if (response.destroyed) return
   if (response.headersSent) return void response.destroy()
-  const isHtml = acceptsHtml(request)
+  const isHtml = acceptsHtml(request.headers)
   const body = isHtml ? formatPage(page) : `${JSON.stringify({ error: page.code, message: page.message })}\n`
   const headers: OutgoingHttpHeaders = {
     'content-type': `${isHtml ? 'text/html' : 'application/json'}; charset=utf-8`,

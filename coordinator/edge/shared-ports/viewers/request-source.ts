@@ -1,5 +1,6 @@
 // Which page has sent a request to a share. Browsers set the headers, and pages cannot change them. SameSite alone is not
 // sufficient: all shares are on one site.
+import { acceptsHtml } from '../pages/page.ts'
 import type { ViewerRequest } from '../types.ts'
 
 type Source = Pick<ViewerRequest, 'method' | 'headers' | 'isUpgrade'>
@@ -12,8 +13,6 @@ export function isNavigation({ method, headers, isUpgrade }: Source): boolean {
   // Browsers send the headers of fetch metadata only to https and to localhost.
   return acceptsHtml(headers)
 }
-
-const acceptsHtml = ({ accept = '' }: Source['headers']): boolean => /\btext\/html\b/i.test(accept)
 
 /**
  * Whether a browser shows the response as a document, in a window or a frame, whose script can read the URL. Clients that are no
