@@ -20,6 +20,13 @@ export type EnvironmentSender = {
   close(): void
 }
 
+export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'whenSent'> & {
+  /** Call it after the commit of a change of what a box gets from its environment, its variables or its mounts. */
+  onChange(boxId: string): void
+  /** The listener is called after each change. Returns a function that removes it. */
+  subscribe(listener: (boxId: string) => void): () => void
+}
+
 /** The agent tests the broker before it responds. */
 const RESPONSE_TIMEOUT_MS = 30_000
 /** An agent of an earlier version does not have the route. */

@@ -1,9 +1,23 @@
 // Reads boxes and snapshots for other rooms, which do not use the store of this room.
 export {
+  type ChangedBoxRow,
   countLiveBoxes,
   countLiveBoxesOfWorkspace,
+  listBoxesById,
   listBoxesToMeter,
+  listBoxOwners,
   listHostnames,
+  listTeamBoxes,
+  type TeamBoxRow,
 } from './store/box-lists.ts'
 export { findBox, hasUnrestrictedBoxes } from './store/boxes.ts'
-export { findSnapshot, listSnapshotsToMeter } from './store/snapshots.ts'
+export { listDeletedMachines } from './store/deleted-machines.ts'
+export { type ImageUse, listImageUses } from './store/image-uses.ts'
+export { countBoxesByEnvironment, listUsedVersions, lockBoxesOfEnvironment } from './store/pins.ts'
+export {
+  findSnapshot,
+  listSnapshotResources,
+  listSnapshots,
+  listSnapshotsById,
+  listSnapshotsToMeter,
+} from './store/snapshots.ts'

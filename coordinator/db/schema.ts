@@ -208,7 +208,7 @@ export type BoxRow = {
   isolation: string | null
   /** SHA-256 of the token the box's agent presents, hex. null before provisioning and after deletion. */
   agent_token_hash: string | null
-  /** The newest lineage id with which the agent of a machine has connected (coordinator/boxes/enrollment/machine-agents.ts). */
+  /** The newest lineage id with which the agent of a machine has connected (coordinator/machines/machine-agents.ts). */
   agent_lineage: string | null
   /** The last applied report: all reports of `report_epoch` up to and including `report_seq` are applied. */
   report_epoch: string | null
@@ -550,7 +550,7 @@ export type EnvironmentVersionRow = {
   environment_id: string
   version_no: number
   workspace_id: string
-  /** JSON EnvironmentConfig (boxes/environments/config.ts). Files are ids of EnvironmentFileRow. */
+  /** JSON EnvironmentConfig (environments/config.ts). Files are ids of EnvironmentFileRow. */
   config: string
   /** user:<id> or key:<id>. */
   created_by: string

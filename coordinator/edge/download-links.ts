@@ -1,7 +1,7 @@
 // GET /downloads/{token}: downloads the file of a download link. A route of the control plane, because the edge accepts no
 // dashboard session.
 import { z } from 'zod'
-import type { DownloadLinks } from '../boxes/download-links/service.ts'
+import type { DownloadLinks } from '../download-links/service.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { ACQUIRE_ERRORS, acquireBox } from './acquire-box.ts'

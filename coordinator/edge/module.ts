@@ -8,10 +8,10 @@ import {
   createDesktopRecorder,
   createForwardRecorder,
 } from '../audit/record-connect.ts'
-import type { DownloadLinks } from '../boxes/download-links/service.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
+import type { DownloadLinks } from '../download-links/service.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'

@@ -1,7 +1,7 @@
 // The hooks of new boxes for tests that start only some parts: environments without files, and no secrets.
 import type { BoxEnvironments, BoxSecrets } from '../../coordinator/boxes/box-hooks.ts'
-import { createEnvironments } from '../../coordinator/boxes/environments/box-environments.ts'
 import type { Db } from '../../coordinator/db/open.ts'
+import { createEnvironments } from '../../coordinator/environments/box-environments.ts'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 
 export const NO_BOX_SECRETS: BoxSecrets = {

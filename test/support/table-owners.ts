@@ -34,21 +34,21 @@ export const TABLE_OWNERS: Readonly<Partial<Record<keyof Tables, string>>> = {
   snapshots: 'boxes/store',
   snapshot_jobs: 'boxes/store',
   deleted_machines: 'boxes/store',
-  image_downloads: 'boxes/images',
-  enrollments: 'boxes/enrollment',
-  last_prompts: 'boxes/team',
-  port_shares: 'boxes/port-shares',
-  share_viewers: 'boxes/port-shares/viewers',
-  download_links: 'boxes/download-links',
-  environments: 'boxes/environments/store',
-  environment_versions: 'boxes/environments/store',
-  environment_files: 'boxes/environments/store',
-  box_repos: 'boxes/environments/delivery',
-  secrets: 'boxes/secrets',
-  secret_grants: 'boxes/secrets',
-  secret_mounts: 'boxes/secrets',
-  secret_uses: 'boxes/secrets',
-  workspace_authorities: 'boxes/secrets',
+  image_downloads: 'images',
+  enrollments: 'machines',
+  last_prompts: 'team',
+  port_shares: 'port-shares',
+  share_viewers: 'port-shares/viewers',
+  download_links: 'download-links',
+  environments: 'environments/store',
+  environment_versions: 'environments/store',
+  environment_files: 'environments/store',
+  box_repos: 'environments/delivery',
+  secrets: 'secrets',
+  secret_grants: 'secrets',
+  secret_mounts: 'secrets',
+  secret_uses: 'secrets',
+  workspace_authorities: 'secrets',
   federation_keys: 'federation/issuer',
   aws_roles: 'federation/aws',
   aws_connects: 'federation/aws',
@@ -79,17 +79,17 @@ export const READERS: readonly TableAccess[] = [
     reason: 'joins the user and the session to each request with a ticket',
   },
   {
-    dir: 'boxes/port-shares',
+    dir: 'port-shares',
     tables: ['boxes', 'policies'],
     reason: 'joins the box and the policies to each request to a shared port',
   },
   {
-    dir: 'boxes/port-shares/viewers',
+    dir: 'port-shares/viewers',
     tables: ['boxes'],
     reason: 'joins the owner of the box to each request of a viewer',
   },
   {
-    dir: 'boxes/secrets',
+    dir: 'secrets',
     tables: ['boxes', 'users'],
     reason: 'joins the box and its owner to each request with a secret',
   },
@@ -108,7 +108,7 @@ export const WRITERS: readonly TableAccess[] = [
   },
 ]
 
-/** The tables of the objects that feeds send (coordinator/boxes/feed/). Functions that write them call recordRowChange(). */
+/** The tables of the objects that feeds send (coordinator/feed/). Functions that write them call recordRowChange(). */
 export const NOTIFYING_TABLES: readonly (keyof Tables)[] = ['boxes', 'jobs', 'snapshots', 'operations']
 
 /** The functions that write these tables and notify no feed. */

@@ -1,7 +1,6 @@
 // The lifecycle of boxes: the reconciler and its monitors.
 import type { AgentConnections } from '../../agents/tunnel/agent-connections.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
-import type { ImageDownloads } from '../images/downloads.ts'
 import { createBoxCounts } from './box-counts.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import type { StepObserver } from './step-observer.ts'
@@ -12,7 +11,7 @@ const CLOSE_MS = 30_000
 export type LifecycleModuleContext = ModuleBase &
   Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels' | 'ingest'> & {
     modules: Pick<ModuleRegistry, 'prepareBox'>
-    imageDownloads: Pick<ImageDownloads, 'ensure'>
+    imageDownloads: { ensure: NonNullable<LifecycleOptions['ensureImage']> }
     agentConnections: Pick<AgentConnections, 'restartAgent'>
     /** `agents` is not the public URL, which may be that of a proxy that has not started yet. */
     urls: { agents: string }

@@ -1,7 +1,7 @@
 // The open connections of programs of boxes to brokered hosts.
 import type { Duplex } from 'node:stream'
 import { coversHost } from '../../../shared/secret-hosts.ts'
-import type { BrokerCut } from '../../boxes/secrets/types.ts'
+import type { BrokerCut } from '../../secrets/types.ts'
 
 /** One connection, from the check of the mounts on. */
 export class BrokerConnection {

@@ -2,8 +2,8 @@
 import type { SecretConnections } from '../../agents/tunnel/types.ts'
 import { createAddressFilter } from '../../base/public-address.ts'
 import { type Resolve, resolveWithDns, resolveWithSystem } from '../../base/resolve-name.ts'
-import type { SecretBroker, WorkspaceAuthorities } from '../../boxes/secrets/types.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
+import type { SecretBroker, WorkspaceAuthorities } from '../../secrets/types.ts'
 import { BrokerServer } from './broker-server.ts'
 import { createVettedLookup } from './vetted-lookup.ts'
 

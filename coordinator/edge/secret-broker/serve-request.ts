@@ -1,8 +1,8 @@
 // Serves one request of a program on a box to a host of a secret.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
-import type { SecretBroker } from '../../boxes/secrets/types.ts'
 import { getUpgrade } from '../../http/websocket.ts'
+import type { SecretBroker } from '../../secrets/types.ts'
 import { removeHopByHop } from '../shared-ports/headers/hop-by-hop.ts'
 import { isNamed, toPairs } from '../shared-ports/headers/raw-headers.ts'
 import { forward } from '../shared-ports/proxy/forward.ts'

@@ -1,7 +1,7 @@
 // Ends TLS of programs on boxes, with a certificate of the authority of the workspace.
 import { createSecureContext, createServer, type SecureContext, type TLSSocket } from 'node:tls'
 import type { TcpOverWebSocket } from '../../../shared/tcp-over-websocket.ts'
-import type { LeafCertificate } from '../../boxes/secrets/types.ts'
+import type { LeafCertificate } from '../../secrets/types.ts'
 
 /** Parsing a certificate takes longer than the rest of a handshake. */
 const contexts = new WeakMap<LeafCertificate, SecureContext>()

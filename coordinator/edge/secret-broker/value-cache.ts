@@ -3,7 +3,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
-import type { BrokeredHost, BrokeredSecret } from '../../boxes/secrets/types.ts'
+import type { BrokeredHost, BrokeredSecret } from '../../secrets/types.ts'
 import { BrokerError } from './broker-error.ts'
 import { listSentTexts } from './encode-value.ts'
 import { Matcher } from './scrub/matcher.ts'

@@ -1,11 +1,11 @@
 // Serves a request of an allowed viewer: checks the state of the box, and forwards the request to the port.
 import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
-import type { PortShares, ServedShare, ShareBase } from '../../boxes/port-shares/types.ts'
 import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { readClientAddress } from '../../http/client-address.ts'
 import { getUpgrade } from '../../http/websocket.ts'
+import type { PortShares, ServedShare, ShareBase } from '../../port-shares/types.ts'
 import type { EdgeLimiter } from '../limits.ts'
 import type { Exchange, Found, Served } from './exchange.ts'
 import { toPairs } from './headers/raw-headers.ts'

@@ -1,12 +1,12 @@
 // The server of shared ports: serves the origins of links from the programs that listen on ports of boxes (spec §4.5).
 import { SHARE_LIMITS } from '../../../shared/limits.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
-import type { PortShares } from '../../boxes/port-shares/types.ts'
 import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
 import { createProxyCheck } from '../../http/client-address.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import type { PortShares } from '../../port-shares/types.ts'
 import type { ConnectToPort } from '../connect-to-port.ts'
 import type { EdgeLimiter } from '../limits.ts'
 import { createShareMetrics } from './metrics.ts'

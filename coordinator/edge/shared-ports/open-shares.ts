@@ -1,7 +1,7 @@
 // The open requests and WebSockets of all shares. They are closed at once when their share ends or expires.
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../shared/clock.ts'
-import type { PortShares, ServedShare } from '../../boxes/port-shares/types.ts'
+import type { PortShares, ServedShare } from '../../port-shares/types.ts'
 
 type OpenShare = {
   share: ServedShare

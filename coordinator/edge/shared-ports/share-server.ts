@@ -1,11 +1,11 @@
 // Serves the requests to the origins of links: finds the share and checks the viewer.
 import { ApiError } from '../../../shared/errors.ts'
-import type { PortShares, ServedShare } from '../../boxes/port-shares/types.ts'
 import { type Actor, toSubject } from '../../http/actor.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { HostHandler } from '../../http/host-handler.ts'
 import { sendLargeCookiesPage } from '../../http/large-requests.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import type { PortShares, ServedShare } from '../../port-shares/types.ts'
 import { type BoxServerOptions, createBoxServer } from './box-server.ts'
 import type { Exchange, Found } from './exchange.ts'
 import { type Page, sendPage, sendRedirect } from './pages/page.ts'

@@ -1,7 +1,7 @@
 // What the server of shared ports and the check of its viewers agree on.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ServedShare } from '../../boxes/port-shares/types.ts'
 import type { Actor } from '../../http/actor.ts'
+import type { ServedShare } from '../../port-shares/types.ts'
 
 /** A request to the origin of a share. */
 export type ViewerRequest = {

@@ -1,9 +1,9 @@
 // What a box gets for AWS: the profiles of the roles of its workspace, and a token. Nothing for a box that may not have them.
 import type { CloudCredentials, CloudProfile } from '../../../shared/api/cloud-credentials.ts'
-import type { EnvironmentVersions } from '../../boxes/environments/types.ts'
 import { findBox } from '../../boxes/lookups.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
+import type { EnvironmentVersions } from '../../environments/types.ts'
 import { findRole as findRoleOfUser, findWorkspace } from '../../identity/lookups.ts'
 import type { IdentityToken, Issuer } from '../issuer/issuer.ts'
 import { listRoles } from './role-store.ts'

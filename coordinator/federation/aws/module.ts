@@ -1,9 +1,9 @@
 // AWS roles that boxes assume with identity tokens, without a stored key (spec §4.6).
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
-import type { BoxEnvironmentChanges } from '../../boxes/environment-module.ts'
-import type { EnvironmentVersions } from '../../boxes/environments/types.ts'
+import type { BoxEnvironmentChanges } from '../../boxes/environment-sender.ts'
 import { afterCommit, type Trx } from '../../db/transaction.ts'
+import type { EnvironmentVersions } from '../../environments/types.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'

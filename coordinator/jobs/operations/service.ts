@@ -59,7 +59,7 @@ export async function createOperation(
   return row
 }
 
-/** The feed, which lists operations, checks who sees them (boxes/feed/). */
+/** The feed, which lists operations, checks who sees them (feed/). */
 export { listOperationsById, listOperationsInProgress }
 
 /** The newest operation of this kind on the target. */

@@ -2,8 +2,8 @@
 // The steps share a coordinator and a box, so those that follow a failed step are skipped.
 import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
-import { createAuthority } from '../../../coordinator/boxes/secrets/certificates.ts'
 import { CONTAINER_PATHS, NODE_FILES } from '../../../coordinator/providers/container/paths.ts'
+import { createAuthority } from '../../../coordinator/secrets/certificates.ts'
 import { BROKER_TEST_HOST } from '../../../shared/secret-hosts.ts'
 import { connectAttachClient } from '../../support/attach-client.ts'
 import { startCoordinatorProcess } from '../../support/coordinator-process.ts'

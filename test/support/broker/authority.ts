@@ -1,7 +1,7 @@
 // Certificates for tests of the broker, without openssl: the authority of a workspace, and one of the real hosts.
 
-import { createAuthority, createLeaf } from '../../../coordinator/boxes/secrets/certificates.ts'
-import type { LeafCertificate, WorkspaceAuthorities } from '../../../coordinator/boxes/secrets/types.ts'
+import { createAuthority, createLeaf } from '../../../coordinator/secrets/certificates.ts'
+import type { LeafCertificate, WorkspaceAuthorities } from '../../../coordinator/secrets/types.ts'
 
 export type TestAuthority = { certificate: string; getLeaf(host: string): LeafCertificate }
 

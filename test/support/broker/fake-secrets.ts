@@ -1,7 +1,7 @@
 // The secrets of boxes, in memory.
 import { EventEmitter } from 'node:events'
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
-import type { BrokerCut, SecretBroker } from '../../../coordinator/boxes/secrets/types.ts'
+import type { BrokerCut, SecretBroker } from '../../../coordinator/secrets/types.ts'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
 import { DEFAULT_SECRET_LOCATIONS, type SecretLocation } from '../../../shared/secret-locations.ts'
 

@@ -1,9 +1,9 @@
 // Decides who may view a share: the audience `members` needs a viewer session, `anyone` the secret of the link, `public` nothing.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../../../shared/clock.ts'
-import type { ServedShare, ShareBase, ShareViewers } from '../../../boxes/port-shares/types.ts'
 import type { Actor } from '../../../http/actor.ts'
 import { hashSecret } from '../../../http/hash-secret.ts'
+import type { ServedShare, ShareBase, ShareViewers } from '../../../port-shares/types.ts'
 import type { AuthorizeViewer, ViewerDecision, ViewerRequest } from '../types.ts'
 import { CALLBACK_PATH, START_PATH } from './callback-url.ts'
 import { formatExpiredCookie, formatShareCookie, readShareCookie, removeOwnCookies } from './cookies.ts'

@@ -1,12 +1,12 @@
 // What the pages for viewers on the main origin share: the user of the dashboard session, and the links that the user sees.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../../../shared/errors.ts'
-import type { PortShares, ServedShare } from '../../../boxes/port-shares/types.ts'
 import type { BoxRow } from '../../../db/schema.ts'
 import type { Actor } from '../../../http/actor.ts'
 import { type CredentialFinders, readSessionCookie } from '../../../http/auth.ts'
 import { hashSecret } from '../../../http/hash-secret.ts'
 import { canSee } from '../../../http/visibility.ts'
+import type { PortShares, ServedShare } from '../../../port-shares/types.ts'
 import { type Page, sendPage } from '../pages/page.ts'
 import { NO_SUCH_LINK } from '../pages/pages.ts'
 import { isNavigation } from './request-source.ts'

@@ -1,8 +1,9 @@
 // Who may view shared ports: the check of each request to a link, and the sign-in of members at the main origin.
-import type { PortShares, ShareViewers } from '../../../boxes/port-shares/types.ts'
+
 import type { BoxService } from '../../../boxes/service.ts'
 import type { CredentialFinders } from '../../../http/auth.ts'
 import type { Module, ModuleBase } from '../../../http/module.ts'
+import type { PortShares, ShareViewers } from '../../../port-shares/types.ts'
 import type { AuthorizeViewer } from '../types.ts'
 import { createViewerAuthorizer } from './authorize.ts'
 import { createShareOpenRoute } from './open-route.ts'

@@ -1,9 +1,9 @@
 // GET /share/open on the main origin: the URL of POST /port-shares/{id}/open. The browser keeps the code as a cookie of the main
 // origin, starts a sign-in at the share, and returns to /share/sign-in with its state.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ShareViewers } from '../../../boxes/port-shares/types.ts'
-import { OPEN_PATH } from '../../../boxes/port-shares/viewers/open-url.ts'
 import type { PublicRoute } from '../../../http/public-routes.ts'
+import type { ShareViewers } from '../../../port-shares/types.ts'
+import { OPEN_PATH } from '../../../port-shares/viewers/open-url.ts'
 import { START_PATH } from './callback-url.ts'
 import { formatExpiredCookie, formatShareCookie, readShareCookie } from './cookies.ts'
 import {

@@ -1,5 +1,5 @@
 // The secret of an anyone link in a URL.
-import { SECRET_PARAMETER } from '../../../boxes/port-shares/types.ts'
+import { SECRET_PARAMETER } from '../../../port-shares/types.ts'
 
 const decode = (text: string): string => {
   try {

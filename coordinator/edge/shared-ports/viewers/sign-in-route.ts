@@ -1,8 +1,9 @@
 // GET /share/sign-in on the main origin: gives the user of the dashboard session, or the browser that opens a share with a code
 // of its own, a code for a share for members.
-import type { ShareViewers } from '../../../boxes/port-shares/types.ts'
+
 import type { Actor } from '../../../http/actor.ts'
 import type { PublicRoute } from '../../../http/public-routes.ts'
+import type { ShareViewers } from '../../../port-shares/types.ts'
 import { createCallbackUrl } from './callback-url.ts'
 import {
   assertNavigation,

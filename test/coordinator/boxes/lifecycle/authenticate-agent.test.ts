@@ -1,9 +1,9 @@
 // Authentication of agents with the token of their box.
 import t from 'tap'
-import { createMachineAgents } from '../../../../coordinator/boxes/enrollment/machine-agents.ts'
 import { createAgentAuthenticator } from '../../../../coordinator/boxes/lifecycle/authenticate-agent.ts'
 import { openDatabase } from '../../../../coordinator/db/open.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
+import { createMachineAgents } from '../../../../coordinator/machines/machine-agents.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'

@@ -1,13 +1,13 @@
 // Values and matchers that requests share: what is created, how long it is kept, and how much of it there may be.
 import t from 'tap'
 import { SecretValue } from '../../../../coordinator/base/sealing/secret-value.ts'
-import type { BrokeredSecret } from '../../../../coordinator/boxes/secrets/types.ts'
 import { Scrubber } from '../../../../coordinator/edge/secret-broker/scrub/scrubber.ts'
 import {
   MAX_UNUSED_MS,
   MAX_WORKSPACE_BYTES,
   ValueCache,
 } from '../../../../coordinator/edge/secret-broker/value-cache.ts'
+import type { BrokeredSecret } from '../../../../coordinator/secrets/types.ts'
 
 const KiB = 1024
 

@@ -1,12 +1,12 @@
 // The definitions of all metrics of a coordinator.
 import { Server } from 'node:http'
 import { createTunnelMetrics } from '../../../../coordinator/agents/tunnel/metrics.ts'
-import { createFeedMetric } from '../../../../coordinator/boxes/feed/feed-metric.ts'
 import { createBoxCounts } from '../../../../coordinator/boxes/lifecycle/box-counts.ts'
 import { createDiskMetric } from '../../../../coordinator/boxes/lifecycle/disk-metric.ts'
 import { BrokerMetrics } from '../../../../coordinator/edge/secret-broker/metrics.ts'
 import { createShareMetrics } from '../../../../coordinator/edge/shared-ports/metrics.ts'
 import { createSlotMetric } from '../../../../coordinator/edge/slot-metric.ts'
+import { createFeedMetric } from '../../../../coordinator/feed/feed-metric.ts'
 import { createPrometheusMetrics } from '../../../../coordinator/server/telemetry/prometheus/prometheus-metrics.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 

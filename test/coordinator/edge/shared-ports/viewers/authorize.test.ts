@@ -1,11 +1,11 @@
 // Who may view a share, as a table of audiences, headers of browsers, cookies and secrets.
 import { parseSetCookie } from 'cookie'
 import t from 'tap'
-import type { PortAudience, ServedShare } from '../../../../../coordinator/boxes/port-shares/types.ts'
 import type { ViewerDecision, ViewerRequest } from '../../../../../coordinator/edge/shared-ports/types.ts'
 import { createViewerAuthorizer } from '../../../../../coordinator/edge/shared-ports/viewers/authorize.ts'
 import type { Actor } from '../../../../../coordinator/http/actor.ts'
 import { hashSecret } from '../../../../../coordinator/http/hash-secret.ts'
+import type { PortAudience, ServedShare } from '../../../../../coordinator/port-shares/types.ts'
 import { createTestClock } from '../../../../support/workspace.ts'
 
 const PUBLIC_URL = 'https://boxwood.example.com'

@@ -1,0 +1,38 @@
+// The variables of boxes at their agents. A module before those whose requests change the variables.
+import type { Tunnels } from '../agents/tunnel/types.ts'
+import { type BoxEnvironmentChanges, createEnvironmentSender } from '../boxes/environment-sender.ts'
+import type { Module, ModuleBase } from '../http/module.ts'
+import { createBrokerSettings } from '../secrets/broker-settings.ts'
+import type { WorkspaceAuthorities } from '../secrets/types.ts'
+import { listSecretFiles } from './delivery/list-secret-files.ts'
+
+export type BoxEnvironmentModuleContext = ModuleBase & {
+  tunnels: Tunnels
+  workspaceAuthorities: Pick<WorkspaceAuthorities, 'getCertificate'>
+}
+
+export function boxEnvironmentModule(context: BoxEnvironmentModuleContext) {
+  const { db, clock, log, tunnels, workspaceAuthorities: authorities } = context
+  const findBroker = createBrokerSettings({ db, authorities })
+  const sender = createEnvironmentSender({
+    ...{ db, clock, tunnels, log, findBroker },
+    listSecretFiles: (boxId) => listSecretFiles(db, boxId),
+  })
+  const listeners = new Set<(boxId: string) => void>()
+  const boxEnvironment: BoxEnvironmentChanges = {
+    getBrokerTest: sender.getBrokerTest,
+    whenSent: sender.whenSent,
+    onChange(boxId) {
+      sender.onChange(boxId)
+      for (const listener of listeners) listener(boxId)
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+  return {
+    services: { boxEnvironment },
+    close: { name: 'stop sending the variables of boxes', run: sender.close },
+  } satisfies Module
+}

@@ -1,0 +1,19 @@
+// The downloads of images. A module before those that create boxes.
+import type { Module, ModuleBase } from '../http/module.ts'
+import type { Providers } from '../providers/regions.ts'
+import { createImageDownloads, type ImageDownloads } from './downloads.ts'
+
+export function imageDownloadsModule({
+  config,
+  db,
+  clock,
+  log,
+  providers,
+}: ModuleBase & { providers: Providers }) {
+  const limits = { count: config.imageLimit, gib: config.imageGib }
+  const imageDownloads: ImageDownloads = createImageDownloads({ db, clock, log, providers, limits })
+  return {
+    services: { imageDownloads },
+    schedules: { pruners: { image_uses: imageDownloads.recordUses } },
+  } satisfies Module
+}

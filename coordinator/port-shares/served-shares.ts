@@ -1,0 +1,115 @@
+// Finds the shares that are served, and notifies of those that are not served any more.
+import { EventEmitter } from 'node:events'
+import type { Logger } from 'pino'
+import type { Clock } from '../../shared/clock.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { isId } from '../../shared/ids.ts'
+import type { Db } from '../db/open.ts'
+import type { BoxRow } from '../db/schema.ts'
+import { afterCommit, type Trx } from '../db/transaction.ts'
+import type { Actor } from '../http/actor.ts'
+import { canSee } from '../http/visibility.ts'
+import { type PolicyService, parsePolicy } from '../identity/policies/service.ts'
+import { getServingRefusal, isLive, isOpenLink, type ShareSwitches } from './rules.ts'
+import {
+  endOpenLinksOfBox,
+  endSharesOfBox,
+  listLinkIds,
+  prepareShareQueries,
+  type ShareWithBox,
+} from './store.ts'
+import type { PortShares, ServedShare } from './types.ts'
+
+export type ServedShares = Pick<PortShares, 'find' | 'get' | 'events'> & {
+  /** Ends the shares of a box whose deletion has been requested. */
+  onBoxDelete(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
+  /** Ends the links of a box that need no membership. */
+  restrictBox(trx: Trx, boxId: string): Promise<void>
+}
+
+export type ServedSharesOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'error'>
+  switches: ShareSwitches
+  policies: Pick<PolicyService, 'events'>
+}
+
+export const createNoSuchShareError = (): ApiError =>
+  new ApiError('not_found', 'No such link. GET /api/v1/port-shares lists the ids of all links.')
+
+export function createServedShares(options: ServedSharesOptions): ServedShares {
+  const { db, clock, log, switches, policies } = options
+  const queries = prepareShareQueries(db)
+  const events: PortShares['events'] = new EventEmitter()
+
+  policies.events.on('changed', (workspaceId, policy, before) => {
+    if (!before.shareLinks || policy.shareLinks) return
+    endLinks(workspaceId).catch((err: unknown) =>
+      log.error({ err, workspaceId }, 'failed to close the open connections of links'),
+    )
+  })
+
+  /** Open requests to the links end. The links stay in the database: they are served again when the policy allows them. */
+  async function endLinks(workspaceId: string): Promise<void> {
+    for (const id of await listLinkIds(db, workspaceId, clock.now())) events.emit('ended', id)
+  }
+
+  const emitEnded = (trx: Trx, ids: readonly string[]) =>
+    afterCommit(trx, () => {
+      for (const id of ids) events.emit('ended', id)
+    })
+
+  const isServable = (row: ShareWithBox): boolean =>
+    isLive(row, clock.now()) && row.desired_state !== 'terminated'
+
+  const getRefusal = ({ access, policy, restricted }: ShareWithBox): ApiError | null =>
+    getServingRefusal(access, {
+      switches,
+      isRestricted: restricted === 1,
+      policy: parsePolicy(isOpenLink(access) && policy !== null ? { policy } : undefined),
+    })
+
+  return {
+    events,
+    async find(slug) {
+      const [row] = await queries.bySlug(slug)
+      return row && isServable(row) && getRefusal(row) === null ? split(row) : undefined
+    },
+    async get(actor, shareId) {
+      const [row] = isId('portShare', shareId) ? await queries.byId(shareId) : []
+      if (!row || !isVisible(actor, row) || !isServable(row)) throw createNoSuchShareError()
+      const refusal = getRefusal(row)
+      if (refusal !== null) throw refusal
+      return split(row)
+    },
+    async onBoxDelete(trx, { id }, _actor, now) {
+      emitEnded(trx, await endSharesOfBox(trx, id, now))
+    },
+    async restrictBox(trx, boxId) {
+      emitEnded(trx, await endOpenLinksOfBox(trx, boxId, clock.now()))
+    },
+  }
+}
+
+const isVisible = (
+  actor: Actor,
+  { workspace_id: workspaceId, id: boxId, owner_user_id: ownerUserId }: BoxRow,
+): boolean => canSee(actor, { workspaceId, boxId, ownerUserId })
+
+function split(row: ShareWithBox): { share: ServedShare; box: BoxRow } {
+  const { share_id, port, slug, access, secret_hash, rewrites_host, expires_at, ...others } = row
+  const { ended_at: _endedAt, policy: _policy, ...box } = others
+  const share: ServedShare = {
+    id: share_id,
+    workspaceId: box.workspace_id,
+    boxId: box.id,
+    port,
+    slug,
+    access,
+    secretHash: secret_hash,
+    expiresAt: expires_at,
+    rewritesHost: rewrites_host === 1,
+  }
+  return { share, box }
+}

@@ -1,0 +1,34 @@
+// The team status (spec §4.13).
+
+import type { Heartbeats } from '../boxes/lifecycle/heartbeats.ts'
+import type { Trx } from '../db/transaction.ts'
+import type { Module, ModuleBase } from '../http/module.ts'
+import { withTag } from '../http/route.ts'
+import { teamRoutes } from './routes.ts'
+import { createTeamService, type TeamService, type TeamServiceOptions } from './service.ts'
+import { deleteLastPrompt } from './store.ts'
+
+export type TeamModuleContext = ModuleBase &
+  Pick<TeamServiceOptions, 'members' | 'billing'> & {
+    heartbeats: Pick<Heartbeats, 'latest'>
+    attachments: { countByUser: TeamServiceOptions['countAttachments'] }
+  }
+
+export function teamModule(context: TeamModuleContext) {
+  const { db, clock, log, members, heartbeats, attachments, billing } = context
+  const team: TeamService = createTeamService({
+    db,
+    clock,
+    log,
+    members,
+    billing,
+    latestHeartbeat: heartbeats.latest,
+    countAttachments: attachments.countByUser,
+  })
+  return {
+    services: { team },
+    routes: withTag('Team', teamRoutes({ team })),
+    workspaceTables: [{ table: 'last_prompts', key: 'box_id' }],
+    deleteOfBox: (trx: Trx, boxId: string) => deleteLastPrompt(trx, boxId),
+  } satisfies Module
+}
