@@ -42,7 +42,7 @@ async function createSystemInformation(): Promise<() => Promise<unknown>> {
 /** CPU and memory of the processes. */
 async function createPidusage(): Promise<() => Promise<unknown>> {
   const { default: pidusage } = await import('pidusage')
-  const { listPids } = await import('../agent/exec/process-table.ts')
+  const { listPids } = await import('../agent/process-table.ts')
   return () => pidusage(listPids())
 }
 

@@ -1,10 +1,10 @@
 // Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { listNeededCommands, parseCommandLine } from './arguments/command-line.ts'
+import { reportError } from './arguments/report-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './connection/session.ts'
 import { CliError, EXIT, signalExitCode } from './output/exit-codes.ts'
 import { selectErrorFormat } from './output/print-error.ts'
-import { reportError } from './output/report-error.ts'
 import { createProgram } from './program.ts'
 import { isCommandName } from './register-commands.ts'
 

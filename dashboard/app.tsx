@@ -2,7 +2,7 @@
 import { render } from 'preact'
 import { startStore } from './data/live.ts'
 import { startNavigation } from './data/navigation.ts'
-import { Layout } from './views/layout.tsx'
+import { Layout } from './pages/layout.tsx'
 
 startNavigation()
 const root = document.getElementById('app')

@@ -14,7 +14,7 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     /^shared\/a\.ts:2: imports node:fs/,
   ],
   'an import from another component': [
-    'cli/deep/a.ts',
+    'cli/output/a.ts',
     "import { x } from '../../agent/x.ts'\n",
     /imports agent\/x\.ts .*over the wire/,
   ],
@@ -48,7 +48,18 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     "import type { Box } from '../../boxes/service.ts'\n",
     /imports coordinator\/boxes\/service\.ts, of a later room/,
   ],
+  'an import of a later room of the agent': [
+    'agent/vitals/a.ts',
+    "import { x } from '../exec/x.ts'\n",
+    /imports agent\/exec\/x\.ts, of a later room/,
+  ],
+  'an import of a later room of the CLI': [
+    'cli/output/a.ts',
+    "import { x } from '../commands/x.ts'\n",
+    /imports cli\/commands\/x\.ts, of a later room/,
+  ],
   'a file in no room': ['coordinator/new/a.ts', 'export const x = 1\n', /is in no room/],
+  'a file of the CLI in no room': ['cli/new/a.ts', 'export const x = 1\n', /is in no room/],
   'a table that is written by another directory': [
     'coordinator/identity/members/store.ts',
     "export const f = (db) => db\n  .updateTable('boxes')\n",
@@ -200,8 +211,8 @@ t.test('reports the shortest import cycle, also of type-only imports, in every c
     agent: {
       'a.ts': "import { b } from './b.ts'\n",
       'b.ts': "import { c } from './c.ts'\n",
-      'c.ts': "import { a } from './a.ts'\nimport type { D } from './deep/d.ts'\n",
-      deep: { 'd.ts': "export type { C } from '../c.ts'\n" },
+      'c.ts': "import { a } from './a.ts'\nimport type { D } from './exec/d.ts'\n",
+      exec: { 'd.ts': "export type { C } from '../c.ts'\n" },
       'entry.ts': "import './a.ts'\n",
     },
     cli: {
@@ -213,7 +224,7 @@ t.test('reports the shortest import cycle, also of type-only imports, in every c
   })
   const reason = '(a circle of imports has no order in which to be read)'
   t.same(findViolations(dir), [
-    `agent/c.ts:2: imports agent/deep/d.ts, which imports agent/c.ts ${reason}`,
+    `agent/c.ts:2: imports agent/exec/d.ts, which imports agent/c.ts ${reason}`,
     `cli/a.ts:2: imports cli/b.ts, which imports cli/c.ts, which imports cli/a.ts ${reason}`,
   ])
 })

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, ftruncateSync } from 'node:fs'
-import { readProcess } from '../exec/process-table.ts'
 import { toStartError } from '../exec/start-error.ts'
+import { readProcess } from '../process-table.ts'
 import { openStateFile } from '../state-file.ts'
 import type { Leader } from './session-record.ts'
 

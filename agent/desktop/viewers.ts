@@ -6,10 +6,10 @@ import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import { SHELL } from '../exec/shell.ts'
 import { toStartError } from '../exec/start-error.ts'
 import type { WebSocketDialer } from '../tunnel/websocket-dialer.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import type { Desktop, ViewerTarget } from './desktop.ts'
 
 export type ViewersOptions = {

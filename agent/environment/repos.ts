@@ -6,12 +6,12 @@ import { basename, dirname, join } from 'node:path'
 import pLimit from 'p-limit'
 import type { AgentRepoRequest, AgentRepoResponse } from '../../shared/api/environment-delivery.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import { createParents } from '../files/create-parents.ts'
 import { toFileError } from '../files/errors.ts'
 import { nullIfMissing, resolvePath } from '../files/paths.ts'
 import { checkWritable } from '../files/state-access.ts'
 import { RequestResetError } from '../requests/json-routes.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import { type Git, GitError, GitInterruptedError, type GitRun } from './git.ts'
 
 export type ReposOptions = {

@@ -3,9 +3,6 @@ import { userInfo } from 'node:os'
 import { ApiError } from '../../shared/errors.ts'
 import { ENV_NAME_PATTERN } from '../../shared/field-values.ts'
 
-/** Set for every command and inherited by its descendants, which identifies its process tree. */
-export const PROCESS_ID_VARIABLE = 'BOXWOOD_PROCESS_ID'
-
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Variables of the agent that commands inherit. The provider of the box's machine sets them where they are needed. */

@@ -7,11 +7,11 @@ import {
   type ExecStarted,
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import { addJsonRoute, type JsonRequest, RequestResetError } from '../requests/json-routes.ts'
 import type { StartTimer } from '../running-clock.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import { startedResponse } from './detached/responses.ts'
 import { detachedRoutes } from './detached/routes.ts'
 import type { DetachedProcesses } from './detached/types.ts'

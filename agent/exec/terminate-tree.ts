@@ -1,15 +1,15 @@
 // Terminates the process tree of a command, including processes that moved to a session of their own.
 import { setTimeout as delay } from 'node:timers/promises'
-import { PROCESS_ID_VARIABLE } from './environment.ts'
 import {
   hasAssignment,
   hasNoArguments,
   isDead,
   listPids,
+  PROCESS_ID_VARIABLE,
   type ProcessEntry,
   readProcess,
   readProcessEnvironment,
-} from './process-table.ts'
+} from '../process-table.ts'
 
 export type Tree = {
   /** The command's process: leader of its session and process group. */

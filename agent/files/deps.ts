@@ -1,7 +1,7 @@
 // Dependencies of the file routes.
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../shared/clock.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import type { CredentialFiles } from './credential-files.ts'
 import type { TransferDialer } from './transfer-dialer.ts'
 

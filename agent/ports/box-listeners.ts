@@ -1,5 +1,5 @@
 // Finds the listening sockets that may get a connection to a port, when all of them belong to the box.
-import { readProcess } from '../exec/process-table.ts'
+import { readProcess } from '../process-table.ts'
 import { shareReads } from '../share-reads.ts'
 import type { BoxProcesses } from '../vitals/box-processes.ts'
 import { findSocketOwners } from '../vitals/socket-owners.ts'

@@ -5,11 +5,11 @@ import type { Logger } from 'pino'
 import { portParams } from '../../shared/api/ports.ts'
 import { joinConnections } from '../../shared/join-connections.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import { addJsonRoute, EMPTY_RESPONSE } from '../requests/json-routes.ts'
 import { readDialBackId } from '../tunnel/dial-back-id.ts'
 import type { WebSocketDialer } from '../tunnel/websocket-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import type { PortConnector } from './connect.ts'
 
 export type PortDeps = {

@@ -8,10 +8,10 @@ import {
   promptPollRequestSchema,
 } from '../../shared/api/prompts.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import type { ActivityTracker } from '../activity-tracker.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import { addJsonRoute, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
-import type { ActivityTracker } from '../vitals/activity-tracker.ts'
 import type { Prompts } from './types.ts'
 
 export type PromptRoutesDeps = {

@@ -4,7 +4,6 @@ import type { Vitals } from '../../shared/api/boxes.ts'
 import type { ListeningTuple } from '../../shared/api/process-snapshots.ts'
 import type { Heartbeat, ListenersLine } from '../../shared/api/reports.ts'
 import type { Clock } from '../../shared/clock.ts'
-import type { Listeners } from '../vitals/listeners.ts'
 import type { Cursor } from './segments.ts'
 import { type Spool, START_CURSOR } from './spool.ts'
 
@@ -12,7 +11,8 @@ export type ReportStreamDeps = {
   spool: Spool
   /** Returns the vitals of the last sample. */
   readVitals(): Vitals
-  listeners: Pick<Listeners, 'current' | 'events'>
+  /** The listening ports. */
+  listeners: { current(): readonly ListeningTuple[] | null; events: EventEmitter<{ change: [] }> }
   /** After 'change', a heartbeat follows at once. */
   codingAgents?: { events: EventEmitter<{ change: [] }> }
   clock: Clock

@@ -6,7 +6,7 @@ import {
   listPids,
   readProcess,
   readProcessArguments,
-} from '../exec/process-table.ts'
+} from '../process-table.ts'
 import { SetupError } from './setup-error.ts'
 
 const POLL_MS = 25

@@ -4,8 +4,8 @@ import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { AttachSocket } from '../attach/attach-socket.ts'
 import type { Exit } from '../exec/native-spawn.ts'
-import { readProcess } from '../exec/process-table.ts'
 import { hangUpTree, type Tree } from '../exec/terminate-tree.ts'
+import { readProcess } from '../process-table.ts'
 import {
   type AttachOptions,
   type ClientSession,

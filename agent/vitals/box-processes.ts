@@ -7,7 +7,7 @@ import {
   readProcess,
   readProcessArguments,
   readProcessStatus,
-} from '../exec/process-table.ts'
+} from '../process-table.ts'
 import { listCgroupPids } from './cgroup-pids.ts'
 import { yieldEvery } from './yield-every.ts'
 

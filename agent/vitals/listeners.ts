@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { type ListeningTuple, MAX_LISTENING_PORTS } from '../../shared/api/process-snapshots.ts'
 import { isSamePorts } from '../../shared/process-delta.ts'
-import { readProcess } from '../exec/process-table.ts'
+import { readProcess } from '../process-table.ts'
 import { type BoxProcesses, readProcessName } from './box-processes.ts'
 import { displayText } from './display-text.ts'
 import { findSocketOwners } from './socket-owners.ts'

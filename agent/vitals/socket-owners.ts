@@ -1,6 +1,6 @@
 // Finds the processes that own sockets, by the targets of their descriptors.
 import { readdirSync, readlinkSync } from 'node:fs'
-import { ignoreUnreadable } from '../exec/process-table.ts'
+import { ignoreUnreadable } from '../process-table.ts'
 import type { BoxProcess } from './box-processes.ts'
 import { yieldEvery } from './yield-every.ts'
 

@@ -2,10 +2,8 @@
 import type { Command, CommanderError } from 'commander'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
+import { findCommand } from '../output/print-error.ts'
 import { findArgumentHint, findCommandHint, findOptionHint } from './usage-hints.ts'
-
-export const findCommand = (program: Command, word: string | undefined): Command | undefined =>
-  program.commands.find((command) => command.name() === word || (word && command.aliases().includes(word)))
 
 /** @param words the arguments from the command on */
 export function toUsageError(

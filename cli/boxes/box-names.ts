@@ -1,8 +1,8 @@
 // The names of boxes by their ids, as far as the caller may see them.
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Client } from '../connection/client.ts'
+import { isLive } from '../connection/find-box.ts'
 import { CliError } from '../output/exit-codes.ts'
-import { isLive } from './find-box.ts'
 
 /** The start of an id, which is enough to distinguish boxes. */
 const ID_LENGTH = 8

@@ -10,12 +10,12 @@ import {
 import { boxCommand } from '../command-name.ts'
 import type { Session } from '../connection/session.ts'
 import { printIfInterrupted } from '../exec/request.ts'
+import { startBatch } from '../output/batch.ts'
+import { formatBoxState, isSuspended } from '../output/box-state.ts'
 import { colorize, getStateColor } from '../output/colors.ts'
 import { printJson, printStderr } from '../output/print.ts'
 import { getProgress, hasStatusLine, type Progress } from '../output/status-line.ts'
 import { waitForBox, waitForState } from '../wait/wait-for-box.ts'
-import { startBatch } from './batch.ts'
-import { formatBoxState, isSuspended } from './box-state.ts'
 import { selectBoxes } from './select-boxes.ts'
 
 export type ChangeOptions = OutputOptions & { all?: boolean }

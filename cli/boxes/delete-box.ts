@@ -19,8 +19,3 @@ export async function describeLoss(client: Client, { id, kind }: Box): Promise<s
   if (state.connected) return null
   return 'its agent is not connected. Records and output that it has not sent are lost. It uninstalls itself when it connects.'
 }
-
-export function formatDeletionStatus({ status }: Operation): string {
-  if (status === 'completed') return 'deleted'
-  return status === 'failed' ? 'deletion failed' : 'deleting'
-}

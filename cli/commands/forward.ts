@@ -1,8 +1,8 @@
 // box forward: makes TCP ports of a box available on this machine.
 import type { Command } from 'commander'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
-import { isSuspended } from '../boxes/box-state.ts'
 import type { RunAction, Session } from '../connection/session.ts'
+import { isSuspended } from '../output/box-state.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
 export function addForwardCommand(program: Command, runAction: RunAction): void {

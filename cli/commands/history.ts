@@ -11,7 +11,6 @@ import type { Client } from '../connection/client.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { findRecordId } from '../history/find-record.ts'
 import { loadRecords, loadRecordsOfBoxes, type RecordQuery } from '../history/load-records.ts'
-import { getPath } from '../history/read-records.ts'
 import { createActorText, createFilters, createRecordList } from '../history/record-list.ts'
 import { createMatcher, type FilterValues } from '../lists/filters.ts'
 import type { Loaded } from '../lists/list.ts'
@@ -21,6 +20,7 @@ import { loadMemberNames } from '../members/member-names.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr } from '../output/print.ts'
 import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
+import { getPath } from '../processes/read-records.ts'
 
 type Page = { limit?: number; before?: string; all?: boolean; since?: string }
 type Options = ListOptions & Page & { mode?: string; status?: string; delete?: string; deleteAll?: boolean }

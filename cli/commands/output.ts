@@ -5,10 +5,10 @@ import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { findRecordId, getNewestRecordId } from '../history/find-record.ts'
-import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
 import { printJson, printMessage } from '../output/print.ts'
 import { noSuchRecordMessage, replaceNotFoundMessage } from '../processes/process-messages.ts'
+import { getPath } from '../processes/read-records.ts'
 
 type Options = JsonOption & { stderr?: boolean }
 

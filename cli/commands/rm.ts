@@ -2,15 +2,15 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
-import { deleteBox, describeLoss, formatDeletionStatus } from '../boxes/delete-box.ts'
+import { deleteBox, describeLoss } from '../boxes/delete-box.ts'
 import { selectBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
-import { waitForDeletion } from '../wait/wait-for-deletion.ts'
+import { formatDeletionStatus, waitForDeletion } from '../wait/wait-for-deletion.ts'
 
 type Options = OutputOptions & { all?: boolean; force?: boolean; yes?: boolean }
 

@@ -7,9 +7,9 @@ import { createBoxUninterrupted, deleteTemporaryBox } from '../boxes/temporary-b
 import { boxCommand } from '../command-name.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { addExecOptions } from '../exec/options.ts'
-import type { CommandResult, ExecOptions } from '../exec/request.ts'
+import type { ExecOptions } from '../exec/request.ts'
 import { checkExecOptions, runCommand } from '../exec/run-command.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
+import { CliError, type CommandResult, EXIT } from '../output/exit-codes.ts'
 import { printMessage, sanitize } from '../output/print.ts'
 import { waitForState } from '../wait/wait-for-box.ts'
 

@@ -14,10 +14,10 @@ import {
   type QuietOption,
 } from '../arguments/options.ts'
 import { parseFutureTime } from '../arguments/parse-time.ts'
-import { startBatch } from '../boxes/batch.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
 import { selectBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr, sanitize } from '../output/print.ts'
 

@@ -7,10 +7,10 @@ import {
   type JsonOption,
   type QuietOption,
 } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
+import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr, sanitize } from '../output/print.ts'
 import { loadSnapshots } from '../snapshots/find-snapshot.ts'

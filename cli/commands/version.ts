@@ -4,7 +4,7 @@ import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
-import { readServerInfo } from '../local/server-info.ts'
+import { describeSkew, readServerInfo } from '../local/server-info.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
@@ -59,10 +59,6 @@ async function readVersions(signal: AbortSignal): Promise<Versions> {
     dataDirectory: selected.isLocal ? selected.dataDir : null,
   }
 }
-
-/** @param serverVersion differs from the version of box */
-export const describeSkew = (serverVersion: string): string =>
-  `box has version ${CLI_VERSION}, the coordinator ${serverVersion}. Update the older one.`
 
 function formatVersions({ client, server, dataDirectory }: Versions): string {
   const rows: [string, string][] = [['box', `${client.version} (Node ${client.node})`]]

@@ -9,19 +9,19 @@ import {
   type QuietOption,
 } from '../arguments/options.ts'
 import { parseDuration } from '../arguments/parse-time.ts'
-import { startBatch } from '../boxes/batch.ts'
-import { formatBoxState } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunAction, Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
+import { formatBoxState } from '../output/box-state.ts'
 import { colorize, getStateColor } from '../output/colors.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatSetting } from '../output/format.ts'
 import { printJson, printStderr, sanitize } from '../output/print.ts'
 import { getProgress, hasStatusLine } from '../output/status-line.ts'
 import { findSnapshot, isSnapshotId } from '../snapshots/find-snapshot.ts'
+import { waitForSnapshot } from '../snapshots/wait-for-snapshot.ts'
 import { BOX_TARGETS, type BoxTarget, isTargetReached } from '../wait/conditions.ts'
 import { waitForBox } from '../wait/wait-for-box.ts'
-import { waitForSnapshot } from '../wait/wait-for-snapshot.ts'
 
 type Options = JsonOption & QuietOption & { for?: BoxTarget | 'available'; timeout?: number }
 

@@ -1,7 +1,8 @@
 // Finds what the word at the cursor is: a command, an option, or the value of an option or argument.
+
 import type { Argument, Command, Option } from 'commander'
 import { parseCommandLine } from '../arguments/command-line.ts'
-import { findCommand } from '../arguments/usage-error.ts'
+import { findCommand } from '../output/print-error.ts'
 
 export type CompletionTarget =
   /** `of`: box itself, or a command with subcommands. */

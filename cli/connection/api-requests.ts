@@ -72,7 +72,7 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
   /** Opens a WebSocket, without retries. The signal also closes it. */
   async function connect(url: string): Promise<ConnectResult> {
     // Imported here: most commands open no WebSocket.
-    const { openWebSocket } = await import('../attach/open-websocket.ts')
+    const { openWebSocket } = await import('./open-websocket.ts')
     const { socket, response } = await observe(
       'GET',
       url,

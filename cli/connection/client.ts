@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Account } from '../../shared/api/account.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
-import { findBox, isLive, noSuchBoxError } from '../boxes/find-box.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
+import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import type { RequestBody } from './http-request.ts'
 

@@ -1,11 +1,10 @@
 // Checks of the running coordinator: whether it responds, its version, the API key, and boxes that have failed.
 import type { Account } from '../../shared/api/account.ts'
 import { boxCommand } from '../command-name.ts'
-import { describeSkew } from '../commands/version.ts'
 import { openSession } from '../connection/session.ts'
 import { readReadiness } from '../local/readiness.ts'
 import type { SelectedCoordinator } from '../local/select-coordinator.ts'
-import { readServerInfo } from '../local/server-info.ts'
+import { describeSkew, readServerInfo } from '../local/server-info.ts'
 import { CliError } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { CLI_VERSION } from '../version.ts'

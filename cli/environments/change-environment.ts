@@ -10,12 +10,12 @@ import type {
   UpgradedEnvironment,
 } from '../../shared/api/environments.ts'
 import { isEnvName, type JsonOption, type QuietOption } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import { addHints } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
 import { readEnvFile, type Variables } from '../env/env-file.ts'
+import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'

@@ -1,11 +1,12 @@
 // Starts an attached command on a box and connects it to the standard streams of this process.
+
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
 import type { Attachment } from '../attach/attachment.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { printMessage } from '../output/print.ts'
-import { replaceCwdError } from './request.ts'
+import { replaceCwdError } from '../processes/process-messages.ts'
 
 export type AttachedCommand = {
   processId: string
@@ -28,7 +29,7 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
   const modules = Promise.all([
     import('../attach/attachment.ts'),
     import('../attach/standard-streams.ts'),
-    import('../attach/open-websocket.ts'),
+    import('../connection/open-websocket.ts'),
   ])
   const { processId } = await replaceCwdError(
     edge.requestJson<ExecStarted>('POST', '/exec', { ...request, attached: true }),

@@ -3,8 +3,7 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { JsonOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { toCommandLine } from '../output/format.ts'
-import { printMessage, sanitize } from '../output/print.ts'
-import { replaceNotFoundMessage } from '../processes/process-messages.ts'
+import { printMessage } from '../output/print.ts'
 
 export type ExecOptions = JsonOption & {
   detach?: boolean
@@ -20,9 +19,6 @@ export type ExecOptions = JsonOption & {
   disconnectTimeout?: number
 }
 
-/** `continues`: the command has not exited when `box` exits. */
-export type CommandResult = { exitCode: number; continues: boolean }
-
 export const toExecRequest = (
   args: string[],
   { workdir, cwd = workdir, env, timeout }: ExecOptions,
@@ -32,13 +28,6 @@ export const toExecRequest = (
   ...(env !== undefined && { env }),
   ...(timeout !== undefined && { timeoutSeconds: timeout }),
 })
-
-/** For a request that starts a command, not_found means that the working directory does not exist on the box. */
-export const replaceCwdError = <T>(response: Promise<T>, name: string, cwd = '~'): Promise<T> =>
-  replaceNotFoundMessage(
-    response,
-    `No such directory on ${name}: '${sanitize(cwd)}'. Set another directory with --cwd.`,
-  )
 
 /** Prints `message` if the signal is aborted while `action` runs. */
 export async function printIfInterrupted<T>(

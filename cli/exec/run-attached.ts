@@ -3,7 +3,7 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
+import { CliError, type CommandResult, EXIT } from '../output/exit-codes.ts'
 import { printMessage, printStderr } from '../output/print.ts'
 import {
   formatDetachedHint,
@@ -13,7 +13,7 @@ import {
   toExitCode,
 } from '../processes/process-messages.ts'
 import { type AttachedCommand, startAttached, terminateCommand } from './attached-command.ts'
-import { type CommandResult, type ExecOptions, printIfInterrupted } from './request.ts'
+import { type ExecOptions, printIfInterrupted } from './request.ts'
 
 /** Time for the output that remains when an interrupted command has exited. */
 const OUTPUT_GRACE_MS = 5000

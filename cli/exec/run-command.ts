@@ -1,7 +1,9 @@
 // Runs a command on a box in the mode that the options of box exec select.
+
 import type { Session } from '../connection/session.ts'
+import type { CommandResult } from '../output/exit-codes.ts'
 import { printInteractiveHint } from './interactive-hint.ts'
-import { type CommandResult, type ExecOptions, toExecRequest } from './request.ts'
+import { type ExecOptions, toExecRequest } from './request.ts'
 import { runAttached } from './run-attached.ts'
 import { checkTerminalOptions, runInTerminal } from './run-in-terminal.ts'
 import { runSync } from './run-sync.ts'

@@ -1,9 +1,9 @@
 // box exec -it: runs a command in a terminal session of its own.
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { Session } from '../connection/session.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
+import { CliError, type CommandResult, EXIT } from '../output/exit-codes.ts'
 import { createSession, requireTerminal } from '../terminal/create-session.ts'
-import type { CommandResult, ExecOptions } from './request.ts'
+import type { ExecOptions } from './request.ts'
 
 /** @throws CliError when -t is combined with other options that exclude it, or stdin is not a terminal */
 export function checkTerminalOptions({ detach, json, stdin, timeout, disconnectTimeout }: ExecOptions): void {

@@ -2,11 +2,11 @@
 import type { ExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Session } from '../connection/session.ts'
-import { CliError, commandExitCode, EXIT } from '../output/exit-codes.ts'
+import { CliError, type CommandResult, commandExitCode, EXIT } from '../output/exit-codes.ts'
 import { printJson } from '../output/print.ts'
 import { printError } from '../output/print-error.ts'
-import { formatTimedOut } from '../processes/process-messages.ts'
-import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
+import { formatTimedOut, replaceCwdError } from '../processes/process-messages.ts'
+import { printIfInterrupted } from './request.ts'
 
 export async function runSync(session: Session, name: string, request: ExecRequest): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)

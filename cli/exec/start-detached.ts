@@ -3,10 +3,10 @@ import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
 import type { JsonOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
+import { CliError, type CommandResult, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printStderr } from '../output/print.ts'
-import { formatDetachedHint } from '../processes/process-messages.ts'
-import { type CommandResult, printIfInterrupted, replaceCwdError } from './request.ts'
+import { formatDetachedHint, replaceCwdError } from '../processes/process-messages.ts'
+import { printIfInterrupted } from './request.ts'
 
 export async function startDetached(
   session: Session,

@@ -7,10 +7,10 @@ import type {
   ConnectRoleRequest,
 } from '../../shared/api/federation.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
 import { boxCommand } from '../command-name.ts'
 import { addHints } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatAge } from '../output/format.ts'

@@ -1,8 +1,8 @@
 // box files mkdir, mv and rm: change directories of a box.
 
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
 import type { Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson, printStderr, sanitize } from '../output/print.ts'
 import { isDirectory, makeDirectory, moveEntry, removeEntry } from './requests.ts'

@@ -5,7 +5,7 @@ import type { Client } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { isWholeId, printNewest, toIdPrefix } from '../processes/find-process.ts'
 import { noSuchRecordMessage } from '../processes/process-messages.ts'
-import { getPage, readRecords } from './read-records.ts'
+import { getPage, readRecords } from '../processes/read-records.ts'
 
 /** @throws CliError when no record or several records match */
 export async function findRecordId(

@@ -4,7 +4,7 @@ import type { CommandList, Command as CommandRecord } from '../../shared/api/com
 import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../connection/client.ts'
 import type { FilterValues } from '../lists/filters.ts'
-import { getPage, type PageQuery, readRecords } from './read-records.ts'
+import { getPage, type PageQuery, readRecords } from '../processes/read-records.ts'
 
 export type RecordQuery = {
   limit?: number

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandOutput } from '../../shared/api/commands.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { getPath } from './read-records.ts'
+import { getPath } from '../processes/read-records.ts'
 
 /** How often new output of a running command is requested. */
 const MIN_POLL_INTERVAL_MS = 200

@@ -1,10 +1,10 @@
 // Creates, changes, rotates and revokes API keys.
 import type { ApiKey, CreateKeyRequest, KeyWithSecret, UpdateKeyRequest } from '../../shared/api/keys.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
 import { loadBoxNames } from '../boxes/box-names.ts'
 import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'

@@ -2,6 +2,7 @@
 
 import { readBody, sendRequest } from '../connection/http-request.ts'
 import { sanitize } from '../output/print.ts'
+import { CLI_VERSION } from '../version.ts'
 
 export type ServerInfo = { version: string; apiVersion: string | null }
 
@@ -27,3 +28,7 @@ export async function readServerInfo(root: string, signal: AbortSignal): Promise
 }
 
 const clean = (text: string): string => sanitize(text.slice(0, MAX_LENGTH))
+
+/** @param serverVersion differs from the version of box */
+export const describeSkew = (serverVersion: string): string =>
+  `box has version ${CLI_VERSION}, the coordinator ${serverVersion}. Update the older one.`

@@ -2,9 +2,9 @@
 import type { BoxDetail, BoxEvent } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { Client } from '../connection/client.ts'
-import { getPath } from '../history/read-records.ts'
 import { CliError } from '../output/exit-codes.ts'
 import { printMessage, sanitize } from '../output/print.ts'
+import { getPath } from '../processes/read-records.ts'
 
 const STOP_STATES: readonly BoxEvent['toState'][] = ['suspending', 'suspended', 'terminating', 'terminated']
 /** The clocks of the box and of the coordinator may differ. */

@@ -4,7 +4,6 @@ import type { Offsets } from '../../shared/api/processes.ts'
 import type { Session } from '../connection/session.ts'
 import type { StreamName } from '../follow/events.ts'
 import { createMissingOutputReporter } from '../follow/missing-output.ts'
-import { getPath } from '../history/read-records.ts'
 import { readStoredOutput } from '../history/read-stored-output.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { printMessage } from '../output/print.ts'
@@ -14,6 +13,7 @@ import {
   replaceNotFoundMessage,
   toExitCode,
 } from '../processes/process-messages.ts'
+import { getPath } from '../processes/read-records.ts'
 import { printBoxStop } from './box-stop.ts'
 import { findLastLines } from './last-lines.ts'
 import type { OutputPrinter } from './output-printer.ts'

@@ -62,3 +62,6 @@ logs -f exit with 125, ssh and attach with 255.
 
 With --json or -o json, an error is one line on stderr:
   {"error":{"code":"...","message":"..."}}`
+
+/** `continues`: the command has not exited when `box` exits. */
+export type CommandResult = { exitCode: number; continues: boolean }

@@ -1,9 +1,11 @@
 // Prints errors on stderr: as text, or with --json as one JSON object per line.
 import type { Command } from 'commander'
-import { findCommand } from '../arguments/usage-error.ts'
 import { replaceCommandName } from '../command-name.ts'
 import { type CliError, EXIT } from './exit-codes.ts'
 import { formatJson, printMessage, printStderr } from './print.ts'
+
+export const findCommand = (program: Command, word: string | undefined): Command | undefined =>
+  program.commands.find((command) => command.name() === word || (word && command.aliases().includes(word)))
 
 let isJson = (): boolean => false
 

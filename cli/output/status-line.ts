@@ -1,5 +1,4 @@
 // Shows the progress of a state change on stderr: one changing line on a terminal, else one line for each state.
-import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { printStderr } from './print.ts'
 
 /**
@@ -9,7 +8,7 @@ import { printStderr } from './print.ts'
 export type Progress = 'none' | 'lines' | 'terminal'
 
 /** Returns how a command with the options --json and --quiet shows its progress. */
-export const getProgress = ({ json, quiet }: JsonOption & QuietOption): Progress =>
+export const getProgress = ({ json, quiet }: { json?: boolean; quiet?: boolean }): Progress =>
   json || quiet ? 'none' : 'lines'
 
 /** The same rule as in yocto-spinner. Where it is false, lines are printed, without cursor movements. */

@@ -68,3 +68,10 @@ export const formatDetachedHint = (boxName: string, id: string): string =>
 
 export const noSuchSessionMessage = (boxName: string, session: string): string =>
   `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list sessions.`
+
+/** For a request that starts a command, not_found means that the working directory does not exist on the box. */
+export const replaceCwdError = <T>(response: Promise<T>, name: string, cwd = '~'): Promise<T> =>
+  replaceNotFoundMessage(
+    response,
+    `No such directory on ${name}: '${sanitize(cwd)}'. Set another directory with --cwd.`,
+  )

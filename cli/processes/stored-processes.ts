@@ -3,7 +3,7 @@ import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { ProcessFields } from '../../shared/api/processes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Client } from '../connection/client.ts'
-import { readRecords } from '../history/read-records.ts'
+import { readRecords } from './read-records.ts'
 
 /** The newest processes, as many as the box itself would list. */
 export async function listStoredProcesses(client: Client, boxId: string): Promise<ProcessFields[]> {

@@ -8,9 +8,9 @@ import type {
   PortShares,
 } from '../../shared/api/port-shares.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
-import { isSuspended } from '../boxes/box-state.ts'
 import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
+import { isSuspended } from '../output/box-state.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatAge } from '../output/format.ts'
 import { hasDisplay, openInBrowser } from '../output/open-in-browser.ts'

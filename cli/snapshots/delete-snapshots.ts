@@ -2,14 +2,13 @@
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { OutputOptions } from '../arguments/options.ts'
-import { startBatch } from '../boxes/batch.ts'
-import { formatDeletionStatus } from '../boxes/delete-box.ts'
 import type { Session } from '../connection/session.ts'
+import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
-import { waitForDeletion } from '../wait/wait-for-deletion.ts'
+import { formatDeletionStatus, waitForDeletion } from '../wait/wait-for-deletion.ts'
 import { loadSnapshots, noSuchSnapshotError, selectSnapshot } from './find-snapshot.ts'
 
 export type DeleteOptions = OutputOptions & { force?: boolean; yes?: boolean }

@@ -7,8 +7,8 @@ import { printIfInterrupted } from '../exec/request.ts'
 import { colorize, getStateColor } from '../output/colors.ts'
 import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
-import { waitForSnapshot } from '../wait/wait-for-snapshot.ts'
 import { formatSize } from './snapshot-list.ts'
+import { waitForSnapshot } from './wait-for-snapshot.ts'
 
 export type NewSnapshotOptions = OutputOptions & { description?: string }
 

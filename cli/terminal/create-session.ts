@@ -1,8 +1,9 @@
 // Creates a terminal session on a box, or finds the session of a name.
+
 import type { TerminalList, TerminalStart, TerminalStarted } from '../../shared/api/terminal.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { replaceCwdError } from '../exec/request.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
+import { replaceCwdError } from '../processes/process-messages.ts'
 import { getTerm, getTerminalSize } from './local-terminal.ts'
 
 export type NewSession = Pick<TerminalStart, 'session' | 'command' | 'cwd' | 'env'>

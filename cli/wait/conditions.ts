@@ -1,8 +1,8 @@
 // The conditions of box wait: states of a box, and the end of its current change.
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { OBSERVED_STATES } from '../../shared/field-values.ts'
-import { isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
+import { isSuspended } from '../output/box-state.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { throwIfProvisionFailed } from './wait-for-box.ts'

@@ -1,7 +1,7 @@
 // Waits for a box to reach a state. Shows each state change.
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
-import { formatProgress, isSuspended } from '../boxes/box-state.ts'
 import { boxCommand } from '../command-name.ts'
+import { formatProgress, isSuspended } from '../output/box-state.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { type Progress, showStatus } from '../output/status-line.ts'

@@ -34,3 +34,8 @@ export function waitForDeletion(
     })
   })
 }
+
+export function formatDeletionStatus({ status }: Operation): string {
+  if (status === 'completed') return 'deleted'
+  return status === 'failed' ? 'deletion failed' : 'deleting'
+}

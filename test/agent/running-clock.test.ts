@@ -1,8 +1,8 @@
 // The clock of an agent stands still while the box is frozen, so a freeze uses up no time limit and is no idle time.
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
+import { createActivityTracker } from '../../agent/activity-tracker.ts'
 import { createRunningClock } from '../../agent/running-clock.ts'
-import { createActivityTracker } from '../../agent/vitals/activity-tracker.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -1,11 +1,11 @@
 // Samples that the agent takes while the coordinator is away arrive when it returns, also after the agent restarted.
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createActivityTracker } from '../../agent/activity-tracker.ts'
 import { createCoordinatorClock } from '../../agent/reports/coordinator-clock.ts'
 import { reportRoutes } from '../../agent/reports/routes.ts'
 import { openSpool, type Spool } from '../../agent/reports/spool.ts'
 import { openState } from '../../agent/state.ts'
-import { createActivityTracker } from '../../agent/vitals/activity-tracker.ts'
 import { createBoxMetrics } from '../../agent/vitals/box-metrics.ts'
 import { createListeners } from '../../agent/vitals/listeners.ts'
 import { createSampler } from '../../agent/vitals/sampler.ts'

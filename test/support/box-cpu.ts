@@ -1,5 +1,5 @@
 // The CPU time of a box by the process table of the host, to compare with the metrics of the box.
-import { readProcess, TICK_MS } from '../../agent/exec/process-table.ts'
+import { readProcess, TICK_MS } from '../../agent/process-table.ts'
 import { listBoxPids } from './find-agent-process.ts'
 import { sleepUntil } from './measurements.ts'
 

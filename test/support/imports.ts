@@ -1,7 +1,7 @@
 // Checks the project's import rules.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
-import { findRoomProblem, findTwoWayImports, isInRoom, ROOMS } from './rooms.ts'
+import { findRoomProblems, findTwoWayImports, ROOMS } from './rooms.ts'
 import { findSilentWrites } from './row-notifications.ts'
 import { findTableProblems, isStore } from './table-access.ts'
 
@@ -162,8 +162,8 @@ export function findViolations(projectDir: string): string[] {
   return [
     ...sources.flatMap(checkSource),
     ...findImportCycles(componentSources),
-    ...coordinatorSources.flatMap(checkRoom),
-    ...checkTwoWayImports(coordinatorSources),
+    ...componentSources.flatMap(checkRoom),
+    ...checkTwoWayImports(componentSources),
     ...[...findTableProblems(coordinatorSources), ...findSilentWrites(coordinatorSources)].map(
       ({ file, text, offset, problem, reason }) => formatViolation(file, text, offset, problem, reason),
     ),
@@ -263,19 +263,23 @@ function findShortestCycle(file: string, graph: Map<string, string[]>): string[]
 }
 
 function checkRoom({ file, text, imports }: Source): string[] {
-  const reason = `the rooms of the coordinator import only rooms before them: ${ROOMS.join(', ')}`
-  if (!isInRoom(file)) return [formatViolation(file, text, 0, 'is in no room', reason)]
-  return imports
-    .filter(({ target }) => isInside(target, 'coordinator'))
-    .flatMap(({ offset, target }) => {
-      const problem = findRoomProblem(file, target)
-      return problem === null ? [] : [formatViolation(file, text, offset, problem, reason)]
-    })
+  const problems = findRoomProblems(
+    file,
+    imports.map(({ target }) => target),
+  )
+  return problems.map(({ target, problem }) => {
+    const component = file.split('/')[0] ?? ''
+    const offset = imports.find((other) => other.target === target)?.offset ?? 0
+    const reason = `a room of ${component} imports only rooms before it: ${ROOMS[component]?.join(', ')}`
+    return formatViolation(file, text, offset, problem, reason)
+  })
 }
 
 function checkTwoWayImports(sources: Source[]): string[] {
   const edges = sources.flatMap(({ file, imports }) =>
-    imports.filter(({ target }) => isInside(target, 'coordinator')).map(({ target }) => ({ file, target })),
+    imports
+      .filter(({ target }) => isInside(target, file.split('/')[0] ?? ''))
+      .map(({ target }) => ({ file, target })),
   )
   return findTwoWayImports(edges).map(({ file, target, back }) => {
     const source = sources.find((other) => other.file === file)

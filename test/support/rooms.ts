@@ -1,45 +1,118 @@
-// The rooms of the coordinator, in the order in which they may import each other.
+// The rooms of the components, in the order in which they may import each other: a room is a directory at the top of a component.
+// Files beside the rooms are in none of them, except in the coordinator, where each file is in a room.
 
-/** A room imports rooms above it only. docs/architecture.md describes each of them. */
-export const ROOMS = [
-  'base',
-  'db',
-  'http',
-  'audit',
-  'jobs',
-  'identity',
-  'admission',
-  'agents',
-  'history',
-  'providers',
-  'boxes',
-  'port-shares',
-  'secrets',
-  'environments',
-  'images',
-  'machines',
-  'download-links',
-  'feed',
-  'team',
-  'billing',
-  'federation',
-  'edge',
-  'retention',
-  'server',
-] as const
+/** A room imports rooms before it only. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  coordinator: [
+    'base',
+    'db',
+    'http',
+    'audit',
+    'jobs',
+    'identity',
+    'admission',
+    'agents',
+    'history',
+    'providers',
+    'boxes',
+    'port-shares',
+    'secrets',
+    'environments',
+    'images',
+    'machines',
+    'download-links',
+    'feed',
+    'team',
+    'billing',
+    'federation',
+    'edge',
+    'retention',
+    'server',
+  ],
+  agent: [
+    'requests',
+    'reports',
+    'vitals',
+    'files',
+    'tunnel',
+    'attach',
+    'exec',
+    'prompts',
+    'ports',
+    'broker',
+    'cloud',
+    'environment',
+    'terminal',
+    'desktop',
+    'machine',
+    'upgrade',
+    'init',
+    'setup',
+  ],
+  cli: [
+    'output',
+    'arguments',
+    'connection',
+    'lists',
+    'follow',
+    'local',
+    'attach',
+    'processes',
+    'terminal',
+    'exec',
+    'wait',
+    'snapshots',
+    'boxes',
+    'prompts',
+    'history',
+    'logs',
+    'files',
+    'copy',
+    'forward',
+    'openssh',
+    'desktop',
+    'metrics',
+    'top',
+    'docs',
+    'doctor',
+    'login',
+    'members',
+    'workspaces',
+    'team',
+    'policies',
+    'audit',
+    'billing',
+    'federation',
+    'keys',
+    'env',
+    'environments',
+    'secrets',
+    'shares',
+    'images',
+    'machines',
+    'completion',
+    'install',
+    'commands',
+  ],
+}
 
 type ImportEdge = { file: string; target: string }
 
-/** The problem with an import between two files of `coordinator/`; null: it is allowed. */
-export function findRoomProblem(file: string, target: string): string | null {
-  const [from, to] = [getRoom(file), getRoom(target)]
-  if (to > from) return `imports ${target}, of a later room`
-  return null
+/** The problem with the rooms of a file and of its imports in the same component, each with the imported file. */
+export function findRoomProblems(
+  file: string,
+  targets: readonly string[],
+): { target?: string; problem: string }[] {
+  const [component = '', room = '', inside] = file.split('/')
+  const rooms = ROOMS[component]
+  if (rooms === undefined) return []
+  if (inside === undefined && component !== 'coordinator') return []
+  const own = rooms.indexOf(room)
+  if (own === -1) return [{ problem: 'is in no room' }]
+  return targets
+    .filter((target) => target.startsWith(`${component}/`) && rooms.indexOf(target.split('/')[1] ?? '') > own)
+    .map((target) => ({ target, problem: `imports ${target}, of a later room` }))
 }
-
-export const isInRoom = (file: string): boolean => getRoom(file) !== -1
-
-const getRoom = (file: string): number => ROOMS.findIndex((room) => file.startsWith(`coordinator/${room}/`))
 
 const getDir = (file: string): string => file.slice(0, file.lastIndexOf('/'))
 

@@ -1,4 +1,5 @@
 // Starts a detached process: writes the record, launches the runner, and removes both when the start fails.
+
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +7,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { type CreateEnvironment, PROCESS_ID_VARIABLE } from '../environment.ts'
+import { PROCESS_ID_VARIABLE } from '../../process-table.ts'
+import type { CreateEnvironment } from '../environment.ts'
 import { toStartError } from '../start-error.ts'
 import { findCwdError, resolveCwd } from '../working-directory.ts'
 import { type ProcessMetadata, preventStart, readStartRecord, writeMetadata } from './record.ts'

@@ -1,10 +1,11 @@
 // Reads the environment that a login shell of the box user has, by running one. Cached until a profile file changes.
+
 import { randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { ENV_NAME_PATTERN } from '../../../shared/field-values.ts'
-import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
+import { PROCESS_ID_VARIABLE } from '../../process-table.ts'
 import { fileIdentity } from './file-identity.ts'
 import type { Prober } from './probe.ts'
 

@@ -1,9 +1,10 @@
 // Runs a short command with a time limit and bounded output: login shells, `--version` and npm.
+
 import { newId } from '../../../shared/ids.ts'
-import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
 import { createOutputTail } from '../../exec/output-tail.ts'
 import type { Spawner } from '../../exec/spawner.ts'
 import { terminateTree } from '../../exec/terminate-tree.ts'
+import { PROCESS_ID_VARIABLE } from '../../process-table.ts'
 import { type StartTimer, startWallTimer } from '../../running-clock.ts'
 
 export type ProbeOptions = {

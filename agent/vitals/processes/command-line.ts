@@ -1,5 +1,5 @@
 // The command line of a process, for people.
-import { readProcessArguments } from '../../exec/process-table.ts'
+import { readProcessArguments } from '../../process-table.ts'
 import type { BoxProcess } from '../box-processes.ts'
 import { displayText } from '../display-text.ts'
 

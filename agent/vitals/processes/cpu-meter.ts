@@ -1,5 +1,5 @@
 // CPU usage of each process between two calls.
-import { TICK_MS } from '../../exec/process-table.ts'
+import { TICK_MS } from '../../process-table.ts'
 import type { BoxProcess } from '../box-processes.ts'
 
 /** More than any machine has: a counter that the kernel reports wrongly. */

@@ -1,7 +1,6 @@
 // Finds the command that started a process: by the environment, which descendants inherit.
 import { COMMAND_ID_PATTERN } from '../../../shared/field-values.ts'
-import { PROCESS_ID_VARIABLE } from '../../exec/environment.ts'
-import { readProcessEnvironment } from '../../exec/process-table.ts'
+import { PROCESS_ID_VARIABLE, readProcessEnvironment } from '../../process-table.ts'
 import type { BoxProcess } from '../box-processes.ts'
 import { yieldEvery } from '../yield-every.ts'
 

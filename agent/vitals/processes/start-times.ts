@@ -1,6 +1,6 @@
 // When processes started, by the clock of the coordinator.
 import type { Clock } from '../../../shared/clock.ts'
-import { TICK_MS } from '../../exec/process-table.ts'
+import { TICK_MS } from '../../process-table.ts'
 
 /** A smaller drift of the clock does not change the start times of all processes. */
 const MAX_DRIFT_MS = 1000

@@ -1,6 +1,6 @@
 // The names of the box's users.
 import { readFileSync, statSync } from 'node:fs'
-import { ignoreUnreadable } from '../../exec/process-table.ts'
+import { ignoreUnreadable } from '../../process-table.ts'
 
 /** Other names, which useradd does not permit, are not shown: the number of the user is. */
 const USER_NAME = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}$/

@@ -1,6 +1,6 @@
 // The usage of the whole machine, from /proc. For a box that is a machine of its own.
 import { readFileSync } from 'node:fs'
-import { TICK_MS } from '../../exec/process-table.ts'
+import { TICK_MS } from '../../process-table.ts'
 
 /** The CPU time of all processors since boot, and their number. From /proc/stat. */
 export function readMachineCpu(procRoot: string): { seconds: number; cpus: number } {

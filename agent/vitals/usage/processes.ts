@@ -1,5 +1,5 @@
 // What the box's processes have used since the first call: CPU time and disk I/O.
-import { readProcessIo } from '../../exec/process-table.ts'
+import { readProcessIo } from '../../process-table.ts'
 import type { BoxProcess } from '../box-processes.ts'
 import { yieldEvery } from '../yield-every.ts'
 

@@ -1,6 +1,6 @@
 // Reads the counters and amounts of which a sample is made, by the scope of the box's figures.
 import { statfs } from 'node:fs/promises'
-import { TICK_MS } from '../../exec/process-table.ts'
+import { TICK_MS } from '../../process-table.ts'
 import type { BoxProcess, BoxProcesses } from '../box-processes.ts'
 import type { Scope } from '../scope.ts'
 import type { DiskSpaceMeter } from './disk-space.ts'

@@ -1,7 +1,7 @@
 // Computes a sample (spec §4.3) from two readings. null: unknown, or a figure of the host.
 import { MAX_REPORTED_INTEGER } from '../../../shared/api/common.ts'
 import { MAX_SAMPLE_GROUPS, type MetricsSample } from '../../../shared/api/metrics.ts'
-import { isDead } from '../../exec/process-table.ts'
+import { isDead } from '../../process-table.ts'
 import type { FileSystemReading, Reading } from './reading.ts'
 
 export type Usage = Pick<MetricsSample, 'values' | 'fs' | 'ifaces'> & {

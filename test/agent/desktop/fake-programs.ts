@@ -3,8 +3,13 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { Desktop } from '../../../agent/desktop/desktop.ts'
-import { createEnvironmentFactory, PROCESS_ID_VARIABLE } from '../../../agent/exec/environment.ts'
-import { hasAssignment, listPids, readProcessEnvironment } from '../../../agent/exec/process-table.ts'
+import { createEnvironmentFactory } from '../../../agent/exec/environment.ts'
+import {
+  hasAssignment,
+  listPids,
+  PROCESS_ID_VARIABLE,
+  readProcessEnvironment,
+} from '../../../agent/process-table.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 

@@ -5,8 +5,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { readProcess } from '../../../agent/exec/process-table.ts'
 import { findTreeMembers, terminateTree } from '../../../agent/exec/terminate-tree.ts'
+import { readProcess } from '../../../agent/process-table.ts'
 import { isAlive } from './support.ts'
 
 /** A pid above the kernel's maximum, for a tree whose leader has exited. */

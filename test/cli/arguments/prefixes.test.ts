@@ -1,7 +1,7 @@
 // Unique prefixes of the ids of boxes and records, and of the names of terminal sessions.
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { findBox } from '../../../cli/boxes/find-box.ts'
+import { findBox } from '../../../cli/connection/find-box.ts'
 import { startFakeCoordinator } from '../fake-coordinator.ts'
 import { addFakeHistory } from '../fake-history.ts'
 import { runBox } from '../run-box.ts'

@@ -2,20 +2,20 @@
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import type { Test } from 'tap'
+import { createActivityTracker } from '../../../../agent/activity-tracker.ts'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
 import { createRunner, RUNNER_KINDS, type RunnerKind } from '../../../../agent/exec/detached/runner.ts'
 import type { DetachedProcess, ProcessExit } from '../../../../agent/exec/detached/types.ts'
 import { baseEnvironment, createEnvironmentFactory } from '../../../../agent/exec/environment.ts'
+import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
 import {
   hasEnvironmentVariable,
   hasNoArguments,
   isDead,
   listPids,
   readProcess,
-} from '../../../../agent/exec/process-table.ts'
-import { type ExecDeps, execRoutes } from '../../../../agent/exec/routes.ts'
+} from '../../../../agent/process-table.ts'
 import { createJsonRouter } from '../../../../agent/requests/json-routes.ts'
-import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import {
   type ExecKilled,
   type ExecStarted,

@@ -1,7 +1,7 @@
 // Prompts over real runs with a fake coding agent: the model of a prompt is the file name of its program.
 import type { Test } from 'tap'
+import { createActivityTracker } from '../../../../agent/activity-tracker.ts'
 import { createPrompts } from '../../../../agent/prompts/prompts.ts'
-import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../support/tunnel.ts'
 import { fakeProviders, openRuns } from '../runs/support.ts'

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import t, { type Test } from 'tap'
-import { readProcess } from '../../../../agent/exec/process-table.ts'
+import { readProcess } from '../../../../agent/process-table.ts'
 import { createTerminalHosts } from '../../../../agent/terminal/host/hosts.ts'
 import { createSession } from '../../../../agent/terminal/session.ts'
 import { systemClock } from '../../../../shared/clock.ts'

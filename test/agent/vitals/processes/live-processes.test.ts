@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { readProcess, TICK_MS } from '../../../../agent/exec/process-table.ts'
+import { readProcess, TICK_MS } from '../../../../agent/process-table.ts'
 import {
   type BoxProcess,
   type BoxProcesses,

@@ -1,6 +1,6 @@
 // A sampler of a fake box: fake /proc, fake clock.
 import type { Test } from 'tap'
-import { createActivityTracker } from '../../../../agent/vitals/activity-tracker.ts'
+import { createActivityTracker } from '../../../../agent/activity-tracker.ts'
 import { createBoxMetrics } from '../../../../agent/vitals/box-metrics.ts'
 import { createBoxProcesses } from '../../../../agent/vitals/box-processes.ts'
 import { readScope } from '../../../../agent/vitals/scope.ts'

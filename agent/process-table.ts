@@ -1,6 +1,9 @@
 // Reads the kernel's process table from /proc.
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 
+/** Set for every command and inherited by its descendants, which identifies its process tree. */
+export const PROCESS_ID_VARIABLE = 'BOXWOOD_PROCESS_ID'
+
 /** USER_HZ: the unit of times in /proc, 100 per second on every Linux that Node supports. */
 export const TICK_MS = 10
 

@@ -1,8 +1,8 @@
 // Prints the error that ends the command, and selects the exit code.
 import { type Command, CommanderError } from 'commander'
-import { toUsageError } from '../arguments/usage-error.ts'
-import { CliError, EXIT } from './exit-codes.ts'
-import { printError } from './print-error.ts'
+import { CliError, EXIT } from '../output/exit-codes.ts'
+import { printError } from '../output/print-error.ts'
+import { toUsageError } from './usage-error.ts'
 
 /** Returns the exit code. @param words the arguments from the command on */
 export function reportError(error: unknown, program: Command, words: readonly string[]): number {

@@ -1,7 +1,7 @@
 // Commands that take several boxes or snapshots: each one is tried, and the exit code is that of the first failure.
-import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/print.ts'
-import { printError } from '../output/print-error.ts'
+import { CliError, EXIT } from './exit-codes.ts'
+import { sanitize } from './print.ts'
+import { printError } from './print-error.ts'
 
 /** A name that the user typed, a box, or a snapshot. */
 type Item = string | { hostname: string } | { name: string }

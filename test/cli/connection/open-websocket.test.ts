@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { openWebSocket } from '../../../cli/attach/open-websocket.ts'
+import { openWebSocket } from '../../../cli/connection/open-websocket.ts'
 
 t.test('closes the connection after a refusal on a persistent connection', async (t) => {
   const server = createServer({ keepAliveTimeout: 0 })

@@ -1,5 +1,5 @@
 // Tracks how long the box has been idle: requests, running operations and watched conditions reset the idle time.
-import type { Clock } from '../../shared/clock.ts'
+import type { Clock } from '../shared/clock.ts'
 
 export type ActivityTracker = {
   /** Records a request. */

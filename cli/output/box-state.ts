@@ -1,7 +1,7 @@
 // The state of a box as text.
 import type { Box, BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
-import { colorize, getStateColor } from '../output/colors.ts'
-import { sanitize } from '../output/print.ts'
+import { colorize, getStateColor } from './colors.ts'
+import { sanitize } from './print.ts'
 
 /** A box that is suspended for a long time is put to deep sleep. */
 export const isSuspended = (state: ObservedState): boolean => state === 'suspended' || state === 'deep_sleep'

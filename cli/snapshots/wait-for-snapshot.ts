@@ -4,8 +4,8 @@ import { boxCommand } from '../command-name.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { type Progress, showStatus } from '../output/status-line.ts'
-import { loadSnapshots } from '../snapshots/find-snapshot.ts'
-import { type PollUntilOptions, pollUntil, type WaitSession } from './poll-until.ts'
+import { type PollUntilOptions, pollUntil, type WaitSession } from '../wait/poll-until.ts'
+import { loadSnapshots } from './find-snapshot.ts'
 
 type Timeout = Pick<PollUntilOptions<Snapshot>, 'timeoutMs' | 'createTimeoutError'>
 
