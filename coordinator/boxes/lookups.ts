@@ -7,6 +7,7 @@ export {
   listBoxesToMeter,
   listBoxOwners,
   listHostnames,
+  listLocalBoxRegions,
   listTeamBoxes,
   type TeamBoxRow,
 } from './store/box-lists.ts'
@@ -14,6 +15,7 @@ export { findBox, hasUnrestrictedBoxes } from './store/boxes.ts'
 export { listDeletedMachines } from './store/deleted-machines.ts'
 export { type ImageUse, listImageUses } from './store/image-uses.ts'
 export { countBoxesByEnvironment, listUsedVersions, lockBoxesOfEnvironment } from './store/pins.ts'
+export { listProviderUses } from './store/provider-uses.ts'
 export {
   findSnapshot,
   listSnapshotResources,

@@ -7,7 +7,7 @@ import { json } from 'node:stream/consumers'
 import type { Config, ProviderKind } from '../base/config.ts'
 import { type EngineCandidate, type EngineEndpoint, listEngines } from './docker/find-engine.ts'
 import { listIncusServers } from './incus/find-server.ts'
-import { isInstalled } from './local/system-path.ts'
+import { isInstalled } from './parts/system-path.ts'
 
 export type EngineProviderKind = Exclude<ProviderKind, 'local'>
 

@@ -1,7 +1,8 @@
 // What the coordinator has recorded about the isolation of boxes, as JSON in the data directory.
+
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { writeAtomically } from './local/machine-file.ts'
+import { writeAtomically } from './parts/write-atomically.ts'
 import { PermanentProviderError } from './provider.ts'
 
 /**

@@ -1,4 +1,5 @@
 // Starts, drains and stops a coordinator. This file defines the order.
+
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -13,7 +14,7 @@ import { PROJECT_DIR } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
 import { withTimeout } from '../base/timeout.ts'
 import { COORDINATOR_VERSION } from '../base/version.ts'
-import { openProviders } from '../boxes/lifecycle/open-providers.ts'
+import { listLocalBoxRegions, listProviderUses } from '../boxes/lookups.ts'
 import { openDiskReserve } from '../db/disk-reserve.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
 import { ping } from '../db/ping.ts'
@@ -23,7 +24,8 @@ import type { Health } from '../http/health.ts'
 import type { Listening } from '../http/listen.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { listenWithTls } from '../http/tls-listener.ts'
-import { readIdentity } from '../providers/local/proc.ts'
+import { openProviders } from '../providers/open-providers.ts'
+import { readIdentity } from '../providers/parts/proc.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type Providers, serveAllRegions } from '../providers/regions.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
@@ -162,7 +164,8 @@ async function start(
     })
     return openProviders({
       config,
-      db,
+      providerUses: await listProviderUses(db),
+      localBoxes: await listLocalBoxRegions(db),
       log,
       projectRoot: PROJECT_DIR,
       coordinatorUrl: urls.agents,

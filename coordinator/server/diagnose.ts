@@ -20,7 +20,7 @@ import {
 import { removeTree } from '../providers/local/directories.ts'
 import { chooseLevel, type LevelChoice } from '../providers/local/levels/choose-level.ts'
 import { listOccupiedRegions } from '../providers/local/region-directories.ts'
-import { buildRuntime } from '../providers/local/runtime.ts'
+import { buildRuntime } from '../providers/parts/runtime.ts'
 import { probeEngines } from '../providers/probe-engines.ts'
 import { getStartCommand } from './box-command.ts'
 

@@ -1,10 +1,12 @@
 // Opens the port of the coordinator, also when a process of a box has taken the port while no coordinator was running.
+
 import type { Logger } from 'pino'
 import type { Config } from '../base/config.ts'
-import { openMachineStoppers } from '../boxes/lifecycle/open-providers.ts'
+import { listLocalBoxRegions } from '../boxes/lookups.ts'
 import type { Db } from '../db/open.ts'
 import { type Listening, listen } from '../http/listen.ts'
 import { listPortListeners } from '../providers/local/port-listeners.ts'
+import { openMachineStoppers } from '../providers/open-providers.ts'
 import { takeInheritedSocket } from './inherited-socket.ts'
 
 /**
@@ -33,7 +35,10 @@ export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Pr
     } catch (error) {
       const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
       if (!isTaken || round > MAX_ROUNDS) throw error
-      const stoppers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
+      const stoppers = await openMachineStoppers(await listLocalBoxRegions(db), {
+        dataDir: config.dataDir,
+        log,
+      })
       const boxIds = await stoppers.stopMachinesOf(listPortListeners(config.listen.port))
       if (boxIds.length === 0) throw error
       for (const boxId of boxIds)

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import type { DataDirectory } from '../base/data-directory.ts'
 import { StartError } from '../base/start-error.ts'
-import { isAlive } from '../providers/local/proc.ts'
+import { isAlive } from '../providers/parts/proc.ts'
 import { formatBoxCommand } from './box-command.ts'
 
 /** null: no coordinator uses the data directory. */

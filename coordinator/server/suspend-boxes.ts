@@ -1,12 +1,14 @@
 // Suspends the boxes that run without a coordinator, for `box down`. Prints a SuspendedBoxes as one line of JSON.
+
 import pLimit from 'p-limit'
 import { systemClock } from '../../shared/clock.ts'
 import { loadConfig } from '../base/config.ts'
 import { openDataDirectory } from '../base/data-directory.ts'
 import { createLogger } from '../base/log/logger.ts'
-import { openMachineStoppers } from '../boxes/lifecycle/open-providers.ts'
 import { suspendLocalBoxes } from '../boxes/lifecycle/suspend-local-boxes.ts'
+import { listLocalBoxRegions } from '../boxes/lookups.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
+import { openMachineStoppers } from '../providers/open-providers.ts'
 
 const MAX_CONCURRENT_STOPS = 8
 
@@ -17,7 +19,10 @@ try {
   // Fails while a coordinator runs.
   const db = await openConfiguredDatabase(config, dataDirectory, { log, onTaken: () => undefined })
   try {
-    const providers = await openMachineStoppers(db, { dataDir: config.dataDir, log })
+    const providers = await openMachineStoppers(await listLocalBoxRegions(db), {
+      dataDir: config.dataDir,
+      log,
+    })
     const result = await suspendLocalBoxes(
       {
         db,

@@ -1,5 +1,5 @@
 // The content of coordinator.json of a coordinator that runs in the process of the test.
-import { readIdentity } from '../../coordinator/providers/local/proc.ts'
+import { readIdentity } from '../../coordinator/providers/parts/proc.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 
 export function createCoordinatorRecord(url: string, change: Partial<CoordinatorRecord> = {}): string {

@@ -1,7 +1,7 @@
 // A coordinator whose connections to Postgres are lost continues, unless another coordinator has got the database.
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { isAlive, readIdentity } from '../../coordinator/providers/local/proc.ts'
+import { isAlive, readIdentity } from '../../coordinator/providers/parts/proc.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
 import { startPostgres } from '../support/postgres.ts'

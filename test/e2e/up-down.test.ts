@@ -2,7 +2,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { isAlive, readStat } from '../../coordinator/providers/local/proc.ts'
+import { isAlive, readStat } from '../../coordinator/providers/parts/proc.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { readRunningCoordinator } from '../support/stop-data-directory.ts'

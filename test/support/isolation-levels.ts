@@ -9,7 +9,7 @@ import {
   type Network,
 } from '../../coordinator/providers/local/levels/choose-level.ts'
 import { findMissingRequirement } from '../../coordinator/providers/local/network/own-network.ts'
-import { buildRuntime } from '../../coordinator/providers/local/runtime.ts'
+import { buildRuntime } from '../../coordinator/providers/parts/runtime.ts'
 import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import { PROJECT_DIR } from './project.ts'
 import { requires } from './requires.ts'

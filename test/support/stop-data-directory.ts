@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isAlive } from '../../coordinator/providers/local/proc.ts'
+import { isAlive } from '../../coordinator/providers/parts/proc.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
 import { databaseEnv } from './database-env.ts'
 import { PROJECT_DIR } from './project.ts'

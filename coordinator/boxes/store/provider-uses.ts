@@ -1,8 +1,6 @@
 // Counts the boxes and snapshots of each region by the provider that has them.
-import type { Region } from '../../../shared/tiers.ts'
 import type { Db } from '../../db/open.ts'
-
-export type ProviderUse = { region: Region; provider: string; boxes: number; snapshots: number }
+import type { ProviderUse } from '../../providers/check-providers.ts'
 
 /** Leaves out deleted boxes and snapshots, and enrolled machines. */
 export async function listProviderUses(db: Db): Promise<ProviderUse[]> {

@@ -1,4 +1,5 @@
 // Ends the connections of programs on boxes to hosts of secrets, and forwards their requests with the values of the secrets.
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -14,7 +15,7 @@ import { closeAfterEarlyResponse } from '../../http/lingering-close.ts'
 import { getUpgrade, isWebSocketUpgrade, serveUpgrade } from '../../http/websocket.ts'
 import type { LeafCertificate, SecretBroker, WorkspaceAuthorities } from '../../secrets/types.ts'
 import { CONNECTION_MESSAGES } from '../connect-to-port.ts'
-import { isForwardableUpgrade } from '../shared-ports/viewer-request.ts'
+import { isForwardableUpgrade } from '../forward/forwardable.ts'
 import { type BrokerConnection, BrokerConnections } from './broker-connections.ts'
 import { BrokerError, formatBrokerError, sendBrokerError } from './broker-error.ts'
 import { isHostName } from './host-name.ts'

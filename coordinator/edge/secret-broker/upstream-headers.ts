@@ -1,6 +1,6 @@
 // The headers of a request as the real host gets them.
-import { removeHopByHop } from '../shared-ports/headers/hop-by-hop.ts'
-import { type HeaderPair, isNamed } from '../shared-ports/headers/raw-headers.ts'
+import { removeHopByHop } from '../forward/hop-by-hop.ts'
+import { type HeaderPair, isNamed } from '../forward/raw-headers.ts'
 import { type SubstitutedHeaders, substituteHeaders } from './substitute-headers.ts'
 import type { Substitution } from './substitution.ts'
 

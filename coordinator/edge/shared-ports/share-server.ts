@@ -1,4 +1,5 @@
 // Serves the requests to the origins of links: finds the share and checks the viewer.
+
 import { ApiError } from '../../../shared/errors.ts'
 import { type Actor, toSubject } from '../../http/actor.ts'
 import type { Connections } from '../../http/connections.ts'
@@ -6,6 +7,7 @@ import type { HostHandler } from '../../http/host-handler.ts'
 import { sendLargeCookiesPage } from '../../http/large-requests.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import type { PortShares, ServedShare } from '../../port-shares/types.ts'
+import { isForwardable, isForwardableUpgrade } from '../forward/forwardable.ts'
 import { type BoxServerOptions, createBoxServer } from './box-server.ts'
 import type { Exchange, Found } from './exchange.ts'
 import { type Page, sendPage, sendRedirect } from './pages/page.ts'
@@ -20,14 +22,7 @@ import {
   STOPPING,
 } from './pages/pages.ts'
 import { type AuthorizeViewer, RESERVED_PATH } from './types.ts'
-import {
-  createViewerRequest,
-  hasLargeCookies,
-  isForwardable,
-  isForwardableUpgrade,
-  isOpening,
-  isRootServiceWorker,
-} from './viewer-request.ts'
+import { createViewerRequest, hasLargeCookies, isOpening, isRootServiceWorker } from './viewer-request.ts'
 import { isNavigation } from './viewers/request-source.ts'
 
 export type ShareServerOptions = BoxServerOptions & {

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { type Pack, pack } from 'tar-stream'
 import { COMPILE_CACHE_DIR } from '../../agents/bundles/compile-cache.ts'
 import { findHostNode } from '../../agents/bundles/platforms.ts'
-import { NEEDS_ROOT_DIR } from '../local/root-programs.ts'
-import { buildRuntime, isRuntimeExecutable, RUNTIME_LINKS } from '../local/runtime.ts'
+import { NEEDS_ROOT_DIR } from '../parts/root-programs.ts'
+import { buildRuntime, isRuntimeExecutable, RUNTIME_LINKS } from '../parts/runtime.ts'
 import { findNodeFiles, type NodeFiles } from './node-files.ts'
 
 export type AgentFiles = {

@@ -1,5 +1,5 @@
 // The paths of Boxwood in a container.
-import { RUNTIME_FILES, RUNTIME_LINKS } from '../local/runtime.ts'
+import { RUNTIME_FILES, RUNTIME_LINKS } from '../parts/runtime.ts'
 
 /** The volume with the files of the agent, which all boxes of an engine share. */
 const AGENT_DIR = '/opt/boxwood/agent'

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { EngineTimeoutError, EngineUnavailableError, hasStatus } from '../engine-http/errors.ts'
-import { measureTree, readSpace } from '../local/disk-usage.ts'
+import { measureTree, readSpace } from '../parts/disk-usage.ts'
 import type { DiskUsage, SharedDisk } from '../provider.ts'
 import type { Engine } from './engine.ts'
 import { getContainerName, getHomeVolume, getStateVolume } from './names.ts'

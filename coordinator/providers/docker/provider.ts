@@ -1,8 +1,8 @@
 // The provider of all regions of one engine: runs each box as a container.
 import { formatAgentVersion } from '../../../shared/protocol.ts'
-import type { Archives } from '../local/archives/archives.ts'
-import { BoxQueue } from '../local/box-queue.ts'
-import { runInTurn } from '../local/run-in-turn.ts'
+import type { Archives } from '../parts/archives/archives.ts'
+import { BoxQueue } from '../parts/box-queue.ts'
+import { runInTurn } from '../parts/run-in-turn.ts'
 import type { Provider } from '../provider.ts'
 import type { EngineArchives } from './archives/archives.ts'
 import type { MachinePauses } from './archives/machine-pause.ts'

@@ -6,7 +6,7 @@ import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.
 import { CONTAINER_PATHS } from '../container/paths.ts'
 import { TarReader } from '../container/tar-entries.ts'
 import { ignoreStatus } from '../engine-http/errors.ts'
-import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, MAX_SPOOL_ENTRIES, type OnSkip } from '../local/read-spool.ts'
+import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, MAX_SPOOL_ENTRIES, type OnSkip } from '../parts/read-spool.ts'
 import type { Engine } from './engine.ts'
 import { getContainerName } from './names.ts'
 

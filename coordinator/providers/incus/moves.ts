@@ -5,7 +5,7 @@
 // target, which no request removes and which makes every later move to this member fail. A copy has a new name in each attempt.
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import { BoxQueue } from '../local/box-queue.ts'
+import { BoxQueue } from '../parts/box-queue.ts'
 import type { Instance } from './api.ts'
 import { type Instances, isComplete } from './instances.ts'
 import { NO_DEVICES } from './machine.ts'

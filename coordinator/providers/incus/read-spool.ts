@@ -1,7 +1,7 @@
 // Reads the spool of a stopped box through Incus. The box controls these files: their number and size are limited, and links are
 // not followed.
 import { parseSegmentName, SPOOL_DIRECTORY } from '../../../shared/report-spool.ts'
-import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, type OnSkip } from '../local/read-spool.ts'
+import { MAX_SEGMENT_BYTES, MAX_SPOOL_BYTES, type OnSkip } from '../parts/read-spool.ts'
 import type { InstanceFiles } from './files.ts'
 
 const MAX_SEGMENTS = 200

@@ -1,7 +1,7 @@
 // Archives the files of the stopped boxes of one region, without a coordinator. Needs no isolation level.
 import type { Region } from '../../../shared/tiers.ts'
+import { createArchives } from '../parts/archives/archives.ts'
 import type { Provider } from '../provider.ts'
-import { createArchives } from './archives/archives.ts'
 import { probeCgroups } from './cgroups.ts'
 import { boxPaths } from './machine-file.ts'
 import { createMachines, type MachinesOptions } from './machines.ts'

@@ -1,8 +1,5 @@
 // Finds the processes of a box on this machine.
-import { listCgroupPids } from './cgroups.ts'
-import { environmentMarker } from './environment.ts'
-import { findLauncher } from './launch.ts'
-import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
+
 import {
   hasEnvironmentEntry,
   isAlive,
@@ -11,7 +8,11 @@ import {
   readIdentity,
   readStat,
   readUid,
-} from './proc.ts'
+} from '../parts/proc.ts'
+import { listCgroupPids } from './cgroups.ts'
+import { environmentMarker } from './environment.ts'
+import { findLauncher } from './launch.ts'
+import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
 
 /**
  * Finds the box's processes by several criteria: the init and its launcher; membership in the box's cgroups; the box's

@@ -1,12 +1,13 @@
 // Captures the files of a machine in an archive. The processes of a running machine are paused meanwhile.
+
+import type { Archives } from '../parts/archives/archives.ts'
+import type { BoxQueue } from '../parts/box-queue.ts'
 import {
   type ArchiveContents,
   type ArchiveInfo,
   type ArchiveKey,
   PermanentProviderError,
 } from '../provider.ts'
-import type { Archives } from './archives/archives.ts'
-import type { BoxQueue } from './box-queue.ts'
 import { boxPaths } from './machine-file.ts'
 import type { RegionMachines } from './prepare-machine.ts'
 import { ARCHIVE_ROOTS } from './restore-machine.ts'

@@ -14,9 +14,9 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { TIERS, type Tier } from '../../../shared/tiers.ts'
+import { readStat } from '../parts/proc.ts'
+import { InconclusiveProbeError } from '../parts/run-probe.ts'
 import { findFreezer, probeFreezer } from './freezer.ts'
-import { InconclusiveProbeError } from './levels/run-probe.ts'
-import { readStat } from './proc.ts'
 
 export type Controller = Isolation['limits'][number]
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies Controller[]

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { hasKeyringFilter } from '../parts/keyring-filter.ts'
+import { type ProbeOptions, runProbe } from '../parts/run-probe.ts'
+import { RUNTIME_FILES } from '../parts/runtime.ts'
 import { getRuntimeDirInBox } from './filesystem-view.ts'
-import { hasKeyringFilter } from './keyring-filter.ts'
-import { type ProbeOptions, runProbe } from './levels/run-probe.ts'
-import { RUNTIME_FILES } from './runtime.ts'
 
 /**
  * native: agent/exec/native/confine.c, compiled. bubblewrap: the filter of system calls only, which bubblewrap loads. null:

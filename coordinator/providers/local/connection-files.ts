@@ -1,9 +1,11 @@
 // The files from which the agent of a box reads the coordinator's URL and its own token before each connection.
+
 import { join } from 'node:path'
 import { AGENT_SOCKET_FILE } from '../../http/agent-socket.ts'
+import { writeAtomically } from '../parts/write-atomically.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
-import { type BoxPaths, boxPaths, type Machine, writeAtomically } from './machine-file.ts'
+import { type BoxPaths, boxPaths, type Machine } from './machine-file.ts'
 
 const VIEW_SOCKET_URL = `unix:${VIEW_PATHS.socketDir}/${AGENT_SOCKET_FILE}`
 

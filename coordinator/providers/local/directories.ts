@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { listPids, readUid } from '../parts/proc.ts'
 import { type BoxPaths, FIRST_BOX_UID, LAST_BOX_UID } from './machine-file.ts'
-import { listPids, readUid } from './proc.ts'
 import { runCommand } from './run-command.ts'
 
 export const isRoot = process.getuid?.() === 0

@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
 import type { Capacity } from '../../../shared/tiers.ts'
+import { NEEDS_ROOT_DIR } from '../parts/root-programs.ts'
+import { SYSTEM_PATH } from '../parts/system-path.ts'
 import type { MachineSpec } from '../provider.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import type { BoxPaths } from './machine-file.ts'
-import { NEEDS_ROOT_DIR } from './root-programs.ts'
-import { SYSTEM_PATH } from './system-path.ts'
 
 /** An entry in the environment of every process of the box, unless the box removed it. */
 export const environmentMarker = (boxId: string): string => `BOXWOOD_BOX=${boxId}`

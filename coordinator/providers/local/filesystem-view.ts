@@ -3,9 +3,9 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpat
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import type { Isolation } from '../../../shared/api/boxes.ts'
+import { RUNTIME_FILES, RUNTIME_LINKS } from '../parts/runtime.ts'
 import type { BoxPaths } from './machine-file.ts'
 import { createResolvConf } from './network/resolv-conf.ts'
-import { RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
 
 /**
  * `source` is a path on the host. `path` and `target` are paths in the box. `ro` and `rw` are bind mounts. A tmpfs is

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { InconclusiveProbeError } from './levels/run-probe.ts'
+import { InconclusiveProbeError } from '../parts/run-probe.ts'
 
 /** `dir`: the directory of the cgroup. */
 export type Freezer = { version: 1 | 2; dir: string }

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { ISOLATION_LEVELS } from '../../../shared/api/boxes.ts'
 import { DEFAULT_REGION } from '../../../shared/tiers.ts'
+import { createRuntime, listUnusedRuntimes, RUNTIME_LINKS, writeRootAdvice } from '../parts/runtime.ts'
 import { PermanentProviderError } from '../provider.ts'
 import { type Cgroups, probeCgroups } from './cgroups.ts'
 import { describeFailure } from './describe-isolation.ts'
@@ -19,7 +20,6 @@ import { chooseLevel, type Level, type LevelChoice, type Network } from './level
 import { boxPaths } from './machine-file.ts'
 import { createMachines, type Machines } from './machines.ts'
 import { createBoxesDir, getBoxesDir, getRegionDir, listUsedRegions } from './region-directories.ts'
-import { createRuntime, listUnusedRuntimes, RUNTIME_LINKS, writeRootAdvice } from './runtime.ts'
 
 export type LocalHostOptions = {
   dataDir: string

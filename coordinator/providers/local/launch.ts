@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { closeSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseProcStat } from '../../../shared/proc-stat.ts'
-import type { BoxPaths } from './machine-file.ts'
 import {
   isAlive,
   listChildren,
@@ -12,9 +11,10 @@ import {
   type ProcessIdentity,
   readArgv,
   readIdentity,
-} from './proc.ts'
+} from '../parts/proc.ts'
+import { SYSTEM_PATH } from '../parts/system-path.ts'
+import type { BoxPaths } from './machine-file.ts'
 import { NotRegularFileError, readEnd, readStart } from './read-bounded.ts'
-import { SYSTEM_PATH } from './system-path.ts'
 
 /** At a start, a larger log of the init is rotated; one old log is retained. */
 const MAX_LOG_BYTES = 1024 * 1024

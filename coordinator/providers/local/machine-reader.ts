@@ -2,14 +2,14 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isUuid } from '../../../shared/ids.ts'
+import { isAlive } from '../parts/proc.ts'
+import { RUNTIME_FILES, RUNTIME_LINKS } from '../parts/runtime.ts'
 import { type Cgroups, listBoxCgroupDirs } from './cgroups.ts'
 import { VIEW_PATHS } from './filesystem-view.ts'
 import { findInit } from './launch.ts'
 import type { Level } from './levels/choose-level.ts'
 import { type BoxPaths, boxPaths, DamagedMachineError, type Machine, readMachine } from './machine-file.ts'
-import { isAlive } from './proc.ts'
 import { recoverMachine } from './recover-machine.ts'
-import { RUNTIME_FILES, RUNTIME_LINKS } from './runtime.ts'
 
 export type MachineReaderOptions = {
   dataDir: string

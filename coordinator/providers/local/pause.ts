@@ -2,11 +2,11 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { type ProcessIdentity, readStat, sendSignal } from '../parts/proc.ts'
 import { listProcesses } from './box-processes.ts'
 import { listCgroupPids } from './cgroups.ts'
 import { findFreezer, freeze, thaw } from './freezer.ts'
 import { type BoxPaths, type Machine, processIdentity } from './machine-file.ts'
-import { type ProcessIdentity, readStat, sendSignal } from './proc.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'
 
 /** A process in uninterruptible sleep does not stop. */

@@ -1,6 +1,6 @@
 // Finds the processes of this machine that listen on a TCP port.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { listPids } from './proc.ts'
+import { listPids } from '../parts/proc.ts'
 
 /** The state TCP_LISTEN in /proc/net/tcp. */
 const LISTENING = '0A'

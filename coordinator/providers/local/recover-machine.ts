@@ -1,8 +1,8 @@
 // Recovers what is needed to stop, delete and restart a box whose machine file is damaged or missing.
 import { lstat } from 'node:fs/promises'
+import { hasEnvironmentEntry, listPids, readUid } from '../parts/proc.ts'
 import { environmentMarker } from './environment.ts'
 import { type BoxPaths, isBoxUid, type Machine } from './machine-file.ts'
-import { hasEnvironmentEntry, listPids, readUid } from './proc.ts'
 
 /** @param cgroups the directories in which the cgroups of the box would be. */
 export async function recoverMachine(paths: BoxPaths, boxId: string, cgroups: string[]): Promise<Machine> {

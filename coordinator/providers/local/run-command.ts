@@ -1,6 +1,6 @@
 // Runs a short program of the host, optionally as another user.
 import { spawn } from 'node:child_process'
-import { SYSTEM_PATH } from './system-path.ts'
+import { SYSTEM_PATH } from '../parts/system-path.ts'
 
 /** Only the beginning of stderr is kept: a failing `rm` prints a line for each file. */
 const MAX_ERROR_LENGTH = 500

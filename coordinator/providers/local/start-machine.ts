@@ -5,6 +5,7 @@ import type { Isolation } from '../../../shared/api/boxes.ts'
 import { boundTier } from '../../../shared/tiers.ts'
 import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
+import { RUNTIME_FILES } from '../parts/runtime.ts'
 import { type MachineSpec, PermanentProviderError } from '../provider.ts'
 import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
 import { buildConfinement } from './confinement.ts'
@@ -30,7 +31,6 @@ import {
   writeMachine,
 } from './machine-file.ts'
 import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
-import { RUNTIME_FILES } from './runtime.ts'
 
 type StartSpec = MachineSpec & { agentToken: string }
 

@@ -1,10 +1,10 @@
 // Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isAlive, type ProcessIdentity, readArgv, readStat, sendSignal } from '../parts/proc.ts'
 import { listProcesses } from './box-processes.ts'
 import { killCgroups } from './cgroups.ts'
 import type { BoxPaths, Machine } from './machine-file.ts'
 import { continueProcesses } from './pause.ts'
-import { isAlive, type ProcessIdentity, readArgv, readStat, sendSignal } from './proc.ts'
 import { runCommand } from './run-command.ts'
 
 const POLL_MS = 25

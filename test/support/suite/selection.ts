@@ -121,7 +121,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/cli/ssh.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/main.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/coordinator/billing/simulation.test.ts', reason: 'takes more than 10 seconds' },
-  { glob: 'test/coordinator/providers/local/archives.test.ts', reason: 'takes more than 10 seconds' },
+  { glob: 'test/coordinator/providers/parts/archives.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/exec/too-many-open-files.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/cli/logs-resume.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'takes more than 10 seconds' },

@@ -1,7 +1,7 @@
 // The archives of the boxes of an engine: their image and the files of their volumes, as a tar stream in the archive store.
 import { Readable } from 'node:stream'
 import { TAR_TRAILER, type TarEntry, TarReader } from '../../container/tar-entries.ts'
-import type { Archives } from '../../local/archives/archives.ts'
+import type { Archives } from '../../parts/archives/archives.ts'
 import { type ArchiveContents, ArchiveError, type ArchiveInfo, type ArchiveKey } from '../../provider.ts'
 import type { Engine } from '../engine.ts'
 import { withHelper } from '../helper-container.ts'

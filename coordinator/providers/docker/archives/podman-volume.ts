@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { PassThrough, type Readable } from 'node:stream'
-import { SYSTEM_PATH } from '../../local/system-path.ts'
+import { SYSTEM_PATH } from '../../parts/system-path.ts'
 import { LIBPOD } from '../containers.ts'
 import type { Engine } from '../engine.ts'
 

@@ -1,8 +1,8 @@
 // A network namespace for each box. slirp4netns, a user-mode network stack, forwards the box's outbound connections.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { isInstalled } from '../../parts/system-path.ts'
 import { type LevelInput, SHELL_PATH } from '../level-input.ts'
-import { isInstalled } from '../system-path.ts'
 
 const SCRIPT = fileURLToPath(new URL('own-network.sh', import.meta.url))
 

@@ -1,10 +1,7 @@
 // Which headers a box and a viewer get of each other.
 import t from 'tap'
-import {
-  filterTrailers,
-  removeHopByHop,
-} from '../../../../coordinator/edge/shared-ports/headers/hop-by-hop.ts'
-import type { HeaderPair } from '../../../../coordinator/edge/shared-ports/headers/raw-headers.ts'
+import { filterTrailers, removeHopByHop } from '../../../../coordinator/edge/forward/hop-by-hop.ts'
+import type { HeaderPair } from '../../../../coordinator/edge/forward/raw-headers.ts'
 import {
   createRequestHeaders,
   type ForwardedRequest,

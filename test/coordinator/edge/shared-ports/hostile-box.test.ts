@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { InformationEvent, ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { forwardInformation } from '../../../../coordinator/edge/shared-ports/proxy/forward-information.ts'
+import { forwardInformation } from '../../../../coordinator/edge/forward/forward-information.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { HOST, openRaw, startShare } from './share-fixture.ts'
 

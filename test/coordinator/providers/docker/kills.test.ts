@@ -13,7 +13,7 @@ import {
   type EngineRequest,
   type EngineResponse,
 } from '../../../../coordinator/providers/engine-http/client.ts'
-import { createArchives } from '../../../../coordinator/providers/local/archives/archives.ts'
+import { createArchives } from '../../../../coordinator/providers/parts/archives/archives.ts'
 import { findDockerProblem, startDocker } from '../../../support/engines/docker.ts'
 import type { ImageEngine } from '../../../support/engines/engine.ts'
 import { createMachines, createSpec } from './support.ts'

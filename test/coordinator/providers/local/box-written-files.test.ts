@@ -7,15 +7,15 @@ import t from 'tap'
 import { launchBox } from '../../../../coordinator/providers/local/launch.ts'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
 import {
-  hasEnvironmentEntry,
-  MAX_PROC_FILE_BYTES,
-  readArgv,
-} from '../../../../coordinator/providers/local/proc.ts'
-import {
   NotRegularFileError,
   readEnd,
   readStart,
 } from '../../../../coordinator/providers/local/read-bounded.ts'
+import {
+  hasEnvironmentEntry,
+  MAX_PROC_FILE_BYTES,
+  readArgv,
+} from '../../../../coordinator/providers/parts/proc.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { testEachLevel } from './each-level.ts'
 import { createDataDir, openProvider, startBox, waitForFileText } from './support.ts'

@@ -1,5 +1,5 @@
 // Finds the processes that a test started, by a unique argument.
-import { listPids, readArgv, readStat } from '../../../../coordinator/providers/local/proc.ts'
+import { listPids, readArgv, readStat } from '../../../../coordinator/providers/parts/proc.ts'
 
 /** A unique argument for `sleep`, by which a test finds its own process. */
 export const uniqueSleepSeconds = (): string => `600.${Math.random().toFixed(12).slice(2)}1`

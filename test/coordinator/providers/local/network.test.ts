@@ -12,7 +12,7 @@ import {
   DEFINE_FAIL,
   type Level,
 } from '../../../../coordinator/providers/local/levels/choose-level.ts'
-import { hasEnvironmentEntry, listPids, readArgv } from '../../../../coordinator/providers/local/proc.ts'
+import { hasEnvironmentEntry, listPids, readArgv } from '../../../../coordinator/providers/parts/proc.ts'
 import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 import { testEachLevel } from './each-level.ts'

@@ -8,7 +8,7 @@ import { probeCgroups } from '../../../../coordinator/providers/local/cgroups.ts
 import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
 import type { Machine } from '../../../../coordinator/providers/local/machine-file.ts'
 import { createMachines } from '../../../../coordinator/providers/local/machines.ts'
-import { readStat } from '../../../../coordinator/providers/local/proc.ts'
+import { readStat } from '../../../../coordinator/providers/parts/proc.ts'
 import { requires } from '../../../support/requires.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { testEachLevel } from './each-level.ts'

@@ -18,8 +18,8 @@ import {
 } from '../../../../../coordinator/providers/docker/names.ts'
 import { PodmanHttp } from '../../../../../coordinator/providers/docker/podman-http.ts'
 import { EngineHttp } from '../../../../../coordinator/providers/engine-http/client.ts'
-import { createArchives } from '../../../../../coordinator/providers/local/archives/archives.ts'
-import { BoxQueue } from '../../../../../coordinator/providers/local/box-queue.ts'
+import { createArchives } from '../../../../../coordinator/providers/parts/archives/archives.ts'
+import { BoxQueue } from '../../../../../coordinator/providers/parts/box-queue.ts'
 import type { ImageEngine } from '../../../../support/engines/engine.ts'
 
 const log = { debug() {}, info() {}, warn() {} }

@@ -1,7 +1,7 @@
 // The tools of archives: a probe that was killed does not choose to read the files of boxes as root.
 import t from 'tap'
-import { createToolsProbe } from '../../../../../coordinator/providers/local/archives/tar.ts'
-import { InconclusiveProbeError } from '../../../../../coordinator/providers/local/levels/run-probe.ts'
+import { createToolsProbe } from '../../../../../coordinator/providers/parts/archives/tar.ts'
+import { InconclusiveProbeError } from '../../../../../coordinator/providers/parts/run-probe.ts'
 
 function createProbe(results: (string | null | Error)[]) {
   const commands: string[] = []

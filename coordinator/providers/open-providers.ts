@@ -1,26 +1,29 @@
 // Opens the providers of the configured regions, for a coordinator and for `box down` without one.
-import { REGIONS, type Region } from '../../../shared/tiers.ts'
-import type { Config, ProviderKind, RegionProvider } from '../../base/config.ts'
-import type { Db } from '../../db/open.ts'
-import { createArchiver } from '../../providers/local/archiver.ts'
-import { createMachineStoppers, type MachineStoppers } from '../../providers/local/machines.ts'
-import { openLocalProviderHost } from '../../providers/local/open-host.ts'
-import { listUsedRegions } from '../../providers/local/region-directories.ts'
-import { relocateBoxes } from '../../providers/local/relocate-boxes.ts'
-import type { OpenProviderHost, ProviderContext, ProviderHost } from '../../providers/provider-host.ts'
-import { createProviders, type Providers } from '../../providers/regions.ts'
-import { listLocalBoxRegions } from '../store/box-lists.ts'
-import { listProviderUses } from '../store/provider-uses.ts'
-import { checkProviders } from './check-providers.ts'
+import { REGIONS, type Region } from '../../shared/tiers.ts'
+import type { Config, ProviderKind, RegionProvider } from '../base/config.ts'
+import { checkProviders, type ProviderUse } from './check-providers.ts'
+import { createArchiver } from './local/archiver.ts'
+import { createMachineStoppers, type MachineStoppers } from './local/machines.ts'
+import { openLocalProviderHost } from './local/open-host.ts'
+import { listUsedRegions } from './local/region-directories.ts'
+import { relocateBoxes } from './local/relocate-boxes.ts'
+import type { OpenProviderHost, ProviderContext, ProviderHost } from './provider-host.ts'
+import { createProviders, type Providers } from './regions.ts'
 
-export type OpenProvidersOptions = Omit<ProviderContext, 'agentSettings'> & { db: Db }
+/** A local box that is not deleted. */
+export type LocalBoxRegion = { id: string; region: Region }
+
+export type OpenProvidersOptions = Omit<ProviderContext, 'agentSettings'> & {
+  providerUses: readonly ProviderUse[]
+  localBoxes: readonly LocalBoxRegion[]
+}
 
 /** Opened when a region needs it: a coordinator without engines does not load their modules. */
 const OPENERS: Readonly<Record<ProviderKind, () => Promise<OpenProviderHost>>> = {
   local: async () => openLocalProviderHost,
-  docker: async () => (await import('../../providers/docker/host.ts')).openEngineHost('docker'),
-  podman: async () => (await import('../../providers/docker/host.ts')).openEngineHost('podman'),
-  incus: async () => (await import('../../providers/incus/host.ts')).openIncusHost,
+  docker: async () => (await import('./docker/host.ts')).openEngineHost('docker'),
+  podman: async () => (await import('./docker/host.ts')).openEngineHost('podman'),
+  incus: async () => (await import('./incus/host.ts')).openIncusHost,
 }
 
 const LOCAL: RegionProvider = { kind: 'local', target: null }
@@ -29,11 +32,15 @@ const LOCAL: RegionProvider = { kind: 'local', target: null }
  * Throws PermanentProviderError when a configured provider cannot work on this machine, and StartError when a region has boxes of
  * another one.
  */
-export async function openProviders({ db, ...options }: OpenProvidersOptions): Promise<Providers> {
+export async function openProviders({
+  providerUses,
+  localBoxes,
+  ...options
+}: OpenProvidersOptions): Promise<Providers> {
   const { config, log } = options
   const { dataDir, regions } = config
-  checkProviders(await listProviderUses(db), regions)
-  await relocateBoxes(await listLocalBoxRegions(db), { dataDir, log })
+  checkProviders(providerUses, regions)
+  await relocateBoxes(localBoxes, { dataDir, log })
   // The boxes of a region that was removed from the configuration continue to work.
   const used = new Map<Region, RegionProvider>([
     ...listUsedRegions(dataDir).map((region) => [region, LOCAL] as const),
@@ -75,10 +82,10 @@ const createAgentSettings = (config: Config): Record<string, string> => ({
 
 /** Opens the stoppers of machines for use without a coordinator: for all regions, whatever the configuration. */
 export async function openMachineStoppers(
-  db: Db,
+  localBoxes: readonly LocalBoxRegion[],
   options: Pick<OpenProvidersOptions, 'log'> & { dataDir: string },
 ): Promise<MachineStoppers> {
-  await relocateBoxes(await listLocalBoxRegions(db), options)
+  await relocateBoxes(localBoxes, options)
   return createMachineStoppers(options)
 }
 

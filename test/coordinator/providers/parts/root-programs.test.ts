@@ -7,8 +7,8 @@ import { loadConfig } from '../../../../coordinator/base/config.ts'
 import { adviseRoot } from '../../../../coordinator/providers/local/open-host.ts'
 import { findProgram, requires } from '../../../support/requires.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { testEachLevel } from './each-level.ts'
-import { isRoot, openHost, projectRoot, startBox, waitForFileText } from './support.ts'
+import { testEachLevel } from '../local/each-level.ts'
+import { isRoot, openHost, projectRoot, startBox, waitForFileText } from '../local/support.ts'
 
 const EXPLANATION =
   /^sudo does not work in this box: .*no root access.*\n.*root access.*\n.*npm install -g.*isolation\.md#installing-software\)\.\n$/

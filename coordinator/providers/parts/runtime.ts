@@ -1,4 +1,5 @@
 // Assembles the runtime directory that boxes run: the bundled agent, its native files and the init script.
+
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
@@ -12,9 +13,9 @@ import {
   readProgramFiles,
 } from '../../agents/bundles/program-files.ts'
 import { buildKeyringFilter } from './keyring-filter.ts'
-import { writeAtomically } from './machine-file.ts'
 import { listPids, readArgv } from './proc.ts'
 import { listRootPrograms, NEEDS_ROOT_DIR, NEEDS_ROOT_SCRIPT } from './root-programs.ts'
+import { writeAtomically } from './write-atomically.ts'
 
 /** File names in the runtime directory. */
 export const RUNTIME_FILES = {

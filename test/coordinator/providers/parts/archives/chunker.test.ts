@@ -1,7 +1,7 @@
 // The positions at which a stream is split.
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { CHUNK_SIZES, createChunker } from '../../../../../coordinator/providers/local/archives/chunker.ts'
+import { CHUNK_SIZES, createChunker } from '../../../../../coordinator/providers/parts/archives/chunker.ts'
 
 /** The same bytes in each run. */
 function createBytes(length: number): Buffer {

@@ -9,14 +9,14 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
-import { isBodyPending } from '../../../http/lingering-close.ts'
-import { releaseSentChunks } from '../../release-sent-chunks.ts'
-import { filterTrailers } from '../headers/hop-by-hop.ts'
-import { type HeaderPair, toPairs } from '../headers/raw-headers.ts'
+import { isBodyPending } from '../../http/lingering-close.ts'
+import { releaseSentChunks } from '../release-sent-chunks.ts'
 import { connectUpgraded } from './connect-upgraded.ts'
 import { readEarlyData } from './early-data.ts'
 import { forwardInformation } from './forward-information.ts'
+import { filterTrailers } from './hop-by-hop.ts'
 import { limitBodyIdleTime } from './limit-body-idle-time.ts'
+import { type HeaderPair, toPairs } from './raw-headers.ts'
 
 export type Forwarding = {
   request: IncomingMessage

@@ -1,6 +1,6 @@
 // Connects a client and a server after an upgrade, such as to a WebSocket.
 import type { Duplex } from 'node:stream'
-import type { HeaderPair } from '../headers/raw-headers.ts'
+import type { HeaderPair } from './raw-headers.ts'
 
 type Side = {
   stream: Duplex

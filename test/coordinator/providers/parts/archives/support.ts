@@ -8,8 +8,8 @@ import type { Test } from 'tap'
 import {
   type ArchivesOptions,
   createArchives,
-} from '../../../../../coordinator/providers/local/archives/archives.ts'
-import type { BoxFiles } from '../../../../../coordinator/providers/local/archives/tar.ts'
+} from '../../../../../coordinator/providers/parts/archives/archives.ts'
+import type { BoxFiles } from '../../../../../coordinator/providers/parts/archives/tar.ts'
 import { createTempDir } from '../../../../support/temp-dir.ts'
 
 export const isRoot = process.getuid?.() === 0

@@ -1,7 +1,7 @@
 // The command lines that read and write the files of a box. They run as the user of the box.
 import { AWS_TOKEN_PATH } from '../../../../shared/field-values.ts'
 import { PermanentProviderError } from '../../provider.ts'
-import { runProbe } from '../levels/run-probe.ts'
+import { runProbe } from '../run-probe.ts'
 
 /** The programs of the operating system that archives use. */
 export type TarTools = {

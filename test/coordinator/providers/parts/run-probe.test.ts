@@ -3,12 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { chooseLevel, DEFINE_FAIL } from '../../../../../coordinator/providers/local/levels/choose-level.ts'
-import { runProbe } from '../../../../../coordinator/providers/local/levels/run-probe.ts'
-import { buildRuntime } from '../../../../../coordinator/providers/local/runtime.ts'
-import { createTempDir } from '../../../../support/temp-dir.ts'
-import { waitUntil } from '../../../../support/wait-until.ts'
-import { createDataDir, projectRoot } from '../support.ts'
+import { chooseLevel, DEFINE_FAIL } from '../../../../coordinator/providers/local/levels/choose-level.ts'
+import { runProbe } from '../../../../coordinator/providers/parts/run-probe.ts'
+import { buildRuntime } from '../../../../coordinator/providers/parts/runtime.ts'
+import { createTempDir } from '../../../support/temp-dir.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
+import { createDataDir, projectRoot } from '../local/support.ts'
 
 const options = { description: 'The probe of a test', onSlow: () => undefined }
 

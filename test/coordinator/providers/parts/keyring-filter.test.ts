@@ -3,7 +3,7 @@ import t from 'tap'
 import {
   buildKeyringFilter,
   hasKeyringFilter,
-} from '../../../../coordinator/providers/local/keyring-filter.ts'
+} from '../../../../coordinator/providers/parts/keyring-filter.ts'
 
 const ENOSYS = 0x00050026
 const ALLOWED = 0x7fff0000

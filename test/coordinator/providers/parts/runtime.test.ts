@@ -21,11 +21,18 @@ import {
   buildRuntime,
   createRuntime,
   listUnusedRuntimes,
-} from '../../../../coordinator/providers/local/runtime.ts'
+} from '../../../../coordinator/providers/parts/runtime.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { testEachLevel } from './each-level.ts'
-import { createDataDir, createMachineSpec, isRoot, openProvider, projectRoot, startBox } from './support.ts'
+import { testEachLevel } from '../local/each-level.ts'
+import {
+  createDataDir,
+  createMachineSpec,
+  isRoot,
+  openProvider,
+  projectRoot,
+  startBox,
+} from '../local/support.ts'
 
 testEachLevel('starts boxes after the runtime directory was removed', async (test, level) => {
   const { provider, dataDir } = await startBox(test, { level })

@@ -1,11 +1,11 @@
 // The providers that regions had before a start, and those of the configuration.
 import t from 'tap'
-import { StartError } from '../../../../coordinator/base/start-error.ts'
-import { checkProviders } from '../../../../coordinator/boxes/lifecycle/check-providers.ts'
-import { listProviderUses } from '../../../../coordinator/boxes/store/provider-uses.ts'
-import type { Region } from '../../../../shared/tiers.ts'
-import { onEachDatabase } from '../../../support/db.ts'
-import { createOwner, createTestBoxService } from '../../../support/workspace.ts'
+import { StartError } from '../../../coordinator/base/start-error.ts'
+import { listProviderUses } from '../../../coordinator/boxes/store/provider-uses.ts'
+import { checkProviders } from '../../../coordinator/providers/check-providers.ts'
+import type { Region } from '../../../shared/tiers.ts'
+import { onEachDatabase } from '../../support/db.ts'
+import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const regions = (...entries: [Region, 'local' | 'docker'][]) =>
   new Map(entries.map(([region, kind]) => [region, { kind }]))

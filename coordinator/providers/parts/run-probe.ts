@@ -1,7 +1,7 @@
 // Runs the command of a probe, whose exit status says whether a part of the isolation works on this machine.
 import { spawn } from 'node:child_process'
-import { PermanentProviderError } from '../../provider.ts'
-import { isInstalled, SYSTEM_PATH } from '../system-path.ts'
+import { PermanentProviderError } from '../provider.ts'
+import { isInstalled, SYSTEM_PATH } from './system-path.ts'
 
 /**
  * The probe has not answered: whether the part works is not known. What needs the answer fails, because a weaker part must not be

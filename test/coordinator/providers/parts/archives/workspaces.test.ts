@@ -1,6 +1,6 @@
 // Chunks of a workspace are never removed while it is in use, whatever the order of the calls.
 import t from 'tap'
-import { createWorkspaces } from '../../../../../coordinator/providers/local/archives/workspaces.ts'
+import { createWorkspaces } from '../../../../../coordinator/providers/parts/archives/workspaces.ts'
 
 const waitMicrotasks = async (count: number) => {
   for (let i = 0; i < count; i++) await null

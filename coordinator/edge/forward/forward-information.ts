@@ -1,6 +1,6 @@
 // Forwards responses with a status of 1xx, which precede the response.
 import type { InformationEvent, ServerResponse } from 'node:http'
-import { toPairs } from '../headers/raw-headers.ts'
+import { toPairs } from './raw-headers.ts'
 
 const CONTINUE = 100
 

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { BoxFiles } from '../../../../../coordinator/providers/local/archives/tar.ts'
+import type { BoxFiles } from '../../../../../coordinator/providers/parts/archives/tar.ts'
 import { findProgram } from '../../../../support/requires.ts'
 import { changeOwner } from './support.ts'
 

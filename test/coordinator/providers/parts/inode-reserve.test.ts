@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createInodeReserve } from '../../../../coordinator/providers/local/inode-reserve.ts'
+import { createInodeReserve } from '../../../../coordinator/providers/parts/inode-reserve.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 
 t.test('reserves a small part of the inodes, and releases all of them', async (t) => {

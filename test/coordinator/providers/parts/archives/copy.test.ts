@@ -2,7 +2,7 @@
 import { chownSync, existsSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { RootFilter } from '../../../../../coordinator/providers/local/archives/root-filter.ts'
+import { RootFilter } from '../../../../../coordinator/providers/parts/archives/root-filter.ts'
 import { PermanentProviderError } from '../../../../../coordinator/providers/provider.ts'
 import { END_OF_ARCHIVE, encodeTarHeader } from '../../../../../shared/tar.ts'
 import { describeTree } from '../../../../support/tree-manifest.ts'

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { listPids } from '../../../../../coordinator/providers/local/proc.ts'
+import { listPids } from '../../../../../coordinator/providers/parts/proc.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 import { archiveKey, BOX_UIDS, changeOwner, createBoxFiles, listStore, openArchives } from './support.ts'
 

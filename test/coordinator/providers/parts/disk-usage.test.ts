@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { statfsSync } from 'node:fs'
 import t from 'tap'
-import { measureTree } from '../../../../coordinator/providers/local/disk-usage.ts'
-import { testEachLevel } from './each-level.ts'
-import { createMachineSpec, startBox, waitForFileText } from './support.ts'
+import { measureTree } from '../../../../coordinator/providers/parts/disk-usage.ts'
+import { testEachLevel } from '../local/each-level.ts'
+import { createMachineSpec, startBox, waitForFileText } from '../local/support.ts'
 
 const MiB = 1024 * 1024
 

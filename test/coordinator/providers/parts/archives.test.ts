@@ -14,14 +14,14 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import type { Archives } from '../../../../coordinator/providers/local/archives/archives.ts'
 import { listLeftovers, removeTree } from '../../../../coordinator/providers/local/directories.ts'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
-import { listPids, readArgv } from '../../../../coordinator/providers/local/proc.ts'
 import { restoreMachine } from '../../../../coordinator/providers/local/restore-machine.ts'
+import type { Archives } from '../../../../coordinator/providers/parts/archives/archives.ts'
+import { listPids, readArgv } from '../../../../coordinator/providers/parts/proc.ts'
 import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { testEachLevel } from './each-level.ts'
+import { testEachLevel } from '../local/each-level.ts'
 import {
   createDataDir,
   createMachineSpec,
@@ -29,7 +29,7 @@ import {
   openProvider,
   startBox,
   waitForFileText,
-} from './support.ts'
+} from '../local/support.ts'
 
 const key = { workspaceId: 'ws_1', archiveId: 'snp_1' }
 

@@ -1,8 +1,10 @@
 // Checks that each region still has the provider of its boxes and snapshots.
-import type { Region } from '../../../shared/tiers.ts'
-import type { RegionProvider } from '../../base/config.ts'
-import { StartError } from '../../base/start-error.ts'
-import type { ProviderUse } from '../store/provider-uses.ts'
+import type { Region } from '../../shared/tiers.ts'
+import type { RegionProvider } from '../base/config.ts'
+import { StartError } from '../base/start-error.ts'
+
+/** What the boxes and snapshots of a region have as their provider. */
+export type ProviderUse = { region: Region; provider: string; boxes: number; snapshots: number }
 
 /**
  * Throws StartError for a region whose provider was replaced, or removed unless it was local: the boxes of a removed local

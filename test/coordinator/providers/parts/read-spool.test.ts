@@ -4,11 +4,11 @@ import { chownSync, linkSync, mkdirSync, rmSync, symlinkSync, truncateSync, writ
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import { readSpool } from '../../../../coordinator/providers/local/read-spool.ts'
+import { readSpool } from '../../../../coordinator/providers/parts/read-spool.ts'
 import { formatSegmentName } from '../../../../shared/report-spool.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
-import { testEachLevel } from './each-level.ts'
-import { isRoot, startBox, waitForFileText } from './support.ts'
+import { testEachLevel } from '../local/each-level.ts'
+import { isRoot, startBox, waitForFileText } from '../local/support.ts'
 
 const MiB = 1024 * 1024
 
