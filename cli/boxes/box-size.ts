@@ -22,7 +22,7 @@ const isSmaller = (size: Size, tierSize: Size): boolean =>
 
 /**
  * Such as `nano (1 CPU, 1 GiB memory, 10 GB disk)`; says so when the machine has less than the tier.
- * @param size absent: a coordinator of an older version; null: an enrolled machine
+ * @param size undefined: not known, such as before the end of a resize; null: an enrolled machine
  */
 export function describeTier(tier: string, size: Size | null | undefined): string {
   const tierSize = getTierSize(tier)

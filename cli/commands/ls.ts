@@ -28,7 +28,6 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
       header: 'ISOLATION',
       cell: ({ kind, isolation }) => (kind === 'machine' ? 'machine' : (isolation?.level ?? '-')),
     },
-    // A coordinator of an older version sends no image.
     { header: 'IMAGE', cell: ({ image }) => image ?? '-' },
     { header: 'AGE', cell: ({ createdAt }, now) => formatAge(createdAt, now), isRelativeTime: true },
     { header: 'NETWORK', cell: ({ isolation }) => isolation?.network ?? '-', isWide: true },
@@ -46,8 +45,7 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
   filters: {
     name: { get: ({ hostname }) => hostname },
     state: { get: ({ observedState }) => observedState, values: OBSERVED_STATES },
-    // A coordinator of an older version sends no kind.
-    kind: { get: ({ kind }) => kind ?? 'managed', values: ['managed', 'machine'] },
+    kind: { get: ({ kind }) => kind, values: ['managed', 'machine'] },
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },
     image: { get: ({ image }) => image ?? '' },
     region: { get: ({ region }) => region, values: REGIONS },

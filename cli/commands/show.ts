@@ -97,7 +97,6 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
     ['agent', formatAgent(detail)],
     ['isolation', box.kind === 'machine' ? 'none: an enrolled machine' : formatIsolation(box.isolation)],
     ...formatMachine(detail.machine),
-    // A coordinator of an older version sends no image.
     ...(box.image ? [['image', formatImage(box)] as [string, Cell]] : []),
     ['tier', describeTier(box.tier, detail.size)],
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
@@ -147,7 +146,6 @@ const formatImage = ({ image, imageDigest }: BoxDetail['box']): string =>
 function formatEnvironmentPin(environment: NonNullable<BoxDetail['environment']>): string {
   const { name, versionNo, latestVersionNo, deletedAt } = environment
   const pin = `${name}, version ${versionNo}`
-  // A coordinator of an older version sends no deletedAt.
   if (deletedAt) return `${pin}; deleted at ${deletedAt}, the box keeps its version`
   if (versionNo === latestVersionNo) return pin
   return `${pin} of ${latestVersionNo} (${boxCommand()} environments upgrade ${name})`
@@ -164,7 +162,6 @@ function formatJob({ op, step, attempt, nextRetryAt }: Job, now: number): string
   return `${op}: ${step}, attempt ${attempt}${retry > 0 ? `, next attempt in ${formatWholeSeconds(Math.ceil(retry / 1000))}` : ''}`
 }
 
-/** An agent of an earlier version does not report the coding agents. */
 function formatCodingAgents(codingAgents: CodingAgents | undefined): [string, string][] {
   if (codingAgents === undefined) return []
   const states = Object.entries(codingAgents).map(
@@ -176,9 +173,8 @@ function formatCodingAgents(codingAgents: CodingAgents | undefined): [string, st
 const formatPercent = (value: number | null): string => (value === null ? '-' : `${Math.round(value)}%`)
 
 /** The system, and the size of the box. */
-function formatMachine(machine: Machine | null | undefined): [string, string][] {
-  // A coordinator of an older version sends no machine.
-  if (!machine) return []
+function formatMachine(machine: Machine | null): [string, string][] {
+  if (machine === null) return []
   const { os, kernel, arch, cpuModel, cpuCount, memoryBytes, diskBytes } = machine
   const cpus = cpuCount === null ? '-' : `${cpuCount} CPU${cpuCount === 1 ? '' : 's'}`
   const sizes = [memoryBytes, diskBytes].map((bytes) => (bytes === null ? '-' : formatBytes(bytes)))

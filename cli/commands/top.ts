@@ -80,7 +80,6 @@ async function createLoader(
       ])
       return { live, detail }
     } catch (error) {
-      // The other cause of not_found is a coordinator of an older version, which does not list the processes of boxes.
       throw await explainNotFound(error, client, { boxId, boxName })
     }
   }

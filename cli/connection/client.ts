@@ -139,7 +139,6 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
   }
 }
 
-/** Coordinators of earlier versions ignore it, and return all boxes. */
 const toBoxQuery = (nameOrId: string) => new URLSearchParams({ box: nameOrId })
 
 /** @throws CliError */

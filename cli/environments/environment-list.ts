@@ -30,7 +30,6 @@ export const ENVIRONMENTS: List<Environment> = {
       cell: ({ updatedAt }, now) => `${formatAge(updatedAt, now)} ago`,
       isRelativeTime: true,
     },
-    // A coordinator of an older version sends no image.
     { header: 'IMAGE', cell: ({ image }) => image ?? '-', isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
     { header: 'DESCRIPTION', cell: ({ description }) => description ?? '-', isWide: true },

@@ -31,7 +31,6 @@ export async function loadKnownUsers(client: Client, account?: Account): Promise
     loadMembers(client),
   ])
   const { user } = own
-  // A coordinator of an earlier version does not send the id.
   if (user?.id === undefined) return members
   const { id } = user
   return [{ ...user, id }, ...members.filter((member) => member.id !== id)]

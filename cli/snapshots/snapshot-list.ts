@@ -22,7 +22,6 @@ const ID = column('ID', ({ id }) => id.slice(0, SHORT_ID_LENGTH), { isShort: tru
 const WIDE: Column<Snapshot>[] = [
   column('TIER', ({ tier }) => tier),
   column('REGION', ({ region }) => region),
-  // A coordinator of an older version sends no image.
   column('IMAGE', ({ image }) => image ?? '-'),
   column('PAUSED', ({ pausedMs }) => (pausedMs === null ? '-' : `${pausedMs} ms`)),
   column('EXPIRES', ({ expiresAt }) => expiresAt ?? '-'),

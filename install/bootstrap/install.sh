@@ -21,8 +21,8 @@ Usage: sh install.sh --token TOKEN [options]
   --prefix DIR        where to install; default: /opt/boxwood for root, otherwise ~/.local/share/boxwood
   --user NAME         the user who runs the commands of the box; only root can choose one; default: the current user
   --ca FILE           certificates (PEM) of the private authority that has signed the coordinator's certificate
-  --service KIND      what starts the agent: systemd, systemd-user, openrc, busybox, or none, which runs it until the
-                      machine stops; default: what this machine has
+  --service KIND      what starts the agent: systemd, systemd-user, or none, which runs it until the machine stops;
+                      default: what this machine has
   --no-service        install, and start nothing
   --uninstall         stop the agent and the commands of the box, and remove everything that was installed
   --help              print this text

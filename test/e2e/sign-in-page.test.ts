@@ -38,8 +38,7 @@ t.test('the page continues only at a path of its own origin', async (t) => {
 })
 
 t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
-  // The page that lists the boxes without the dashboard, which has test/e2e/dashboard.test.ts.
-  const coordinator = await startSignInCoordinator(t, { env: { BOXWOOD_DASHBOARD: 'off' } })
+  const coordinator = await startSignInCoordinator(t)
   const { pageUrl: url, addMember, readPrintedCode, finishTasks, printed, send, dataDir } = coordinator
   /** The path that a proxy adds, without a slash at its end. */
   const path = new URL(url).pathname.replace(/\/$/, '')
@@ -62,6 +61,12 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   }
 
+  /** Waits until the sign-in has continued at the dashboard, and returns to the page, which shows the session. */
+  async function openSession(page: Page, origin = url): Promise<void> {
+    await page.waitForURL(`${origin}/`)
+    await page.goto(`${origin}/sign-in`)
+  }
+
   await t.test('a member signs in and out', async (t) => {
     const page = await newPage('/sign-in')
     const problems: string[] = []
@@ -77,6 +82,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('The code is wrong or has expired.').waitFor()
     await page.getByLabel('Code').fill(await readPrintedCode())
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await openSession(page)
     await page.getByText('You are signed in as ann@example.com in the workspace Boxwood.').waitFor()
     const [cookie, ...others] = await page.context().cookies()
     t.match(cookie, {
@@ -97,63 +103,25 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     t.same(problems, [])
   })
 
-  await t.test(
-    'without the dashboard, the first page lists the boxes of a signed-in user, and the commands',
-    async (t) => {
-      const { db } = coordinator.instance.context
-      const page = await newPage('/')
-      t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), true)
-      t.equal(await page.locator('#session').count(), 0)
-      await page.getByRole('link', { name: 'Sign in' }).click()
-      await signIn(page)
-      await page.waitForURL(`${url}/`)
-      const { json } = await coordinator.api('GET', '/boxes?live=1')
-      const expected = json.boxes.map(({ hostname, observedState, tier }: Record<string, string>) => [
-        hostname,
-        observedState,
-        tier,
-        `box ssh ${hostname}`,
-        'open',
-      ])
-      t.ok(expected.length > 0)
-      const readRows = async () => {
-        await page.locator('#boxes').waitFor()
-        return page
-          .locator('#boxes tbody tr')
-          .evaluateAll((rows) =>
-            rows.map((row) => [...row.querySelectorAll('td')].map(({ textContent }) => textContent)),
-          )
-      }
-      t.same(await readRows(), expected)
-      t.equal(await page.getByRole('link', { name: 'Sign in' }).isVisible(), false)
+  await t.test('a visitor comes from the first page, and names are text', async (t) => {
+    const { db } = coordinator.instance.context
+    const page = await newPage('/')
+    await page.getByRole('link', { name: 'The box command' }).click()
+    await page.getByText('# The box command').waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await signIn(page)
+    await db.updateTable('workspaces').set({ name: '<b id="injected">x</b>' }).execute()
+    await openSession(page)
+    await page.getByText('in the workspace <b id="injected">x</b>.').waitFor()
+    t.equal(await page.locator('#injected').count(), 0)
+    await db.updateTable('workspaces').set({ name: 'Boxwood' }).execute()
 
-      await page.getByRole('link', { name: 'The box command' }).click()
-      await page.getByText('# The box command').waitFor()
-      await page.goBack()
-
-      // Names are text, not HTML, and the states are those of the moment.
-      await db.updateTable('workspaces').set({ name: '<b id="injected">x</b>' }).execute()
-      await db.updateTable('boxes').set({ observed_state: 'provision_failed' }).execute()
-      await page.reload()
-      await page.getByText('in the workspace <b id="injected">x</b>.').waitFor()
-      t.equal(await page.locator('#injected').count(), 0)
-      t.match(await readRows(), [[String, 'provision failed', String, `box rm ${expected[0][0]}`, '']])
-      await db.updateTable('workspaces').set({ name: 'Boxwood' }).execute()
-      await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
-
-      await addMember('carl@example.com', { role: 'contractor' })
-      const ofContractor = await newPage('/sign-in')
-      await signIn(ofContractor, 'carl@example.com')
-      await ofContractor.getByText('No boxes. This command creates one').waitFor()
-      t.equal(await ofContractor.locator('#boxes tbody tr').count(), 0)
-
-      // An ended session is none.
-      await db.deleteFrom('sessions').execute()
-      await page.reload()
-      await page.getByRole('link', { name: 'Sign in' }).waitFor()
-      t.equal(await page.locator('#session').isVisible(), false)
-    },
-  )
+    await db.deleteFrom('sessions').execute()
+    await page.reload()
+    await page.getByLabel('Email address').waitFor()
+    t.equal(await page.getByText('You are signed in').isVisible(), false)
+  })
 
   await t.test('continues at the path in `next`, and shows it in an open session', async (t) => {
     const page = await newPage(`/sign-in?next=${path}/docs%3Fa=b`)
@@ -177,13 +145,16 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await submit('bwo_wrong')
     await page.getByText('This is not the secret in sign-in.key.').waitFor()
     await submit(readFileSync(join(dataDir, 'sign-in.key'), 'utf8'))
+    await openSession(page)
     await page.getByText('You are signed in as Owner in the workspace Boxwood.').waitFor()
     t.equal(await page.getByLabel('Content of the file sign-in.key').isVisible(), false)
   })
 
   await t.test('localhost works as well', async (t) => {
-    const page = await newPage('/sign-in', url.replace('127.0.0.1', 'localhost'))
+    const origin = url.replace('127.0.0.1', 'localhost')
+    const page = await newPage('/sign-in', origin)
     await signIn(page)
+    await openSession(page, origin)
     await page.getByText('You are signed in as ann@example.com').waitFor()
     t.match(await page.context().cookies(), [{ name: '__Host-boxwood_session', domain: 'localhost' }])
   })

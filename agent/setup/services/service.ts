@@ -1,6 +1,6 @@
 // What starts the agent when the machine starts: a service manager, or nothing.
 
-export const SERVICE_KINDS = ['systemd', 'systemd-user', 'openrc', 'busybox', 'none'] as const
+export const SERVICE_KINDS = ['systemd', 'systemd-user', 'none'] as const
 export type ServiceKind = (typeof SERVICE_KINDS)[number]
 
 export type Service = {

@@ -1,5 +1,4 @@
-// The page that a visitor's browser gets for GET /. Without the dashboard, home.js shows the boxes of a signed-in user. URLs are
-// relative, for proxies that add a path.
+// The page that the browser of a visitor gets for GET /. URLs are relative, for proxies that add a path.
 import type { Guide } from './guides.ts'
 
 export type HomePage = {
@@ -7,31 +6,11 @@ export type HomePage = {
   publicUrl: string
   version: string
   guides: readonly Guide[]
-  /** The browser has sent the cookie of a session, which may have ended. */
-  hasSession: boolean
 }
-
-const BOXES = `<section id="session" hidden>
-<p>You are signed in as <strong class="user"></strong> in the workspace <strong class="workspace"></strong>. <button type="button" id="sign-out">Sign out</button></p>
-<h2>Boxes</h2>
-<table id="boxes" hidden>
-<thead><tr><th>Name</th><th>State</th><th>Tier</th><th>Command</th><th>Desktop</th></tr></thead>
-<tbody></tbody>
-</table>
-<p id="no-boxes" hidden>No boxes. This command creates one: <code>box create</code></p>
-</section>
-<noscript>The list of your boxes needs JavaScript.</noscript>
-<p id="error" role="alert"></p>
-`
 
 const formatGuide = ({ topic, title }: Guide) => `<li><a href="docs/guides/${topic}.md">${title}</a></li>`
 
-export const createHomePage = ({
-  publicUrl,
-  version,
-  guides,
-  hasSession,
-}: HomePage): string => `<!doctype html>
+export const createHomePage = ({ publicUrl, version, guides }: HomePage): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -39,13 +18,13 @@ export const createHomePage = ({
 <title>Boxwood</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/page.css">
-${hasSession ? '<script type="module" src="docs/home.js"></script>\n' : ''}</head>
+</head>
 <body>
 <main>
 <h1>Boxwood <small>${version}</small></h1>
 <p>This is the coordinator of a Boxwood installation. Boxwood hosts boxes: Linux machines on which people and coding agents work.</p>
-<p><span id="sign-in"><a href="sign-in">Sign in</a> · </span><a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a> · <a href="#guides">Guides</a></p>
-${hasSession ? BOXES : ''}<h2>Command line</h2>
+<p><a href="sign-in">Sign in</a> · <a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a> · <a href="#guides">Guides</a></p>
+<h2>Command line</h2>
 <p>On the coordinator's machine, in the directory of Boxwood, this command puts <code>box</code> on the <code>PATH</code>:</p>
 <pre>./box install</pre>
 <p>On another machine, install Boxwood too, and sign in:</p>
@@ -63,4 +42,12 @@ ${guides.map(formatGuide).join('\n')}
 </main>
 </body>
 </html>
+`
+
+/** The text for browsers where the dashboard is turned off. */
+export const createHomeText = ({ publicUrl, version }: Pick<HomePage, 'publicUrl' | 'version'>): string =>
+  `This is the coordinator of a Boxwood installation, version ${version}. Its dashboard is turned off.
+
+API reference:  ${publicUrl}/docs
+Command line:   box login ${publicUrl}
 `

@@ -15,7 +15,7 @@ import type { PublicRoute } from '../public-routes.ts'
 import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { guideRoute, listGuides } from './guides.ts'
-import { createHomePage } from './home-page.ts'
+import { createHomePage, createHomeText } from './home-page.ts'
 import { SIGN_IN_PAGE } from './sign-in-page.ts'
 
 const ASSETS = join(import.meta.dirname, 'assets')
@@ -31,7 +31,6 @@ const FILES = {
   'docs.js': ASSETS,
   'desktop.css': ASSETS,
   'desktop.js': ASSETS,
-  'home.js': ASSETS,
   'session.js': ASSETS,
   'next-path.js': ASSETS,
   'sign-in.js': ASSETS,
@@ -91,7 +90,7 @@ function fileRoute(url: string, directory: string, file = url): PublicRoute {
 
 /**
  * @param publicUrl the URL at which clients reach this server, without a slash at its end
- * @param dashboard null: it is turned off, and GET / lists the boxes
+ * @param dashboard null: it is turned off, and GET / is a short text
  */
 export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): PublicRoute[] {
   const guides = listGuides()
@@ -102,9 +101,9 @@ export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): Publ
       async handler(request, reply) {
         reply.header('vary', 'accept, cookie')
         if (acceptsHtml(request)) {
-          const hasSession = !!readSessionCookie(request.headers)
-          if (hasSession && dashboard !== null) return sendDashboard(request, reply, dashboard)
-          return sendPage(reply, createHomePage({ ...home, hasSession }))
+          if (dashboard === null) return reply.type('text/plain; charset=utf-8').send(createHomeText(home))
+          if (readSessionCookie(request.headers)) return sendDashboard(request, reply, dashboard)
+          return sendPage(reply, createHomePage(home))
         }
         return {
           name: 'boxwood',

@@ -5,7 +5,14 @@ import { type Test, test } from 'tap'
 import { type Machine, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'
 import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
-import { PREFIXES, runLine, startJoinCoordinator, toUninstallLine, withWget } from './join-support.ts'
+import {
+  PREFIXES,
+  runLine,
+  startAgent,
+  startJoinCoordinator,
+  toUninstallLine,
+  withWget,
+} from './join-support.ts'
 
 const trees = await buildTrees(['busybox'])
 
@@ -18,8 +25,8 @@ test('a copy of the disk of a machine', 'skip' in trees ? trees : {}, async (t) 
   await runLine(original, line)
   await original.run('echo original >/etc/which')
 
-  // Its init starts the agent.
   const copy = await startMachine(t, { ...machine, diskPath: original.diskPath })
+  await startAgent(copy, 'root')
   await copy.run('echo copy >/etc/which')
   await waitForReason(t, copy, /Another agent with this token is connected.*If this disk is a copy/)
   t.match(await runLine(copy, line), /Another agent with this token is connected/)
@@ -29,12 +36,15 @@ test('a copy of the disk of a machine', 'skip' in trees ? trees : {}, async (t) 
   await original.stop()
   await copy.stop()
   await copy.start()
+  await startAgent(copy, 'root')
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'copy\n')
   await copy.stop()
   await original.start()
+  await startAgent(original, 'root')
   await waitForReason(t, original, /Another machine has connected as box fig since this one did/)
   t.match(await runLine(original, line), /this disk is a copy of its disk/)
   await copy.start()
+  await startAgent(copy, 'root')
   t.equal(await coordinator.exec('fig', 'cat /etc/which'), 'copy\n')
 
   t.comment('The original becomes a box of its own.')

@@ -83,3 +83,7 @@ export const PREFIXES: Record<User, string> = {
   root: '/opt/boxwood',
   tester: '/home/tester/.local/share/boxwood',
 }
+
+/** Starts the agent on a machine whose init does not, as the installer prints it. */
+export const startAgent = (machine: Machine, user: User): Promise<string> =>
+  runLine(machine, `${PREFIXES[user]}/current/node ${PREFIXES[user]}/current/setup.mjs start`, { user })

@@ -1,7 +1,6 @@
 #!/bin/sh
 # build-trees.sh SUITE DIR: builds root file systems from one Debian suite in DIR. Does nothing when DIR exists.
 #   trixie     DIR/trixie   Debian with systemd and curl
-#              DIR/openrc   Debian whose init is OpenRC
 #              DIR/busybox  busybox, and the libraries that Node needs: glibc and libstdc++
 #   bookworm   DIR/bookworm Debian with systemd and curl
 # Each has an ordinary user `tester` (1000). Requires root, and one process at a time for each DIR. Exits with 75 when the
@@ -37,30 +36,16 @@ if ! problem=$(curl --silent --show-error --fail --location --max-time 20 --outp
 fi
 
 # Documentation and translations are excluded by a file in the tree: with --dpkgopt, mmdebstrap would also filter the
-# essential packages, with a Python process for each. The package lists stay: openrc is made from this tree.
+# essential packages, with a Python process for each.
 build_debian() {
   tree=$staging/$suite
-  mmdebstrap --quiet --mode=root --variant=apt --skip=cleanup/apt \
+  mmdebstrap --quiet --mode=root --variant=apt \
     --include="systemd-sysv,dbus,libpam-systemd,procps,passwd,curl,ca-certificates$1" \
     --aptopt='Acquire::Retries "3"' --dpkgopt=force-unsafe-io \
     --essential-hook='printf "path-exclude=/usr/share/%s/*\n" doc man locale info >"$1/etc/dpkg/dpkg.cfg.d/exclude"' \
     "$suite" "$tree" "$mirror"
   for name in doc man locale info; do rm -rf "$tree/usr/share/$name"/*; done
   chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh tester
-}
-
-build_openrc() {
-  tree=$staging/openrc
-  cp -a "$staging/trixie" "$tree"
-  # apt must not start services in the chroot.
-  printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
-  chmod 755 "$tree/usr/sbin/policy-rc.d"
-  cp /etc/resolv.conf "$tree/etc/resolv.conf"
-  DEBIAN_FRONTEND=noninteractive chroot "$tree" \
-    apt-get install -y -q --no-install-recommends --allow-remove-essential openrc sysvinit-core systemd-sysv-
-  rm "$tree/usr/sbin/policy-rc.d"
-  # A machine in namespaces has no terminals.
-  sed -i /getty/d "$tree/etc/inittab"
 }
 
 build_busybox() {
@@ -91,7 +76,6 @@ exec >"$log" 2>&1 </dev/null
 if [ "$suite" = trixie ]; then
   build_debian ,busybox-static
   build_busybox
-  build_openrc
 else
   build_debian ''
 fi

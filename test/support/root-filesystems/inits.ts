@@ -1,7 +1,7 @@
 // The init systems of machines: how they start, and how users run commands and reboot.
 
 /** none: a container whose pid 1 only sleeps, and reaps no process. */
-export type InitName = 'systemd' | 'openrc' | 'busybox' | 'none'
+export type InitName = 'systemd' | 'busybox' | 'none'
 
 type Init = {
   /** The program that becomes pid 1. */
@@ -26,12 +26,6 @@ export const INITS: Record<InitName, Init> = {
       ...['systemd-run', '--quiet', '--wait', '--pipe', `--uid=${user}`, '--property=PAMName=login'],
       ...[`--working-directory=/home/${user}`, '/bin/sh', '-c', commandLine],
     ],
-  },
-  openrc: {
-    command: ['/sbin/init'],
-    isBooted: '[ "$(rc-status --runlevel)" = default ] && [ ! -e /run/openrc/rc.starting ]',
-    reboot: ['reboot'],
-    login,
   },
   busybox: { command: ['/sbin/init'], isBooted: 'grep -q init /proc/1/comm', reboot: ['reboot'], login },
   none: {

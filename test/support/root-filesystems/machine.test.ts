@@ -10,12 +10,11 @@ import { buildTrees, type TreeName } from './trees.ts'
 const MACHINES: readonly (readonly [TreeName, InitName, fetch: string])[] = [
   ['trixie', 'systemd', 'curl -fsS'],
   ['bookworm', 'systemd', 'curl -fsS'],
-  ['openrc', 'openrc', 'curl -fsS'],
   ['busybox', 'busybox', 'wget -q -O -'],
   ['busybox', 'none', 'wget -q -O -'],
 ]
 
-const trees = await buildTrees(['trixie', 'bookworm', 'openrc', 'busybox'])
+const trees = await buildTrees(['trixie', 'bookworm', 'busybox'])
 const options = 'skip' in trees ? { skip: trees.skip } : {}
 
 for (const [name, init, fetch] of MACHINES)

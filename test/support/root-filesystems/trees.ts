@@ -23,7 +23,7 @@ const REQUIRED_PROGRAMS = [
 const EX_TEMPFAIL = 75
 
 /** The Debian suite from which each is built. build-trees.sh describes them. */
-const SUITES = { trixie: 'trixie', openrc: 'trixie', busybox: 'trixie', bookworm: 'bookworm' } as const
+const SUITES = { trixie: 'trixie', busybox: 'trixie', bookworm: 'bookworm' } as const
 
 export type TreeName = keyof typeof SUITES
 

@@ -1,4 +1,4 @@
-// The requests of the pages /, /sign-in and /desktop. Runs in the browser.
+// The requests of the pages /sign-in and /desktop. Runs in the browser.
 
 export const find = (selector) => document.querySelector(selector)
 
