@@ -3,8 +3,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { join } from 'node:path'
 import { z } from 'zod'
 import { validationMessage } from '../../shared/validation-message.ts'
-import { ConfigError } from './config.ts'
 import { writePrivateFile } from './data-directory.ts'
+import { ConfigError } from './define-settings.ts'
 
 /** Fields of a newer version are kept. */
 const settingsSchema = z.looseObject({

@@ -1,9 +1,9 @@
 // Opens billing. Needs only the database, so it exists before the modules: the admission uses it.
 import type { Clock } from '../../shared/clock.ts'
-import type { Config } from '../base/config.ts'
 import type { Db } from '../db/open.ts'
 import { DEFAULT_PRICES, type PriceTable, readPrices } from './prices.ts'
 import { createFinanceService, type FinanceService } from './service.ts'
+import type { BillingSettings } from './settings.ts'
 
 /** null: billing is off. */
 export type Billing = {
@@ -15,7 +15,7 @@ export type Billing = {
 
 export type BillingOptions = {
   config: Pick<
-    Config,
+    BillingSettings,
     'billing' | 'pricesFile' | 'freeCreditMicros' | 'balanceWarnHours' | 'cardOverdraftMicros'
   >
   db: Db

@@ -1,4 +1,5 @@
 // Billing: the ledger of each workspace, which the schedule of the workspace charges.
+
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { observeRows } from '../db/row-changes.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
@@ -14,9 +15,11 @@ import { createAccountReader } from './read-account.ts'
 import { createUsageReader } from './read-usage.ts'
 import { billingRoutes } from './routes.ts'
 import { BALANCE_SCHEDULE } from './service.ts'
+import type { BillingSettings } from './settings.ts'
 import { type BalanceWatchOptions, createBalanceMail, createBalanceWatch } from './watch-balance.ts'
 
 export type BillingModuleContext = ModuleBase & {
+  config: BillingSettings
   billing: Billing
   mailer: Pick<Mailer, 'send'>
   scheduler: Pick<Scheduler, 'scheduleAt'>

@@ -3,7 +3,6 @@ import type { BillingDetails, BillingEntry, EntryList, EntryListQuery } from '..
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
-import type { Config } from '../base/config.ts'
 import { NO_BILLING } from '../base/no-billing.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
@@ -11,11 +10,12 @@ import type { Actor } from '../http/actor.ts'
 import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import type { Billing } from './billing.ts'
 import { diskMicros, type Prices, pricesAt } from './prices.ts'
+import type { BillingSettings } from './settings.ts'
 import { changeOfBalance, listEntries } from './store/accounts.ts'
 import type { BillingEntryRow } from './store/tables.ts'
 
 export type ReadAccountOptions = {
-  config: Pick<Config, 'billing' | 'freeCreditMicros'>
+  config: Pick<BillingSettings, 'billing' | 'freeCreditMicros'>
   db: Db
   clock: Clock
   billing: Billing

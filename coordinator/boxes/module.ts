@@ -17,8 +17,10 @@ import { pruneBoxes } from './prune.ts'
 import { createResizes } from './resize.ts'
 import { boxRoutes } from './routes.ts'
 import { type BoxService, createBoxService } from './service.ts'
+import type { BoxSettings } from './settings.ts'
 
 export type BoxesModuleContext = ModuleBase & {
+  config: BoxSettings
   modules: Pick<ModuleRegistry, 'deleteOfBox'>
   boxFinder: BoxFinder
   admit: Admit

@@ -1,11 +1,11 @@
 // Opens the database that the configuration selects: Postgres, or the file in the data directory.
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Config } from '../base/config.ts'
 import type { DataDirectory } from '../base/data-directory.ts'
 import type { DiskReserve } from './disk-reserve.ts'
 import type { StoreObserver } from './observed-driver.ts'
 import { type Db, openDatabase } from './open.ts'
 import type { PostgresConfig } from './postgres/open.ts'
+import type { DatabaseSettings } from './settings.ts'
 
 export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> & {
   diskReserve?: DiskReserve
@@ -20,7 +20,7 @@ export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> 
  * Throws Errors whose messages are meant for the operator.
  */
 export async function openConfiguredDatabase(
-  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+  { databaseUrl }: DatabaseSettings,
   { databaseFile, postgresFile }: DataDirectory,
   { diskReserve, observer, log, onTaken, ...options }: ConfiguredDatabaseOptions,
 ): Promise<Db> {

@@ -8,6 +8,7 @@ import {
   createDesktopRecorder,
   createForwardRecorder,
 } from '../audit/record-connect.ts'
+import type { Limits } from '../base/limits.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
@@ -28,17 +29,17 @@ import { createSlotMetric } from './slot-metric.ts'
 export function edgeLimitsModule({
   config,
   observers,
-}: ModuleBase & { observers: { onEdgeReject?(limit: EdgeLimit): void } }) {
+}: ModuleBase & { config: { limits: Limits }; observers: { onEdgeReject?(limit: EdgeLimit): void } }) {
   const limiter: EdgeLimiter = createEdgeLimiter(
     {
-      requestsPerSecond: config.edgeRate,
-      concurrency: config.edgeConcurrency,
-      streams: config.edgeStreams,
-      attachments: config.edgeAttachments,
-      forwards: config.edgeForwards,
-      terminals: config.terminalLimit,
-      perUser: Math.ceil(config.maxConnections * EDGE_SHARES.user),
-      perWorkspace: Math.ceil(config.maxConnections * EDGE_SHARES.workspace),
+      requestsPerSecond: config.limits.edgeRequestsPerSecond,
+      concurrency: config.limits.edgeConcurrency,
+      streams: config.limits.edgeStreams,
+      attachments: config.limits.edgeAttachments,
+      forwards: config.limits.edgeForwards,
+      terminals: config.limits.terminals,
+      perUser: Math.ceil(config.limits.maxConnections * EDGE_SHARES.user),
+      perWorkspace: Math.ceil(config.limits.maxConnections * EDGE_SHARES.workspace),
     },
     { onReject: observers.onEdgeReject },
   )

@@ -1,7 +1,6 @@
 // A feature of the coordinator, as the list of modules needs it: what it adds to the server, and how it starts and stops.
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import type { Config } from '../base/config.ts'
 import type { Db } from '../db/open.ts'
 import type { Tables } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
@@ -11,7 +10,7 @@ import type { PublicRoute } from './public-routes.ts'
 import type { Route } from './route.ts'
 
 /** What most modules need. A module is created by a function of the context: the base and the services of earlier modules. */
-export type ModuleBase = { config: Config; log: Logger; clock: Clock; db: Db }
+export type ModuleBase = { log: Logger; clock: Clock; db: Db }
 
 /** What some modules need of all others. The answers are complete when all modules have been added. */
 export type ModuleRegistry = {

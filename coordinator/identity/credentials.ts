@@ -1,7 +1,9 @@
 // The credentials that requests are authenticated with: API keys, dashboard sessions and tickets. Ends open requests whose
 // credential is revoked.
+
 import type { BackgroundTasks } from '../base/background-tasks.ts'
 import { readOwnerKey } from '../base/data-directory.ts'
+import type { BaseSettings } from '../base/settings.ts'
 import type { CredentialFinders, CredentialLookup } from '../http/auth.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createOpenRequests } from '../http/open-requests.ts'
@@ -11,7 +13,9 @@ import { createKeyActorFinder, createKeyFinder } from './keys/keys.ts'
 import { createSessionActorFinder, createSessionFinder } from './sessions/find-session.ts'
 import { createTicketFinder } from './tickets/find-ticket.ts'
 
-export type CredentialsModuleContext = ModuleBase & { background: BackgroundTasks }
+export type CredentialsModuleContext = ModuleBase & { config: Pick<BaseSettings, 'dataDir'> } & {
+  background: BackgroundTasks
+}
 
 export function credentialsModule({ config, db, clock, log, background }: CredentialsModuleContext) {
   const keyUses = createKeyUses({ db, clock, log })

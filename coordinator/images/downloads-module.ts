@@ -1,7 +1,9 @@
 // The downloads of images. A module before those that create boxes.
+
 import type { Module, ModuleBase } from '../http/module.ts'
 import type { Providers } from '../providers/regions.ts'
 import { createImageDownloads, type ImageDownloads } from './downloads.ts'
+import type { ImageSettings } from './settings.ts'
 
 export function imageDownloadsModule({
   config,
@@ -9,7 +11,7 @@ export function imageDownloadsModule({
   clock,
   log,
   providers,
-}: ModuleBase & { providers: Providers }) {
+}: ModuleBase & { config: ImageSettings; providers: Providers }) {
   const limits = { count: config.imageLimit, gib: config.imageGib }
   const imageDownloads: ImageDownloads = createImageDownloads({ db, clock, log, providers, limits })
   return {

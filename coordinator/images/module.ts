@@ -1,6 +1,7 @@
 // The regions and their images.
 
 import type { Admit } from '../admission/admit.ts'
+import type { BoxSettings } from '../boxes/settings.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { Providers } from '../providers/regions.ts'
@@ -10,6 +11,7 @@ import { imageRoutes } from './routes.ts'
 import { createImageService } from './service.ts'
 
 export type ImagesModuleContext = ModuleBase & {
+  config: Pick<BoxSettings, 'freezeMinutes'>
   providers: Providers
   admit: Admit
   imageDownloads: ImageDownloads

@@ -1,12 +1,15 @@
 // Enrolled machines: the tokens that enroll them, and the machines whose boxes have been deleted.
+
 import type { Region } from '../../shared/tiers.ts'
 import type { Admit } from '../admission/admit.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
+import type { HttpSettings } from '../http/settings.ts'
 import { createMachines } from './machines.ts'
 import { agentEnrollRoutes, machineRoutes } from './routes.ts'
 
 export type MachinesModuleContext = ModuleBase & {
+  config: Pick<HttpSettings, 'publicUrl'>
   admit: Admit
   providers: { defaultRegion: Region }
   agentBundles: {

@@ -12,11 +12,13 @@ import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
 import { createServedShares, type ServedShares } from './served-shares.ts'
 import { createPortShareService } from './service.ts'
+import type { PortShareSettings } from './settings.ts'
 import { createShareBase, findCommonSite, getDefaultOrigin } from './share-base.ts'
 import { deleteSharesOfBox } from './store.ts'
 import type { PortShares } from './types.ts'
 
 export type PortsModuleContext = ModuleBase & {
+  config: PortShareSettings
   boxFinder: BoxFinder
   heartbeats: Heartbeats
   policies: Pick<PolicyService, 'events'>

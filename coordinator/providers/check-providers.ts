@@ -1,7 +1,7 @@
 // Checks that each region still has the provider of its boxes and snapshots.
 import type { Region } from '../../shared/tiers.ts'
-import type { RegionProvider } from '../base/config.ts'
 import { StartError } from '../base/start-error.ts'
+import type { RegionProvider } from './settings.ts'
 
 /** What the boxes and snapshots of a region have as their provider. */
 export type ProviderUse = { region: Region; provider: string; boxes: number; snapshots: number }

@@ -1,8 +1,8 @@
 // Text for operators: which engines were found, what their boxes can do, and the line that adds one.
 import type { EngineDiagnosis } from '../../shared/coordinator-process.ts'
 import { DEFAULT_REGION, REGIONS, type Region } from '../../shared/tiers.ts'
-import type { RegionProvider } from '../base/config.ts'
 import type { EngineProviderKind, EngineReport } from './probe-engines.ts'
+import type { RegionProvider } from './settings.ts'
 
 export const ENGINE_NAMES: Readonly<Record<EngineProviderKind, string>> = {
   docker: 'Docker',

@@ -1,14 +1,15 @@
 // Opens the providers of the configured regions, for a coordinator and for `box down` without one.
+
 import { REGIONS, type Region } from '../../shared/tiers.ts'
-import type { Config, ProviderKind, RegionProvider } from '../base/config.ts'
 import { checkProviders, type ProviderUse } from './check-providers.ts'
 import { createArchiver } from './local/archiver.ts'
 import { createMachineStoppers, type MachineStoppers } from './local/machines.ts'
 import { openLocalProviderHost } from './local/open-host.ts'
 import { listUsedRegions } from './local/region-directories.ts'
 import { relocateBoxes } from './local/relocate-boxes.ts'
-import type { OpenProviderHost, ProviderContext, ProviderHost } from './provider-host.ts'
+import type { OpenProviderHost, ProviderConfig, ProviderContext, ProviderHost } from './provider-host.ts'
 import { createProviders, type Providers } from './regions.ts'
+import type { ProviderKind, RegionProvider } from './settings.ts'
 
 /** A local box that is not deleted. */
 export type LocalBoxRegion = { id: string; region: Region }
@@ -69,15 +70,15 @@ export async function openProviders({
   }
 }
 
-const createAgentSettings = (config: Config): Record<string, string> => ({
-  BOXWOOD_LOG: config.agentLogLevel,
-  BOXWOOD_IDLE_CPU_PERCENT: String(config.idleCpuPercent),
-  BOXWOOD_LOG_BYTES: String(config.logBytes),
-  BOXWOOD_EXITED_LOG_BYTES: String(config.exitedLogBytes),
-  BOXWOOD_PROMPT_RUNS: String(config.promptRuns),
-  BOXWOOD_PROMPT_CONVERSATIONS: String(config.promptConversations),
-  BOXWOOD_PROMPT_QUEUE: String(config.promptQueue),
-  BOXWOOD_PROMPT_MINUTES: String(config.promptMinutes),
+const createAgentSettings = ({ agentLogLevel, limits }: ProviderConfig): Record<string, string> => ({
+  BOXWOOD_LOG: agentLogLevel,
+  BOXWOOD_IDLE_CPU_PERCENT: String(limits.idleCpuPercent),
+  BOXWOOD_LOG_BYTES: String(limits.logBytes),
+  BOXWOOD_EXITED_LOG_BYTES: String(limits.exitedLogBytes),
+  BOXWOOD_PROMPT_RUNS: String(limits.promptRuns),
+  BOXWOOD_PROMPT_CONVERSATIONS: String(limits.promptConversations),
+  BOXWOOD_PROMPT_QUEUE: String(limits.promptQueue),
+  BOXWOOD_PROMPT_MINUTES: String(limits.promptMinutes),
 })
 
 /** Opens the stoppers of machines for use without a coordinator: for all regions, whatever the configuration. */

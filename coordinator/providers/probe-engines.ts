@@ -1,13 +1,15 @@
 // Finds out which engines run on this machine or are configured, and what their boxes can do.
+
 import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { homedir } from 'node:os'
 import { json } from 'node:stream/consumers'
-import type { Config, ProviderKind } from '../base/config.ts'
 import { type EngineCandidate, type EngineEndpoint, listEngines } from './docker/find-engine.ts'
 import { listIncusServers } from './incus/find-server.ts'
 import { isInstalled } from './parts/system-path.ts'
+import type { ProviderConfig } from './provider-host.ts'
+import type { ProviderKind } from './settings.ts'
 
 export type EngineProviderKind = Exclude<ProviderKind, 'local'>
 
@@ -38,7 +40,7 @@ export type EngineReport = {
 
 export type ProbeOptions = {
   config: Pick<
-    Config,
+    ProviderConfig,
     'dockerHost' | 'podmanHost' | 'incus' | 'incusCert' | 'incusKey' | 'incusServerCert' | 'regions'
   >
   env: Readonly<Record<string, string | undefined>>

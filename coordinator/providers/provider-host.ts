@@ -1,8 +1,12 @@
 // What the providers of all regions of one kind have in common, such as the connection to the engine.
+
 import type { Logger } from 'pino'
 import type { Region } from '../../shared/tiers.ts'
-import type { Config } from '../base/config.ts'
+import type { Limits } from '../base/limits.ts'
+import type { BaseSettings } from '../base/settings.ts'
+import type { HttpSettings } from '../http/settings.ts'
 import type { Provider } from './provider.ts'
+import type { ProviderSettings } from './settings.ts'
 
 export type ProviderHost = {
   /**
@@ -14,8 +18,13 @@ export type ProviderHost = {
   close(): Promise<void>
 }
 
+/** The settings that providers use. */
+export type ProviderConfig = ProviderSettings &
+  Pick<BaseSettings, 'dataDir'> &
+  Pick<HttpSettings, 'agentUrl'> & { limits: Limits }
+
 export type ProviderContext = {
-  config: Config
+  config: ProviderConfig
   log: Pick<Logger, 'debug' | 'info' | 'warn'>
   projectRoot: string
   /** The URL at which agents reach the coordinator, an origin. Nothing outside this machine may reach it unless it is config.agentUrl. */

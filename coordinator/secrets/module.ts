@@ -1,4 +1,5 @@
 // Secrets that boxes use and cannot read (spec §2.8, §4.10).
+
 import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Keyring } from '../base/sealing/keyring.ts'
@@ -7,6 +8,7 @@ import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
+import type { PortShareSettings } from '../port-shares/settings.ts'
 import { getDefaultOrigin } from '../port-shares/share-base.ts'
 import { createBoxMountService } from './box-mounts.ts'
 import { type BoxSecretHooks, createBoxSecrets } from './box-secrets.ts'
@@ -17,10 +19,12 @@ import { createSecretLock } from './lock-secret.ts'
 import { createMountChanges } from './mount-changes.ts'
 import { boxSecretRoutes, secretRoutes } from './routes.ts'
 import { createSecretService } from './service.ts'
+import type { SecretSettings } from './settings.ts'
 import type { SecretBroker } from './types.ts'
 import { createSecretUses } from './uses.ts'
 
 export type SecretsModuleContext = ModuleBase & {
+  config: SecretSettings & Pick<PortShareSettings, 'shareBase'>
   keyring: Pick<Keyring, 'seal' | 'open'>
   boxFinder: BoxFinder
   confirmActor: ConfirmActor

@@ -7,7 +7,6 @@ import { type Clock, systemClock } from '../../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { createAgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { type CleanupStack, createCleanupStack } from '../base/cleanup-stack.ts'
-import type { Config } from '../base/config.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from '../base/data-directory.ts'
 import { type BoxNames, createLogger } from '../base/log/logger.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
@@ -30,6 +29,7 @@ import type { Provider } from '../providers/provider.ts'
 import { type Providers, serveAllRegions } from '../providers/regions.ts'
 import { listenOnBackupSocket } from './backup/backup-socket.ts'
 import { removeIncompleteBackups } from './backup/prepare.ts'
+import type { Config } from './config.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import { listenOnPort } from './listen-on-port.ts'
 import { openMasterKeys } from './master-keys/open-master-keys.ts'
@@ -231,7 +231,7 @@ async function openTlsListener(
 ): Promise<number | null> {
   const { tlsListen: address, tlsCert: certFile, tlsKey: keyFile } = config
   if (address === null || certFile === null || keyFile === null) return null
-  const listener = await listenWithTls({ address, certFile, keyFile, listening, limits: config, log })
+  const listener = await listenWithTls({ address, certFile, keyFile, listening, limits: config.limits, log })
   cleanup.add('close the HTTPS listener', () => listener.close())
   return listener.port
 }

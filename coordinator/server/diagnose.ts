@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
-import { type Config, ConfigError, loadConfig } from '../base/config.ts'
+import { ConfigError } from '../base/define-settings.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
 import { withStoredSettings } from '../base/stored-settings.ts'
 import { findPostgresProblem } from '../db/postgres/open.ts'
@@ -23,6 +23,7 @@ import { listOccupiedRegions } from '../providers/local/region-directories.ts'
 import { buildRuntime } from '../providers/parts/runtime.ts'
 import { probeEngines } from '../providers/probe-engines.ts'
 import { getStartCommand } from './box-command.ts'
+import { type Config, loadConfig } from './config.ts'
 
 const EXIT_BAD_CONFIG = 2
 

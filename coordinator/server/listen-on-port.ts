@@ -1,12 +1,12 @@
 // Opens the port of the coordinator, also when a process of a box has taken the port while no coordinator was running.
 
 import type { Logger } from 'pino'
-import type { Config } from '../base/config.ts'
 import { listLocalBoxRegions } from '../boxes/lookups.ts'
 import type { Db } from '../db/open.ts'
 import { type Listening, listen } from '../http/listen.ts'
 import { listPortListeners } from '../providers/local/port-listeners.ts'
 import { openMachineStoppers } from '../providers/open-providers.ts'
+import type { Config } from './config.ts'
 import { takeInheritedSocket } from './inherited-socket.ts'
 
 /**
@@ -25,13 +25,13 @@ type ListenOnPortOptions = { config: Config; db: Db; log: Pick<Logger, 'debug' |
 export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Promise<Listening> {
   const inheritedFd = takeInheritedSocket(process.env, process.pid)
   if (inheritedFd !== undefined) {
-    const listening = await listen({ ...config.listen, fd: inheritedFd }, config)
+    const listening = await listen({ ...config.listen, fd: inheritedFd }, config.limits)
     log.info({ url: listening.url }, 'listening on the socket of the service manager, not on BOXWOOD_LISTEN')
     return listening
   }
   for (let round = 1; ; round++) {
     try {
-      return await listen(config.listen, config)
+      return await listen(config.listen, config.limits)
     } catch (error) {
       const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
       if (!isTaken || round > MAX_ROUNDS) throw error

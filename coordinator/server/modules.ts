@@ -15,7 +15,6 @@ import { upgradesModule } from '../agents/upgrades/module.ts'
 import type { AuditExportOverrides } from '../audit/export/audit-export.ts'
 import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
-import type { Config } from '../base/config.ts'
 import type { BoxNames } from '../base/log/logger.ts'
 import { type Billing, openBilling } from '../billing/billing.ts'
 import { billingModule } from '../billing/module.ts'
@@ -79,6 +78,7 @@ import { retentionModule } from '../retention/module.ts'
 import { authoritiesModule } from '../secrets/authorities-module.ts'
 import { secretsModule } from '../secrets/module.ts'
 import { teamModule } from '../team/module.ts'
+import type { Config } from './config.ts'
 import { masterKeysModule } from './master-keys/module.ts'
 import type { MasterKeys } from './master-keys/open-master-keys.ts'
 import { ModuleChain, ModuleList } from './module-list.ts'
@@ -166,7 +166,11 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     assertOpen,
     confirmActor,
     loadPlanLimits: createPlanLimits(
-      { snapshots: base.config.snapshotLimit, secrets: LIMITS.secrets, terminals: base.config.terminalLimit },
+      {
+        snapshots: base.config.snapshotLimit,
+        secrets: LIMITS.secrets,
+        terminals: base.config.limits.terminals,
+      },
       billing?.finances.loadPlanLimits,
     ),
     loadRetentionDays: (workspaceId: string) => loadAuditRetentionDays(db, workspaceId),

@@ -2,13 +2,13 @@
 
 import pLimit from 'p-limit'
 import { systemClock } from '../../shared/clock.ts'
-import { loadConfig } from '../base/config.ts'
 import { openDataDirectory } from '../base/data-directory.ts'
 import { createLogger } from '../base/log/logger.ts'
 import { suspendLocalBoxes } from '../boxes/lifecycle/suspend-local-boxes.ts'
 import { listLocalBoxRegions } from '../boxes/lookups.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
 import { openMachineStoppers } from '../providers/open-providers.ts'
+import { loadConfig } from './config.ts'
 
 const MAX_CONCURRENT_STOPS = 8
 

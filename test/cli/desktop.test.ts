@@ -1,4 +1,5 @@
 // box desktop against a coordinator, with an agent in memory.
+
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,11 +8,14 @@ import { createScript } from '../../cli/desktop/install-desktop.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBox } from './run-box.ts'
 
 const agent = createFakeDesktopAgent()
-const coordinator = await startBoxWithFakeAgent(t, agent.handler, { env: { BOXWOOD_EDGE_RATE: '1000' } })
+const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
+  env: limitsEnv({ edgeRequestsPerSecond: 1000 }),
+})
 const { url, key, box: fig } = coordinator
 const name = fig.hostname
 const page = `${url}/desktop?box=${name}`

@@ -1,6 +1,8 @@
 // Commands have the same results, records and limits when their requests are messages and when they are sent over HTTP/2.
+
 import t, { type Test } from 'tap'
 import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { type CoordinatorWithBox, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -121,7 +123,11 @@ for (const version of [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION]) {
   })
 
   t.test(`limits with version ${version} of the protocol`, async (t) => {
-    const { boxRequest } = await start(t, version, { BOXWOOD_EDGE_RATE: '5', BOXWOOD_EDGE_CONCURRENCY: '2' })
+    const { boxRequest } = await start(
+      t,
+      version,
+      limitsEnv({ edgeRequestsPerSecond: 5, edgeConcurrency: 2 }),
+    )
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => boxRequest('POST', '/exec', { command: 'sleep 0.2' })),
     )

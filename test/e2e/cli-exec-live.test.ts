@@ -1,8 +1,10 @@
 // box exec with a real coordinator and box: live output, stdin, connection failures, interruptions, parallel commands.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { type BoxOptions, runBoxForBytes } from '../cli/run-box.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { startProxiedCoordinator } from '../support/proxied-coordinator.ts'
 import { createSeededRandom, randomBuffer } from '../support/random.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -18,11 +20,8 @@ const {
   box: firstBox,
   key,
   restart,
-} = await startProxiedCoordinator(t, {
   // The defaults.
-  BOXWOOD_EDGE_RATE: '20',
-  BOXWOOD_EDGE_CONCURRENCY: '8',
-})
+} = await startProxiedCoordinator(t, limitsEnv({}))
 const name = firstBox.hostname
 const boxForBytes = (args: string[], options: BoxOptions = {}) =>
   runBoxForBytes(clientProxy.url, args, { env: { BOXWOOD_API_KEY: key }, ...options })

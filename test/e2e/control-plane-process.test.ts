@@ -1,4 +1,5 @@
 // The coordinator process: its output, files, signal handling and start-up errors.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -118,9 +119,12 @@ t.test('serves requests and stops while its log cannot be written', async (t) =>
 })
 
 t.test('reports all invalid variables and exits with 2', async (t) => {
-  const { exited, output } = run(t, createDataDir(t), { BOXWOOD_LISTEN: 'here', BOXWOOD_EDGE_RATE: '-1' })
+  const { exited, output } = run(t, createDataDir(t), {
+    BOXWOOD_LISTEN: 'here',
+    BOXWOOD_SNAPSHOT_LIMIT: '-1',
+  })
   t.equal(await exited, 2)
-  t.match(output.stderr, /^BOXWOOD_LISTEN must .*\nBOXWOOD_EDGE_RATE must .*\n$/)
+  t.match(output.stderr, /^BOXWOOD_LISTEN must .*\nBOXWOOD_SNAPSHOT_LIMIT must .*\n$/)
 })
 
 t.test('reports a port in use in one sentence', async (t) => {

@@ -1,4 +1,5 @@
 // However the coordinator ends, a line of its log says why; after a SIGKILL the next start says it.
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -72,9 +73,9 @@ t.test('a signal is in the last line', async (t) => {
 
 t.test('a start that fails ends with its reason for a person, and no other line', async (t) => {
   const { start, readText } = setUp(t)
-  const failed = await start({ BOXWOOD_EDGE_RATE: 'high' })
+  const failed = await start({ BOXWOOD_SNAPSHOT_LIMIT: 'high' })
   t.match(await failed.end('SIGTERM'), { code: 2, last: undefined })
-  t.match(readText(), /^.*BOXWOOD_EDGE_RATE.*\n$/)
+  t.match(readText(), /^.*BOXWOOD_SNAPSHOT_LIMIT.*\n$/)
 })
 
 t.test('the next start reports a coordinator that was killed', async (t) => {

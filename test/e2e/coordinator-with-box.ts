@@ -1,4 +1,5 @@
 // Starts a coordinator with a real box on this machine, for tests over HTTP.
+
 import type { Test } from 'tap'
 import {
   type CoordinatorOptions,
@@ -6,9 +7,10 @@ import {
   startTestCoordinator,
   type TestCoordinator,
 } from '../support/coordinator.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 /** Limits that only tests of the limits themselves reach. */
-export const HIGH_EDGE_LIMITS = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
+export const HIGH_EDGE_LIMITS = { edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 }
 
 export type CoordinatorWithBox = TestCoordinator & {
   box: { id: string; hostname: string }
@@ -31,7 +33,7 @@ export async function startCoordinatorWithBox(
 ): Promise<CoordinatorWithBox> {
   const coordinator = await startTestCoordinator(t, {
     machines: 'local',
-    env: HIGH_EDGE_LIMITS,
+    env: limitsEnv(HIGH_EDGE_LIMITS),
     ...options,
   })
   onListening(coordinator.url)

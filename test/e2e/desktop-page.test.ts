@@ -1,5 +1,6 @@
 // The page /desktop in a real browser, with an agent in memory: what it shows without a running desktop. desktop.test.ts has a
 // real one.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page, WebSocketRoute } from 'playwright-core'
@@ -8,6 +9,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../support/browser.ts'
 import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 /** noVNC reads the names of the members from the prototype, which has none in the WebSocket of Playwright. */
 const SHOW_MEMBERS = `{
@@ -34,7 +36,9 @@ function serveEmptyScreen(connection: WebSocketRoute): void {
 
 t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   const agent = createFakeDesktopAgent()
-  const coordinator = await startBoxWithFakeAgent(t, agent.handler, { env: { BOXWOOD_EDGE_RATE: '1000' } })
+  const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
+    env: limitsEnv({ edgeRequestsPerSecond: 1000 }),
+  })
   const { url, api, box, dataDir } = coordinator
   const browser = await startBrowser(t)
   const problems: string[] = []

@@ -1,4 +1,5 @@
 // The desktop of a real box with the programs of Debian, as a user sees it on the page /desktop.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -7,6 +8,7 @@ import type { LiveProcess } from '../../shared/api/live-processes.ts'
 import { startBrowser } from '../support/browser.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { availableLevels } from '../support/isolation-levels.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { requires } from '../support/requires.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -36,7 +38,7 @@ const countPixels = (page: Page, color: readonly number[]): Promise<number> =>
   })()`)
 
 t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
-  const coordinator = await startCoordinatorWithBox(t, { env: HIGH_EDGE_LIMITS })
+  const coordinator = await startCoordinatorWithBox(t, { env: limitsEnv(HIGH_EDGE_LIMITS) })
   const { url, box, boxRequest, exec, dataDir } = coordinator
   const browser = await startBrowser(t)
   const page = await (await browser.newContext({ viewport: { width: 1000, height: 800 } })).newPage()
@@ -141,7 +143,7 @@ t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
 for (const { level, skip } of levels) {
   const options = { skip: missing || skip }
   t.test(`at level ${level}, the desktop outlives its agent`, options, async (t) => {
-    const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level }
+    const env = { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_LOCAL_ISOLATION: level }
     const { box, boxRequest, exec, instance } = await startCoordinatorWithBox(t, { env })
     for (const mode of ['desktop', 'browser']) {
       const { status, json } = await boxRequest('POST', '/desktop/start', { mode })

@@ -1,12 +1,14 @@
 // Download links: what creates them, that each works once, for its creator and for a minute, and what browsers get.
+
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { hashSecret } from '../../coordinator/http/hash-secret.ts'
 import type { RequestOptions } from '../support/coordinator.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createTestSession } from '../support/session.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
-const coordinator = await startCoordinatorWithBox(t, { env: HIGH_EDGE_LIMITS })
+const coordinator = await startCoordinatorWithBox(t, { env: limitsEnv(HIGH_EDGE_LIMITS) })
 const { url, key, api, box, boxRequest, exec, waitForState } = coordinator
 const { db } = coordinator.instance.context
 const session = await createTestSession(coordinator)

@@ -1,10 +1,12 @@
 // The limit of concurrent requests of a key.
+
 import t from 'tap'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 t.test('limits concurrent requests', async (t) => {
-  const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_CONCURRENCY: '2' }
+  const env = limitsEnv({ ...HIGH_EDGE_LIMITS, edgeConcurrency: 2 })
   const { boxRequest, exec } = await startCoordinatorWithBox(t, { env })
   const running = [exec('sleep 3'), exec('sleep 3')]
   await waitUntil(

@@ -1,5 +1,6 @@
 // The routes of the desktop, with an agent in memory: what POST /desktop/stop responds (spec §4.17, §7.2), and the routes that
 // the spec does not have.
+
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,12 +12,13 @@ import { startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import type { RequestOptions } from '../support/coordinator.ts'
 import { createFakeDesktopAgent } from '../support/fake-desktop-agent.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createTestSession } from '../support/session.ts'
 
 async function setUp(t: Test, env: Record<string, string> = {}) {
   const agent = createFakeDesktopAgent()
   const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
-    env: { BOXWOOD_EDGE_RATE: '1000', ...env },
+    env: { ...limitsEnv({ edgeRequestsPerSecond: 1000 }), ...env },
   })
   const { box, edge, api } = coordinator
   const send = (method: string, path: string, body?: unknown, options?: RequestOptions) =>
@@ -153,7 +155,7 @@ t.test('stop does not wake a suspended box', async (t) => {
 })
 
 t.test('stop counts against the limits of the edge', async (t) => {
-  const { stop } = await setUp(t, { BOXWOOD_EDGE_RATE: '1' })
+  const { stop } = await setUp(t, limitsEnv({ edgeRequestsPerSecond: 1 }))
   const responses = [await stop(), await stop(), await stop()]
   const limited = responses.find(({ status }) => status === 429)
   t.strictSame(limited?.json, { error: 'rate_limited' })

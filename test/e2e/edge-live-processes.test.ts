@@ -1,10 +1,12 @@
 // The processes and the listening ports of a real box, over HTTP.
+
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { LiveProcess } from '../../shared/api/live-processes.ts'
 import type { ListeningPort } from '../../shared/api/process-snapshots.ts'
 import { availableLevels } from '../support/isolation-levels.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -26,7 +28,7 @@ for (const { level, skip } of await availableLevels())
     { skip },
     async (t) => {
       const { api, box, boxRequest } = await startCoordinatorWithBox(t, {
-        env: { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level },
+        env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_LOCAL_ISOLATION: level },
       })
       const { port: hostPort } = await startHostServer(t)
 

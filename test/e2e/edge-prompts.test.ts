@@ -1,11 +1,13 @@
 // Spec §4.16: the routes of prompts, with an agent in memory. What the coordinator decides itself, what it forwards, and
 // what it refuses.
+
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { ApiError, ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { type BoxWithFakeAgentOptions, startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import { createFakePromptAgent, createRun, respondError, respondJson } from '../support/fake-prompt-agent.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 const RUN = 'run_0123456789abcdef01234567'
 const CONVERSATION = 'cv_0123456789abcdef01234567'
@@ -15,7 +17,7 @@ async function setUp(t: Test, options: BoxWithFakeAgentOptions = {}) {
   const agent = createFakePromptAgent()
   const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
     ...options,
-    env: { BOXWOOD_EDGE_RATE: '1000', ...options.env },
+    env: { ...limitsEnv({ edgeRequestsPerSecond: 1000 }), ...options.env },
   })
   const { box, edge } = coordinator
   const send = (method: string, path: string, body?: unknown) => edge(box.hostname, method, path, body)

@@ -1,9 +1,11 @@
 // Thousands of clients open a stream and disconnect: coordinator and agent leak neither memory, descriptors nor slots.
+
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
 import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
 import { measureHeapBytes } from '../support/heap.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -29,7 +31,7 @@ t.test('thousands of clients that disconnect leave nothing behind', async (t) =>
     key,
     instance: coordinator,
   } = await startCoordinatorWithBox(t, {
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_STREAMS: '1000' },
+    env: limitsEnv({ ...HIGH_EDGE_LIMITS, edgeStreams: 1000 }),
   })
   const { limiter } = coordinator.context.edge
   const command = { command: 'echo here; sleep 300', detached: true }

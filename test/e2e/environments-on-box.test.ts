@@ -1,10 +1,12 @@
 // What an environment does on a real box: variables, secret files, a private repository through the broker, and upgrades.
+
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startUpstream } from '../support/broker/upstream.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -51,7 +53,7 @@ t.test('the environment of a box', { skip: requires('git') }, async (t) => {
   const firstCommit = await repository.commit('1')
   const upstream = await startUpstream(t, (...exchange) => void repository.serve(...exchange))
   const coordinator = await startCoordinatorWithBox(t, {
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_SECRETS_PRIVATE: '127.0.0.1' },
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_SECRETS_PRIVATE: '127.0.0.1' },
     secretBroker: {
       resolve: async () => ['127.0.0.1'],
       upstreamPort: upstream.port,

@@ -1,5 +1,6 @@
 // Programs on a box get credentials of AWS by profile and without a key, from an STS that verifies the token of the box by the
 // documents of the coordinator.
+
 import { randomInt } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import t, { type Test } from 'tap'
 import { boxPathsIn } from '../../coordinator/providers/local/machine-file.ts'
 import { startUpstream } from '../support/broker/upstream.ts'
 import { type FakeSts, startFakeSts } from '../support/fake-sts.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { findProgram, requires } from '../support/requires.ts'
 import { buildCallerIdentityProgram } from '../support/sts/box-program.ts'
 import { createTrustPolicy } from '../support/sts/trust-policy.ts'
@@ -35,7 +37,7 @@ async function setUp(t: Test) {
   }
   const sts = await startFakeSts(t, { issuer: ISSUER, readDocument, now: clock.now })
   const env = {
-    ...HIGH_EDGE_LIMITS,
+    ...limitsEnv(HIGH_EDGE_LIMITS),
     BOXWOOD_LOCAL_NETWORK: 'host',
     BOXWOOD_PUBLIC_URL: 'https://boxes.example.com',
     BOXWOOD_OIDC_ISSUER: ISSUER,

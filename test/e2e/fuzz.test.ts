@@ -1,5 +1,6 @@
 // Random requests to every route: no 5xx, no stack trace, no request without an answer, no growing memory.
 // BOXWOOD_FUZZ_RUNS sets the number of requests per route, BOXWOOD_FUZZ_SEED chooses other requests.
+
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import fc from 'fast-check'
@@ -8,6 +9,7 @@ import { startTestCoordinator, type TestCoordinator } from '../support/coordinat
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { type Components, fromSchema, oddString, type Schema } from '../support/fuzz/schema-arbitrary.ts'
 import { measureHeapBytes } from '../support/heap.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { DEADLINE_MS } from '../support/wait-until.ts'
 import { createCredentials } from './access/credentials.ts'
 
@@ -32,9 +34,7 @@ async function setUp() {
   const coordinator = await startTestCoordinator(t, {
     infra,
     env: {
-      BOXWOOD_EDGE_RATE: '1000000',
-      BOXWOOD_EDGE_CONCURRENCY: '1000',
-      BOXWOOD_EDGE_STREAMS: '1000',
+      ...limitsEnv({ edgeRequestsPerSecond: 1_000_000, edgeConcurrency: 1000, edgeStreams: 1000 }),
       BOXWOOD_PUBLIC_URL: 'https://boxes.example.com',
       BOXWOOD_OIDC_ISSUER: 'https://boxes.example.com/oidc',
       BOXWOOD_AWS_TEMPLATE_URL: 'https://templates.s3.amazonaws.com/boxwood-role.yaml',

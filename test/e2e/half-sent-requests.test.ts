@@ -1,5 +1,6 @@
 // More half-sent requests than the coordinator accepts connections, from other addresses and from a box: the owner and the
 // agents of other boxes are not kept out.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,6 +8,7 @@ import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { sendHalfRequests } from '../support/half-sent-requests.ts'
 import { availableLevels } from '../support/isolation-levels.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const MAX_CONNECTIONS = 64
@@ -15,9 +17,9 @@ const HALF_SENT = 2 * MAX_CONNECTIONS
 for (const { level, skip } of await availableLevels()) {
   t.test(`at level ${level}`, { skip }, async (t) => {
     const coordinator = await startCoordinatorProcess(t, {
+      ...limitsEnv({ maxConnections: MAX_CONNECTIONS }),
       BOXWOOD_LOCAL_ISOLATION: level,
       BOXWOOD_LOCAL_NETWORK: 'host',
-      BOXWOOD_MAX_CONNECTIONS: String(MAX_CONNECTIONS),
     })
     const attacker = await coordinator.waitForFirstBox()
     const { box: victim } = await coordinator.sendJson('POST', '/api/v1/boxes', { name: 'victim' })

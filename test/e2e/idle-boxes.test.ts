@@ -1,7 +1,9 @@
 // Idle times with a real box: what counts as activity, and that work is not cut. The idle times are at least 30 minutes, so
 // the test sets the coordinator's clock ahead, and reads the idle time of the agent.
+
 import t from 'tap'
 import type { Clock } from '../../shared/clock.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
@@ -20,7 +22,7 @@ function createAdjustableClock(): Clock & { advance(ms: number): void } {
 t.test('a box with work is not suspended for idleness, and an idle one is', async (t) => {
   const clock = createAdjustableClock()
   // The processes of the test are no load: a floor of a whole CPU.
-  const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_IDLE_CPU_PERCENT: '100' }
+  const env = limitsEnv({ ...HIGH_EDGE_LIMITS, idleCpuPercent: 100 })
   const coordinator = await startCoordinatorWithBox(t, { clock, env })
   const { api, box, boxRequest, exec, instance, url, key } = coordinator
   const { tunnels } = instance.context.edge

@@ -1,5 +1,6 @@
 // A machine gets the build of an upgraded coordinator, while commands, streams, an upload and a terminal run. The previous
 // build has another version, and speaks the previous version of the protocol.
+
 import { createHash, randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import {
   PREVIOUS_BUILD,
   startUpgradableCoordinator,
 } from '../support/joined-machine.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { openResumingTerminal } from '../support/resuming-terminal.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -30,9 +32,11 @@ const expectedHash = (n: number, count: number): string =>
   sha256([...Array.from({ length: count }, (_, i) => `${n}: line ${i}\n`), `${n}: end\n`].join(''))
 
 const previousProject = copyProject(t, PREVIOUS_BUILD)
-const coordinator = await startUpgradableCoordinator(t, previousProject, {
-  BOXWOOD_EDGE_STREAMS: '100',
-})
+const coordinator = await startUpgradableCoordinator(
+  t,
+  previousProject,
+  limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000, edgeStreams: 100 }),
+)
 const machine = await joinMachine(t, coordinator)
 const { boxId, exec, route, readLink } = machine
 const oldBuild = readLink('current') ?? ''

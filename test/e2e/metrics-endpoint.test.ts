@@ -1,11 +1,13 @@
 // The coordinator's metrics after commands on a real box.
+
 import t from 'tap'
 import { fetchMetrics, sumSamples } from '../coordinator/server/telemetry/read-metrics.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 t.test('the metrics have the commands of a box, its reports and its bytes', async (t) => {
-  const env = { ...HIGH_EDGE_LIMITS, BOXWOOD_METRICS_LISTEN: '127.0.0.1:0' }
+  const env = { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_METRICS_LISTEN: '127.0.0.1:0' }
   const { exec, instance } = await startCoordinatorWithBox(t, { env })
   for (let i = 0; i < 3; i++) await exec('head -c 20000 /dev/zero')
   const samples = await waitUntil('the reports are counted', async () => {

@@ -1,5 +1,6 @@
 // A load of known size on a box shows in its metrics, listening ports and process snapshots over HTTP, at every isolation level and
 // each kind of network, with the errors that docs/isolation.md states. Nothing of the host or of another box shows.
+
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -11,6 +12,7 @@ import { measureBoxCpus } from '../support/box-cpu.ts'
 import { type BoxLoad, type Exec, type LoadOptions, startBoxLoad } from '../support/box-load.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
 import { findLevelProblem } from '../support/isolation-levels.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import {
   createMeasurements,
   floorTo,
@@ -242,7 +244,7 @@ let lastStart: Promise<unknown> = Promise.resolve()
 
 async function checkConfiguration(t: Test, isolation: Pick<Isolation, 'level' | 'network'>) {
   const env = {
-    ...HIGH_EDGE_LIMITS,
+    ...limitsEnv(HIGH_EDGE_LIMITS),
     BOXWOOD_LOCAL_ISOLATION: isolation.level,
     BOXWOOD_LOCAL_NETWORK: isolation.network,
   }

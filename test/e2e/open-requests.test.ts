@@ -1,9 +1,11 @@
 // Open streams, terminals, commands and transfers end when their credential may no longer use them (spec §5.4).
+
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t, { type Test } from 'tap'
 import { newUuid } from '../../shared/ids.ts'
 import { connectAttachClient } from '../support/attach-client.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -14,7 +16,7 @@ let stoppedAt: number | null = null
 
 const coordinator = await startCoordinatorWithBox(t, {
   clock: { now: () => stoppedAt ?? Date.now() },
-  env: { ...HIGH_EDGE_LIMITS, BOXWOOD_EDGE_STREAMS: '100' },
+  env: limitsEnv({ ...HIGH_EDGE_LIMITS, edgeStreams: 100 }),
 })
 const { url, api, box, boxRequest, exec } = coordinator
 const { db, openRequests, edge, clock } = coordinator.instance.context

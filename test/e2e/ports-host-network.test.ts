@@ -1,17 +1,19 @@
 // A box that shares the network of its host: only the ports of its processes can be reached, at every isolation level.
+
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
 import { availableLevels } from '../support/isolation-levels.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { connectToPort, startPortServer } from '../support/port-client.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 for (const { level, skip } of await availableLevels())
   t.test(`at level ${level}`, { skip }, async (t) => {
     const coordinator = await startCoordinatorWithBox(t, {
-      env: { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: 'host' },
+      env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_LOCAL_ISOLATION: level, BOXWOOD_LOCAL_NETWORK: 'host' },
     })
     const { url, key, box } = coordinator
     const connect = (port: number) => connectToPort(t, { url, key, name: box.hostname, port })

@@ -1,7 +1,9 @@
 // A coordinator with one box whose agent is in memory, and clients of the streams of prompts.
+
 import type { Test } from 'tap'
 import { type BoxWithFakeAgentOptions, startBoxWithFakeAgent } from '../support/box-with-fake-agent.ts'
 import { createFakePromptAgent } from '../support/fake-prompt-agent.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { openStream, type StreamReader } from './edge-stream-reader.ts'
 
@@ -9,7 +11,7 @@ export async function startBoxWithPrompts(t: Test, options: BoxWithFakeAgentOpti
   const agent = createFakePromptAgent()
   const coordinator = await startBoxWithFakeAgent(t, agent.handler, {
     ...options,
-    env: { BOXWOOD_EDGE_RATE: '1000', ...options.env },
+    env: { ...limitsEnv({ edgeRequestsPerSecond: 1000 }), ...options.env },
   })
   const { box, edge, infra, key, url } = coordinator
   infra.tunnels.on('disconnected', agent.disconnect)

@@ -1,4 +1,5 @@
 // Snapshots of a real box on this machine: a snapshot while the box writes, a restore, a fork, a template and a final snapshot.
+
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,6 +8,7 @@ import { lockBox } from '../../coordinator/db/lock-box.ts'
 import { transaction } from '../../coordinator/db/transaction.ts'
 import { boxPaths } from '../../coordinator/providers/local/machine-file.ts'
 import type { TestCoordinator } from '../support/coordinator.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { describeTree } from '../support/tree-manifest.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 import { takeSnapshot, waitForStatus, waitUntilAbsent } from './snapshots-support.ts'
@@ -46,7 +48,7 @@ async function sleep({ api, instance, waitForState }: TestCoordinator, boxId: st
 
 t.test('copies of a real box have the same files', async (t) => {
   const coordinator = await startCoordinatorWithBox(t, {
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_FINAL_SNAPSHOTS: 'on' },
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_FINAL_SNAPSHOTS: 'on' },
   })
   const { api, edge, box, dataDir, exec, waitForState } = coordinator
   const describe = (id: string) => {

@@ -1,4 +1,5 @@
 // Terminal tickets over HTTP and WebSocket: what creates them, what accepts them, and when they end.
+
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { pino } from 'pino'
@@ -8,13 +9,14 @@ import { newUuid } from '../../shared/ids.ts'
 import { connectAttachClient } from '../support/attach-client.ts'
 import type { RequestOptions } from '../support/coordinator.ts'
 import { createUserKey } from '../support/limited-key.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const logLines: string[] = []
 const coordinator = await startCoordinatorWithBox(t, {
-  env: { ...HIGH_EDGE_LIMITS, BOXWOOD_TERMINAL_LIMIT: '2' },
+  env: limitsEnv({ ...HIGH_EDGE_LIMITS, terminals: 2 }),
   log: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
 })
 const { url, api, send, box, boxRequest } = coordinator

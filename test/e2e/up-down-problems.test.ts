@@ -1,4 +1,5 @@
 // box up when the coordinator cannot start, and box down when a box stops slowly.
+
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -44,9 +45,9 @@ t.test('up prints why the coordinator did not start', async (t) => {
         `The log is in ${join(dataDir, 'coordinator.log')}\\.\\n$`,
     ),
   })
-  t.match(await box(['up'], { BOXWOOD_EDGE_RATE: '-1' }), {
+  t.match(await box(['up'], { BOXWOOD_SNAPSHOT_LIMIT: '-1' }), {
     code: 1,
-    stderr: /\(exit code 2\)\.\nBOXWOOD_EDGE_RATE must/,
+    stderr: /\(exit code 2\)\.\nBOXWOOD_SNAPSHOT_LIMIT must/,
   })
   t.notOk(existsSync(join(dataDir, 'coordinator.json')))
 })

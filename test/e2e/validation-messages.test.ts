@@ -1,7 +1,9 @@
 // Invalid input on several routes: each error names the field as the caller wrote it, and the rule it breaks.
+
 import t from 'tap'
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 /** Texts of the schema library and of JavaScript values that must not reach a client. */
 const FORBIDDEN =
@@ -13,7 +15,7 @@ const ENV_KEY_RULE = 'must start with a letter or underscore and contain only le
 const SURROGATE_RULE = 'must not contain an unpaired surrogate, which UTF-8 cannot encode'
 const TTL_RULE = 'must be an integer between 5 and 43200'
 const LIMIT_RULE = 'must be an integer between 1 and 200'
-const NO_RATE_LIMIT = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
+const NO_RATE_LIMIT = limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 })
 
 type Case = [body: unknown, code: ErrorCode, message: string]
 

@@ -1,8 +1,10 @@
 // A full disk: commands run, and boxes can be suspended and deleted over the API.
+
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startTestCoordinator } from '../support/coordinator.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { mountSmallDisk, SKIP_MOUNT } from '../support/small-disk.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -12,7 +14,7 @@ t.test('runs commands, and suspends and deletes boxes, on a full disk', async (t
   const { api, edge, waitForState, instance } = await startTestCoordinator(t, {
     machines: 'local',
     dataDir: disk.dir,
-    env: { BOXWOOD_EDGE_RATE: '10000' },
+    env: limitsEnv({ edgeRequestsPerSecond: 10_000 }),
   })
   const createBox = async (name: string) => {
     const { json } = await api('POST', '/boxes', { name })

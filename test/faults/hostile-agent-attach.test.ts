@@ -1,4 +1,5 @@
 // A hostile agent responds to requests for attached connections: every response is bounded and becomes an error.
+
 import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -7,6 +8,7 @@ import { connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
 import { connectHostileAgent } from '../support/hostile-agent.ts'
 import { HOSTILE_RESPONSES, type HostileResponse } from '../support/hostile-responses.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 const ID = 'p_0123456789abcdef01234567'
 /** The coordinator exits when its heap exceeds this. */
@@ -14,7 +16,7 @@ const HEAP_MIB = 96
 
 const { fleet, coordinator, stop } = await startFleet(1, {
   execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=1'],
-  settings: { BOXWOOD_EDGE_RATE: '100000', BOXWOOD_EDGE_ATTACHMENTS: '1000' },
+  settings: limitsEnv({ edgeRequestsPerSecond: 100_000, edgeAttachments: 1000 }),
 })
 t.after(stop)
 const [box] = fleet.boxes as [FleetBox]

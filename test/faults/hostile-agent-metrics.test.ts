@@ -1,5 +1,6 @@
 // A hostile agent sends lies, enormous samples and snapshots, and thousands of lines through its tunnel: the coordinator stays
 // within its heap and stores a bounded number of bytes, and the figures of the other box are its own.
+
 import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
 import type { ServerHttp2Stream } from 'node:http2'
@@ -9,6 +10,7 @@ import type { MetricsSample } from '../../shared/api/metrics.ts'
 import { createDelta, EMPTY_SNAPSHOT } from '../../shared/process-delta.ts'
 import { type Fleet, type FleetBox, startFleet } from '../support/fleet.ts'
 import { connectHostileAgent } from '../support/hostile-agent.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { createMeasurements, floorTo, SAMPLE_MS } from '../support/measurements.ts'
 import { getOpenApiCheck } from '../support/openapi-check.ts'
 import { createSeededRandom } from '../support/random.ts'
@@ -138,7 +140,7 @@ const sizeOf = (dir: string): number =>
 t.test('lies and floods of samples, snapshots and ports', async (t) => {
   const { fleet, coordinator, stop } = await startFleet(2, {
     execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=1'],
-    settings: { BOXWOOD_EDGE_RATE: '100000' },
+    settings: limitsEnv({ edgeRequestsPerSecond: 100_000 }),
   })
   t.after(stop)
   const [hostile, other] = fleet.boxes

@@ -1,4 +1,5 @@
 // A hostile agent responds to connections to ports: every response is bounded, and the coordinator survives.
+
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -6,6 +7,7 @@ import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/p
 import { type FleetBox, startFleet } from '../support/fleet.ts'
 import { connectHostileAgent } from '../support/hostile-agent.ts'
 import type { HostileResponse } from '../support/hostile-responses.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { connectToPort } from '../support/port-client.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -14,7 +16,7 @@ const HEAP_MIB = 96
 
 const { fleet, coordinator, stop } = await startFleet(1, {
   execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=1'],
-  settings: { BOXWOOD_EDGE_RATE: '100000' },
+  settings: limitsEnv({ edgeRequestsPerSecond: 100_000 }),
 })
 t.after(stop)
 const [box] = fleet.boxes as [FleetBox]

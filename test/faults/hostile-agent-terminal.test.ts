@@ -1,4 +1,5 @@
 // A hostile agent responds to requests for terminals: every response is bounded and becomes an error.
+
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/protocol.ts'
@@ -6,9 +7,10 @@ import { connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
 import { connectHostileAgent } from '../support/hostile-agent.ts'
 import { HOSTILE_RESPONSES, type HostileResponse } from '../support/hostile-responses.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 
 const { fleet, stop } = await startFleet(1, {
-  settings: { BOXWOOD_EDGE_RATE: '100000', BOXWOOD_EDGE_ATTACHMENTS: '1000' },
+  settings: limitsEnv({ edgeRequestsPerSecond: 100_000, edgeAttachments: 1000 }),
 })
 t.after(stop)
 const [box] = fleet.boxes as [FleetBox]

@@ -1,5 +1,6 @@
 // A hostile agent runs against every edge route and every kind of report. The coordinator has a heap of fixed size, and the
 // other box's requests are answered all the time.
+
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -20,16 +21,13 @@ import {
   type HostileResponse,
   LARGE_RESPONSES,
 } from '../support/hostile-responses.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { startTestAgent } from '../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
 /** The coordinator ends when its heap exceeds this. */
 const HEAP_MIB = 96
-const SETTINGS = {
-  BOXWOOD_EDGE_RATE: '100000',
-  BOXWOOD_EDGE_CONCURRENCY: '1000',
-  BOXWOOD_EDGE_STREAMS: '1000',
-}
+const SETTINGS = limitsEnv({ edgeRequestsPerSecond: 100_000, edgeConcurrency: 1000, edgeStreams: 1000 })
 const ID = 'p_0123456789abcdef01234567'
 /** For responses that may never end, from the time at which the agent has received every request. */
 const OBSERVE_MS = 150

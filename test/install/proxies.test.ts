@@ -1,5 +1,6 @@
 // The configurations of nginx and Caddy for TLS: the API, streams, transfers without buffering, WebSockets, the addresses of
 // clients, and the connections of agents.
+
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -18,6 +19,7 @@ import {
   startCoordinatorWithBox,
 } from '../e2e/coordinator-with-box.ts'
 import { boxNode } from '../support/box-node.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { requires } from '../support/requires.ts'
 import { transferBothWays } from '../support/transfer-files.ts'
@@ -64,7 +66,7 @@ const homeOf = ({ dataDir, box }: CoordinatorWithBox): string => join(dataDir, '
 for (const name of PROXIES) {
   t.test(`clients through ${name}`, { skip: requires(name) }, async (t) => {
     const env = {
-      ...HIGH_EDGE_LIMITS,
+      ...limitsEnv(HIGH_EDGE_LIMITS),
       BOXWOOD_TRUSTED_PROXIES: '127.0.0.1',
       BOXWOOD_SHARE_BASE: 'https://ports.localhost',
     }

@@ -1,4 +1,5 @@
 // Runs the coordinator as a child process that can be killed and restarted on the same data.
+
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
@@ -7,6 +8,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { databaseEnv } from './database-env.ts'
+import { limitsEnv } from './limits-env.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
 import { PROJECT_DIR, START_SCRIPT } from './project.ts'
 import { createTempDir } from './temp-dir.ts'
@@ -63,12 +65,11 @@ export async function startCoordinatorProcess(
       cwd: dir,
       stdio,
       env: {
+        ...limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 }),
         ...process.env,
         BOXWOOD_DATA: dataDir,
         BOXWOOD_LISTEN: '127.0.0.1:0',
         BOXWOOD_LOG: 'error',
-        BOXWOOD_EDGE_RATE: '10000',
-        BOXWOOD_EDGE_CONCURRENCY: '1000',
         ...databaseEnv(dataDir),
         ...env,
       },

@@ -1,4 +1,5 @@
 // Starts a coordinator and a browser for tests of the dashboard, and collects what its pages do wrong.
+
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { startBrowser } from './browser.ts'
 import { type CoordinatorOptions, type RequestOptions, startTestCoordinator } from './coordinator.ts'
+import { limitsEnv } from './limits-env.ts'
 import { waitUntil } from './wait-until.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -120,7 +122,7 @@ export async function testAccessibility(
 }
 
 /** A test sends more requests per second than a user. The pages repeat those that a limit has refused, but no downloads. */
-const RAISED_RATE = { BOXWOOD_EDGE_RATE: '10000' }
+const RAISED_RATE = limitsEnv({ edgeRequestsPerSecond: 10_000 })
 
 /** Starts a coordinator with one running box, by default a real one, and a browser that shows the path as the owner. `url` is that of the pages. */
 export async function openDashboard(

@@ -4,9 +4,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../../coordinator/base/config.ts'
 import type { Provider } from '../../coordinator/providers/provider.ts'
 import { startCoordinator } from '../../coordinator/server/app.ts'
+import { loadConfig } from '../../coordinator/server/config.ts'
 import type { Fleet, FleetOptions } from './fleet.ts'
 import { withoutArchives } from './without-archives.ts'
 

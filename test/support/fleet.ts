@@ -10,7 +10,7 @@ export type Fleet = { url: string; key: string; boxes: FleetBox[]; dataDir: stri
 export type FleetOptions = {
   /** Node's options of the process, such as the limit of its heap. */
   execArgv?: string[]
-  /** The coordinator's settings, such as BOXWOOD_EDGE_RATE. */
+  /** The coordinator's settings, such as BOXWOOD_LIMITS. */
   settings?: Record<string, string>
   /** The versions of the protocol that the coordinator accepts. Default: its own and the previous one. */
   acceptedVersions?: readonly number[]

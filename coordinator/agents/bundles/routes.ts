@@ -4,8 +4,8 @@ import { basename, join } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import type { Config } from '../../base/config.ts'
 import type { PublicRoute } from '../../http/public-routes.ts'
+import type { HttpSettings } from '../../http/settings.ts'
 import type { AgentBundle, AgentBundles } from './agent-bundles.ts'
 import { renderInstallScript } from './install-script.ts'
 
@@ -17,7 +17,7 @@ export type BundleRoutesOptions = {
   projectRoot: string
   agentBundles: AgentBundles
   clock: Clock
-  config: Pick<Config, 'agentUrl' | 'publicUrl'>
+  config: Pick<HttpSettings, 'agentUrl' | 'publicUrl'>
   urls: { agents: string }
 }
 

@@ -1,6 +1,8 @@
 // The connections of agents: tunnels, reports and dial-back connections.
+
 import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
+import type { HttpSettings } from '../../http/settings.ts'
 import {
   type AgentConnections,
   type AgentConnectionsOptions,
@@ -11,6 +13,7 @@ import type { Ingest } from './reports.ts'
 import type { TunnelRequestObserver, Tunnels } from './types.ts'
 
 export type TunnelModuleContext = ModuleBase & {
+  config: Pick<HttpSettings, 'trustedProxies'>
   /** See AgentConnectionsOptions. */
   authenticateAgent: AgentConnectionsOptions['authenticate']
   machineAgents: AgentConnectionsOptions['machines']

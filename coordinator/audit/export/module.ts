@@ -1,12 +1,15 @@
 // The delivery of the audit log to an HTTPS endpoint (spec §5.7, §6).
+
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { AuditSettings } from '../settings.ts'
 import { type AuditExportOverrides, createAuditExport } from './audit-export.ts'
 import { auditSinkRoutes } from './routes.ts'
 
 export type AuditExportModuleContext = ModuleBase & {
+  config: AuditSettings
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
   /** Throws unauthorized or not_allowed for an actor that has lost its rights. */

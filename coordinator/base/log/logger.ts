@@ -5,7 +5,7 @@ import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
 import { LOG_FILE } from '../../../shared/coordinator-process.ts'
 import { createLogDestination } from '../../../shared/log-destination.ts'
-import type { Config } from '../config.ts'
+import type { BaseSettings } from '../settings.ts'
 import { createLogRotation } from './rotate-log.ts'
 import { serializeError } from './serialize-error.ts'
 
@@ -16,7 +16,7 @@ const STDERR = 2
 
 /** Lines are written synchronously, so that none is lost when the process exits. */
 export async function createLogger(
-  { logLevel, logFormat, dataDir }: Pick<Config, 'logLevel' | 'logFormat' | 'dataDir'>,
+  { logLevel, logFormat, dataDir }: Pick<BaseSettings, 'logLevel' | 'logFormat' | 'dataDir'>,
   boxNames: BoxNames,
 ): Promise<Logger> {
   const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && isatty(STDERR))
@@ -31,7 +31,7 @@ export async function createLogger(
 }
 
 type LoggerOptions = {
-  level: Config['logLevel']
+  level: BaseSettings['logLevel']
   boxNames: BoxNames
   /** Formats one line of JSON. Default: the line stays JSON. */
   format?: ((line: string) => string) | undefined

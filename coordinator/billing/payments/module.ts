@@ -1,4 +1,5 @@
 // Payments by card. Without BOXWOOD_BILLING=stripe, the routes respond with bad_request.
+
 import { ApiError } from '../../../shared/errors.ts'
 import type { Module, ModuleBase, Schedules } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
@@ -6,11 +7,13 @@ import type { Mailer } from '../../identity/mail/mailer.ts'
 import type { Scheduler } from '../../jobs/scheduler.ts'
 import type { Billing } from '../billing.ts'
 import { createOwnerMails } from '../owner-mails.ts'
+import type { BillingSettings } from '../settings.ts'
 import { paymentRoutes } from './routes.ts'
 import { createFailureMail, createPaymentService, type PaymentService } from './service.ts'
 import { createStripeProvider, type StripeOptions } from './stripe.ts'
 
 export type PaymentsModuleContext = ModuleBase & {
+  config: BillingSettings
   billing: Billing
   mailer: Pick<Mailer, 'send'>
   scheduler: Pick<Scheduler, 'scheduleAt'>

@@ -1,6 +1,8 @@
 // The lifecycle of boxes: the reconciler and its monitors.
+
 import type { AgentConnections } from '../../agents/tunnel/agent-connections.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
+import type { BoxSettings } from '../settings.ts'
 import { createBoxCounts } from './box-counts.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import type { StepObserver } from './step-observer.ts'
@@ -8,8 +10,10 @@ import type { StepObserver } from './step-observer.ts'
 /** This limit is higher than that of lifecycle.close(). */
 const CLOSE_MS = 30_000
 
-export type LifecycleModuleContext = ModuleBase &
-  Pick<LifecycleOptions, 'boxNames' | 'providers' | 'tunnels' | 'ingest'> & {
+export type LifecycleModuleContext = ModuleBase & { config: BoxSettings } & Pick<
+    LifecycleOptions,
+    'boxNames' | 'providers' | 'tunnels' | 'ingest'
+  > & {
     modules: Pick<ModuleRegistry, 'prepareBox'>
     imageDownloads: { ensure: NonNullable<LifecycleOptions['ensureImage']> }
     agentConnections: Pick<AgentConnections, 'restartAgent'>

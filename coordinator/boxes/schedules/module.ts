@@ -1,12 +1,16 @@
 // The schedules of boxes: deadlines, idle times, automatic snapshots, deep sleep.
+
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { createMemoryPressure, type MemoryPressure } from '../lifecycle/memory-pressure.ts'
+import type { BoxSettings } from '../settings.ts'
 import { type BoxScheduleHandlersOptions, createBoxScheduleHandlers } from './schedules.ts'
 
-export type BoxSchedulesModuleContext = ModuleBase &
-  Pick<BoxScheduleHandlersOptions, 'tunnels' | 'pauseGate' | 'snapshots'> & {
+export type BoxSchedulesModuleContext = ModuleBase & { config: BoxSettings } & Pick<
+    BoxScheduleHandlersOptions,
+    'tunnels' | 'pauseGate' | 'snapshots'
+  > & {
     heartbeats: Pick<Heartbeats, 'latest'>
     lifecycle: Pick<Lifecycle, 'schedule'>
     overrides: { memory?: MemoryPressure }

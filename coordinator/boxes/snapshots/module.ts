@@ -1,14 +1,18 @@
 // Snapshots have two modules, because the box service needs their jobs: snapshotJobsModule is created before it, and
 // snapshotsModule, with the requests on snapshots, after it.
+
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import type { BoxSettings } from '../settings.ts'
 import { boxSnapshotRoutes, snapshotRoutes } from './routes.ts'
 import { createSnapshotService, type SnapshotService, type SnapshotServiceOptions } from './service.ts'
 import { createSnapshots, type Snapshots, type SnapshotsOptions } from './snapshots.ts'
 
-export type SnapshotJobsModuleContext = ModuleBase &
-  Pick<SnapshotsOptions, 'providers' | 'boxSecrets'> & {
+export type SnapshotJobsModuleContext = ModuleBase & { config: BoxSettings } & Pick<
+    SnapshotsOptions,
+    'providers' | 'boxSecrets'
+  > & {
     lifecycle: Pick<Lifecycle, 'schedule' | 'onChange'>
     overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
   }

@@ -1,8 +1,11 @@
 // The broker: sends the requests of boxes to the hosts of secrets, with the values that the boxes do not have (spec §2.8).
+
 import type { SecretConnections } from '../../agents/tunnel/types.ts'
+import type { Limits } from '../../base/limits.ts'
 import { createAddressFilter } from '../../base/public-address.ts'
 import { type Resolve, resolveWithDns, resolveWithSystem } from '../../base/resolve-name.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
+import type { SecretSettings } from '../../secrets/settings.ts'
 import type { SecretBroker, WorkspaceAuthorities } from '../../secrets/types.ts'
 import { BrokerServer } from './broker-server.ts'
 import { createVettedLookup } from './vetted-lookup.ts'
@@ -16,6 +19,7 @@ export type SecretBrokerOverrides = {
 }
 
 export type SecretBrokerModuleContext = ModuleBase & {
+  config: SecretSettings & { limits: Limits }
   secretBroker: SecretBroker
   workspaceAuthorities: WorkspaceAuthorities
   agentConnections: { secretConnections: SecretConnections }
@@ -39,8 +43,8 @@ export function secretBrokerModule(context: SecretBrokerModuleContext) {
     },
     log,
     clock,
-    headersTimeoutMs: config.headersTimeoutSeconds * 1000,
-    idleTimeoutMs: config.idleTimeoutSeconds * 1000,
+    headersTimeoutMs: config.limits.headersTimeoutSeconds * 1000,
+    idleTimeoutMs: config.limits.idleTimeoutSeconds * 1000,
   })
   agentConnections.secretConnections.setServer(server)
   return {

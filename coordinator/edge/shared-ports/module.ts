@@ -1,4 +1,5 @@
 // The server of shared ports: serves the origins of links from the programs that listen on ports of boxes (spec §4.5).
+
 import { SHARE_LIMITS } from '../../../shared/limits.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { PauseGate } from '../../boxes/schedules/pause-gate.ts'
@@ -6,6 +7,7 @@ import { createProxyCheck } from '../../http/client-address.ts'
 import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import type { HttpSettings } from '../../http/settings.ts'
 import type { PortShares } from '../../port-shares/types.ts'
 import type { ConnectToPort } from '../connect-to-port.ts'
 import type { EdgeLimiter } from '../limits.ts'
@@ -16,6 +18,7 @@ import { createShareServer } from './share-server.ts'
 import type { AuthorizeViewer } from './types.ts'
 
 export type SharedPortsModuleContext = ModuleBase & {
+  config: Pick<HttpSettings, 'trustedProxies'>
   portShares: PortShares
   authorizeViewer: AuthorizeViewer
   connectToPort: ConnectToPort

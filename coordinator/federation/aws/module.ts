@@ -1,4 +1,5 @@
 // AWS roles that boxes assume with identity tokens, without a stored key (spec §4.6).
+
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
 import type { BoxEnvironmentChanges } from '../../boxes/environment-sender.ts'
@@ -7,8 +8,10 @@ import type { EnvironmentVersions } from '../../environments/types.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
+import type { HttpSettings } from '../../http/settings.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { Issuer } from '../issuer/issuer.ts'
+import type { FederationSettings } from '../settings.ts'
 import { getAvailability } from './availability.ts'
 import { createAwsConnects } from './connects.ts'
 import { CredentialSender } from './credential-sender.ts'
@@ -19,6 +22,7 @@ import { awsConnectRoutes, awsRoleRoutes } from './routes.ts'
 import { createAssumeRole, getStsEndpoint } from './sts.ts'
 
 export type AwsModuleContext = ModuleBase & {
+  config: FederationSettings & Pick<HttpSettings, 'publicUrl'>
   issuer: Issuer
   tunnels: Tunnels
   boxEnvironments: EnvironmentVersions

@@ -1,7 +1,9 @@
 // The identity issuer of the deployment, whose tokens clouds exchange for credentials (spec §4.6).
+
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { FederationSettings } from '../settings.ts'
 import { getIssuerPath } from './documents.ts'
 import { createIssuer, type Issuer } from './issuer.ts'
 import { createRotateKeys } from './rotate-keys.ts'
@@ -9,6 +11,7 @@ import { documentRoutes, federationRoutes, rotationRoutes } from './routes.ts'
 import { createSigningKeys } from './signing-keys.ts'
 
 export type IssuerModuleContext = ModuleBase & {
+  config: FederationSettings
   keyring: Pick<Keyring, 'seal' | 'open'>
   urls: { public: string }
 }

@@ -1,15 +1,24 @@
 // The command history (spec §4.5).
+
 import { once } from 'node:events'
+import type { Limits } from '../../base/limits.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { HistorySettings } from '../settings.ts'
 import { type Commands, createCommands } from './commands.ts'
 import { deleteCommandsOfBox } from './delete-of-box.ts'
 import { commandRoutes } from './routes.ts'
 
 const MIB = 1024 * 1024
 
-export function commandsModule({ config, db, clock, log, boxFinder }: ModuleBase & { boxFinder: BoxFinder }) {
+export function commandsModule({
+  config,
+  db,
+  clock,
+  log,
+  boxFinder,
+}: ModuleBase & { config: HistorySettings & { limits: Limits }; boxFinder: BoxFinder }) {
   const commands: Commands = createCommands({
     db,
     clock,
@@ -17,8 +26,8 @@ export function commandsModule({ config, db, clock, log, boxFinder }: ModuleBase
     boxes: boxFinder,
     retention: {
       days: config.commandDays,
-      records: config.commandRecords,
-      outputBytes: config.commandOutputMiB * MIB,
+      records: config.limits.commandRecords,
+      outputBytes: config.limits.commandOutputMiB * MIB,
     },
   })
   return {

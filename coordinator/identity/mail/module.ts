@@ -1,8 +1,11 @@
 // The mailer of the coordinator.
+
 import type { Module, ModuleBase } from '../../http/module.ts'
+import type { IdentitySettings } from '../settings.ts'
 import { createDefaultSender, createMailer } from './mailer.ts'
 
 export type MailModuleContext = ModuleBase & {
+  config: IdentitySettings
   /** `public`: the origin at which clients reach the coordinator. */
   urls: { public: string }
   /** `print` prints a line on stdout. */

@@ -1,13 +1,17 @@
 // The members of workspaces (spec §2.3, §5.7).
+
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
+import type { IdentitySettings } from '../settings.ts'
 import { memberRoutes } from './routes.ts'
 import { createMemberService, type MemberService, type MemberServiceOptions } from './service.ts'
 
-export type MembersModuleContext = ModuleBase &
-  Pick<MemberServiceOptions, 'restrictBoxesOf' | 'hasUnrestrictedBoxes'> & {
+export type MembersModuleContext = ModuleBase & { config: IdentitySettings } & Pick<
+    MemberServiceOptions,
+    'restrictBoxesOf' | 'hasUnrestrictedBoxes'
+  > & {
     mailer: Mailer
     openRequests: Pick<OpenRequests, 'accessChanged'>
     modules: Pick<ModuleRegistry, 'removeMember'>

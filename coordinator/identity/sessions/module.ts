@@ -1,14 +1,17 @@
 // Sign-in by emailed codes, and dashboard sessions (spec §5.2, §5.3).
+import type { CurrentSession } from '../../../shared/api/sessions.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
+import type { IdentitySettings } from '../settings.ts'
 import { createAccount, createDefaultName } from '../workspaces/create-account.ts'
 import { sessionRoutes, signInRoutes } from './routes.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 
 export type SessionsModuleContext = ModuleBase & {
+  config: IdentitySettings & { billing: CurrentSession['billing'] }
   mailer: Mailer
   background: BackgroundTasks
   openRequests: OpenRequests

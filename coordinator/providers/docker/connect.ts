@@ -1,8 +1,8 @@
 // Connects to the engine of a kind.
 import { homedir } from 'node:os'
-import type { Config } from '../../base/config.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
 import { EngineHttp } from '../engine-http/client.ts'
+import type { ProviderSettings } from '../settings.ts'
 import { ENGINE_NAMES, type Engine, type EngineKind } from './engine.ts'
 import { type EngineEndpoint, findEngine } from './find-engine.ts'
 import { PodmanHttp } from './podman-http.ts'
@@ -16,7 +16,7 @@ export type EngineConnection = {
 /** Throws PermanentProviderError for an address that cannot be used. An engine that is down is no error. */
 export function connectToEngine(
   kind: EngineKind,
-  config: Pick<Config, 'dockerHost' | 'podmanHost'> & { previous: string | null },
+  config: Pick<ProviderSettings, 'dockerHost' | 'podmanHost'> & { previous: string | null },
   log: Engine['log'],
   env: NodeJS.ProcessEnv = process.env,
 ): EngineConnection {

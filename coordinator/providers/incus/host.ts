@@ -1,12 +1,13 @@
 // The Incus server or cluster of the incus regions.
+
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { Config } from '../../base/config.ts'
 import { readAgentFiles } from '../container/agent-files.ts'
 import { readDeploymentId } from '../deployment-id.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
 import { PermanentProviderError } from '../provider.ts'
 import type { OpenProviderHost } from '../provider-host.ts'
+import type { ProviderSettings } from '../settings.ts'
 import { listIncusServers } from './find-server.ts'
 import { IncusHost } from './incus-host.ts'
 import { createIncusProvider } from './provider.ts'
@@ -42,7 +43,7 @@ export const openIncusHost: OpenProviderHost = async (context) => {
   }
 }
 
-async function chooseAddress(config: Config): Promise<EngineAddress> {
+async function chooseAddress(config: ProviderSettings): Promise<EngineAddress> {
   const candidates = listIncusServers(config.incus, process.env)
   const { address } = candidates.find((candidate) => existsSync(candidate.address)) ?? candidates[0] ?? {}
   if (address === undefined)

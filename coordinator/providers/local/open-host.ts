@@ -1,8 +1,8 @@
 // Opens the local providers for a coordinator.
-import type { Config } from '../../base/config.ts'
+
 import { IS_NPM_PACKAGE } from '../../base/project-directory.ts'
 import { formatStartLine } from '../describe-engines.ts'
-import type { ProviderContext, ProviderHost } from '../provider-host.ts'
+import type { ProviderConfig, ProviderContext, ProviderHost } from '../provider-host.ts'
 import { openLocalHost } from './host.ts'
 import { createLocalProvider } from './provider.ts'
 import { listOccupiedRegions } from './region-directories.ts'
@@ -36,7 +36,7 @@ export async function openLocalProviderHost(context: ProviderContext): Promise<P
 }
 
 /** The command that gives a user of a local box root access, or the one with which the operator makes such boxes possible. */
-export function adviseRoot({ regions, defaultImage, dataDir }: Config): string {
+export function adviseRoot({ regions, defaultImage, dataDir }: ProviderConfig): string {
   const create = `run on your own machine: box create --image ${defaultImage}`
   if ([...regions.values()].some(({ kind }) => kind !== 'local'))
     return `For a box with root access, ${create}`

@@ -1,9 +1,9 @@
 // The form of a backup: a tar archive. The first entry describes the backup, the last one has the SHA-256 of all others.
 import { z } from 'zod'
 import { REGIONS } from '../../../shared/tiers.ts'
-import { PROVIDER_KINDS } from '../../base/config.ts'
 import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
 import { DEPLOYMENT_ID_FILE } from '../../providers/deployment-id.ts'
+import { PROVIDER_KINDS } from '../../providers/settings.ts'
 
 /** The first entry. */
 export const DESCRIPTION_ENTRY = 'backup.json'

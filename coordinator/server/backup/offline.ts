@@ -1,11 +1,11 @@
 // Prepares a backup without a coordinator: locks the data directory meanwhile. The boxes must be stopped.
 import { existsSync } from 'node:fs'
 import { systemClock } from '../../../shared/clock.ts'
-import type { Config } from '../../base/config.ts'
 import { openDataDirectory } from '../../base/data-directory.ts'
 import { createLogger } from '../../base/log/logger.ts'
 import { openConfiguredDatabase } from '../../db/open-configured.ts'
 import { openArchivers } from '../../providers/open-providers.ts'
+import type { Config } from '../config.ts'
 import type { BackupRequest } from './backup-socket.ts'
 import { type PreparedBackup, prepareBackup, removeIncompleteBackups } from './prepare.ts'
 

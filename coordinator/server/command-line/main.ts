@@ -1,6 +1,6 @@
 // Entry point of the `boxwood` command with arguments. Without arguments, the script starts the coordinator.
 import { CommanderError } from 'commander'
-import { ConfigError } from '../../base/config.ts'
+import { ConfigError } from '../../base/define-settings.ts'
 import { StartError } from '../../base/start-error.ts'
 import { createProgram } from './program.ts'
 

@@ -1,6 +1,7 @@
 // Reads the configuration of the coordinator for the commands of `boxwood`.
-import { type Config, loadConfig } from '../../base/config.ts'
+
 import { withDataDirectory } from '../../base/project-directory.ts'
+import { type Config, loadConfig } from '../config.ts'
 
 /** Messages of the commands are for a terminal; the log has warnings only. Throws ConfigError. */
 export const readConfig = (): Config =>

@@ -1,9 +1,10 @@
 // Reads the master keys at the start, and creates them at the first start.
-import type { Config } from '../../base/config.ts'
+
 import { createMasterKey, type KeyFile, locateKeyFile, readKeyFile } from '../../base/sealing/key-file.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import { createKeyring } from '../../base/sealing/master-keyring.ts'
 import { StartError } from '../../base/start-error.ts'
+import type { Config } from '../config.ts'
 
 export type MasterKeys = {
   file: KeyFile

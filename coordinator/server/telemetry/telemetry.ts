@@ -3,11 +3,11 @@ import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import type { CleanupStack } from '../../base/cleanup-stack.ts'
-import type { Config } from '../../base/config.ts'
 import { withTimeout } from '../../base/timeout.ts'
 import { listen } from '../../http/listen.ts'
 import type { Metric } from '../../http/module.ts'
 import type { PublicRoute } from '../../http/public-routes.ts'
+import type { Config } from '../config.ts'
 import { combineObservers } from './combine-observers.ts'
 import type { Observers } from './observers.ts'
 
@@ -72,7 +72,7 @@ async function startMetrics(config: Config, { clock, cleanup, log }: Dependencie
   const { registry, ...metrics } = createPrometheusMetrics(clock)
   let metricsUrl: string | null = null
   if (metricsListen !== null) {
-    const limits = { ...config, maxConnections: MAX_METRICS_CONNECTIONS }
+    const limits = { ...config.limits, maxConnections: MAX_METRICS_CONNECTIONS }
     const listening = await listen(metricsListen, limits, 'BOXWOOD_METRICS_LISTEN')
     serveMetrics(listening, { registry, token: metricsToken, log })
     metricsUrl = listening.url

@@ -1,7 +1,6 @@
 // Billing that is turned on with boxes that exist, turned off, and turned on again: only the time with billing is charged.
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../../coordinator/base/config.ts'
 import { openBilling } from '../../../coordinator/billing/billing.ts'
 import { chargeWorkspace } from '../../../coordinator/billing/charge.ts'
 import { billingModule } from '../../../coordinator/billing/module.ts'
@@ -10,6 +9,7 @@ import { BALANCE_SCHEDULE } from '../../../coordinator/billing/service.ts'
 import { updateBox } from '../../../coordinator/boxes/store/boxes.ts'
 import { type Db, openDatabase } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
+import { loadConfig } from '../../../coordinator/server/config.ts'
 import { databaseFile } from '../../support/sqlite.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
 

@@ -1,4 +1,5 @@
 // A stream releases its slot, and closes the agent's connection, however it ends.
+
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
@@ -8,6 +9,7 @@ import { ApiError } from '../../../shared/errors.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { type AgentHandler, startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const ID = 'p_0123456789abcdef01234567'
@@ -58,7 +60,7 @@ async function startBox(t: Test, handle?: AgentHandler) {
       const id = request.headers?.[DIAL_BACK_HEADER] ?? ''
       return { status: 200, headers: { [DIAL_BACK_HEADER]: id }, body }
     },
-    { env: { BOXWOOD_EDGE_RATE: '1000' }, streams },
+    { env: limitsEnv({ edgeRequestsPerSecond: 1000 }), streams },
   )
   const { url, key } = boxWithAgent
   const path = `${url}/v1/box/${boxWithAgent.box.hostname}/exec/${ID}/stream`

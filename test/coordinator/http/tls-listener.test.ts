@@ -1,4 +1,5 @@
 // The HTTPS listener with a certificate from files.
+
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -8,9 +9,10 @@ import { connect as connectTls } from 'node:tls'
 import { pino } from 'pino'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { loadConfig } from '../../../coordinator/base/config.ts'
+import { loadConfig } from '../../../coordinator/server/config.ts'
 import { createCertificate } from '../../support/certificate.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { requires } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -81,10 +83,8 @@ t.test('serves the API, WebSockets and links with a certificate from files', opt
 t.test('connections without a handshake keep no client out', options, async (t) => {
   const { ca } = createCertificate(dir, HOST)
   const env = {
+    ...limitsEnv({ maxConnections: 16, addressConnections: 4, headersTimeoutSeconds: 3600 }),
     ...ENV,
-    BOXWOOD_MAX_CONNECTIONS: '16',
-    BOXWOOD_ADDRESS_CONNECTIONS: '4',
-    BOXWOOD_HEADERS_TIMEOUT: '3600',
   }
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })

@@ -4,7 +4,6 @@ import { mkdirSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../../coordinator/base/config.ts'
 import {
   type DescribeOptions,
   describeEngine,
@@ -12,6 +11,7 @@ import {
 } from '../../../coordinator/providers/describe-engines.ts'
 import { listOccupiedRegions } from '../../../coordinator/providers/local/region-directories.ts'
 import { type EngineReport, probeEngines } from '../../../coordinator/providers/probe-engines.ts'
+import { loadConfig } from '../../../coordinator/server/config.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 const DOCKER = {

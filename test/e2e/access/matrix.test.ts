@@ -1,9 +1,11 @@
 // Spec §5: every route with every kind of credential, compared with the tables of docs/access.md.
+
 import t from 'tap'
 import { WebSocket } from 'ws'
 import type { AccessLevels } from '../../../shared/api/account.ts'
 import { type ApiResponse, startTestCoordinator } from '../../support/coordinator.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import type { OpenApiDocument } from '../../support/openapi-check.ts'
 import { createCredentials, type User } from './credentials.ts'
 import { createRequest, type Target, WEBSOCKETS } from './requests.ts'
@@ -23,7 +25,7 @@ async function setUp() {
   const coordinator = await startTestCoordinator(t, {
     infra,
     env: {
-      BOXWOOD_EDGE_RATE: '1000000',
+      ...limitsEnv({ edgeRequestsPerSecond: 1_000_000 }),
       BOXWOOD_SIGNUP: 'open',
       BOXWOOD_SNAPSHOT_LIMIT: '1000',
       BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',

@@ -1,10 +1,12 @@
 // A client of another workspace, or without a credential, cannot find out whether something exists: the answer, its
 // headers and the log are the same for what exists and for what does not.
+
 import { pino } from 'pino'
 import t from 'tap'
 import { newId, newUuid } from '../../../shared/ids.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { createCredentials } from './credentials.ts'
 import { createRequest, type Target, WEBSOCKETS } from './requests.ts'
 import { readRows } from './tables.ts'
@@ -20,7 +22,7 @@ t.test('what exists in another workspace looks like what does not exist', async 
   const coordinator = await startTestCoordinator(t, {
     infra,
     env: {
-      BOXWOOD_EDGE_RATE: '1000000',
+      ...limitsEnv({ edgeRequestsPerSecond: 1_000_000 }),
       BOXWOOD_SIGNUP: 'open',
       BOXWOOD_OIDC_ISSUER: 'https://oidc.example.com',
       // No server listens there.

@@ -1,5 +1,6 @@
 // Pages of other origins while the owner is signed in to the dashboard in the same browser: one of a shared port, one of another
 // site, and servers on other ports and names of the machine. They reach nothing: what they see, and what the coordinator did.
+
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -15,6 +16,7 @@ import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { signIn } from '../../support/dashboard.ts'
 import { respondError } from '../../support/fake-prompt-agent.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { PROJECT_DIR } from '../../support/project.ts'
 import { startTlsFront } from '../../support/tls-front.ts'
 import { HIGH_EDGE_LIMITS } from '../coordinator-with-box.ts'
@@ -70,7 +72,7 @@ t.test('pages of other origins', { skip: NO_BROWSER }, async (t) => {
       const headers = { 'content-length': String(HTML_FILE.length), [DOWNLOAD_PATH_HEADER]: '/page.html' }
       return { status: 200, headers, body: Readable.from([Buffer.from(HTML_FILE)]) }
     },
-    { env: { ...HIGH_EDGE_LIMITS, BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_SHARE_BASE: publicUrl } },
+    { env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_SHARE_BASE: publicUrl } },
   )
   const { api, box, dataDir } = coordinator
   const port = Number(new URL(coordinator.url).port)

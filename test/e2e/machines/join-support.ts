@@ -1,7 +1,9 @@
 // A coordinator that fresh machines join, by the line that it prints.
+
 import type { Test } from 'tap'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { requestToken } from '../../support/enroll.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { startRewritingProxy } from '../../support/rewriting-proxy.ts'
 import {
   HOST_ADDRESS,
@@ -23,7 +25,10 @@ export async function startJoinCoordinator(t: Test) {
   const publicUrl = `http://${HOST_ADDRESS}:${proxy.port}`
   const coordinator = await startTestCoordinator(t, {
     machines: 'joined',
-    env: { BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' },
+    env: {
+      ...limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 }),
+      BOXWOOD_PUBLIC_URL: publicUrl,
+    },
     addressLimitFactor: ADDRESS_LIMIT_FACTOR,
   })
   target.port = Number(new URL(coordinator.url).port)

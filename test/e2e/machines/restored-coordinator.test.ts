@@ -1,12 +1,14 @@
 // A coordinator is backed up while a machine works, and restored into another directory at another address. The agent of the
 // machine reconnects through the public URL, its command continues, and every acknowledged command is in the history.
+
 import { join } from 'node:path'
 import { test } from 'tap'
-import { loadConfig } from '../../../coordinator/base/config.ts'
 import { restoreBackup } from '../../../coordinator/server/backup/restore.ts'
 import { writeBackup } from '../../../coordinator/server/backup/write-backup.ts'
+import { loadConfig } from '../../../coordinator/server/config.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { requestToken } from '../../support/enroll.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { HOST_ADDRESS, startMachine } from '../../support/root-filesystems/machine.ts'
 import { buildTrees } from '../../support/root-filesystems/trees.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
@@ -27,7 +29,7 @@ test('a machine continues with the restored coordinator', 'skip' in trees ? tree
   const proxy = await startTunnelProxy(() => target.port)
   const env = {
     BOXWOOD_PUBLIC_URL: `http://${HOST_ADDRESS}:${new URL(proxy.url).port}`,
-    BOXWOOD_EDGE_RATE: '10000',
+    ...limitsEnv({ edgeRequestsPerSecond: 10_000 }),
   }
   const portOf = ({ url }: { url: string }) => Number(new URL(url).port)
 

@@ -1,4 +1,5 @@
 // A real box on which a real coding agent can be installed, and a fake model server.
+
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,6 +9,7 @@ import { createCliHome } from '../../support/coding-agents/create-cli-home.ts'
 import { CODING_AGENTS_DIR, installCodingAgents } from '../../support/coding-agents/install-coding-agents.ts'
 import { startPackageRegistry } from '../../support/coding-agents/package-registry.ts'
 import { listBoxPids } from '../../support/find-agent-process.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { startModelServer } from '../../support/model-server/model-server.ts'
 import { findPrivateDirectory } from '../../support/private-directory.ts'
 import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
@@ -41,7 +43,11 @@ export async function startRealPromptBox(t: Test, provider: ProviderName) {
   const models = await startModelServer(t)
   const { home, env, model } = createCliHome(t, provider, models)
   const coordinator = await startCoordinatorWithBox(t, {
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_LOCAL_ISOLATION: 'process', BOXWOOD_LOCAL_NETWORK: 'host' },
+    env: {
+      ...limitsEnv(HIGH_EDGE_LIMITS),
+      BOXWOOD_LOCAL_ISOLATION: 'process',
+      BOXWOOD_LOCAL_NETWORK: 'host',
+    },
   })
   const { box, api, exec, boxRequest } = coordinator
 

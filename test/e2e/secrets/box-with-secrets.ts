@@ -1,7 +1,9 @@
 // A coordinator whose broker connects to the servers of tool-servers.ts, and boxes with mounted secrets.
+
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { startTestCoordinator, type TestCoordinator } from '../../support/coordinator.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from '../coordinator-with-box.ts'
 import type { ToolServers } from './tool-servers.ts'
@@ -28,7 +30,7 @@ const ADMITTED = { BOXWOOD_SECRETS_PRIVATE: '127.0.0.0/8' }
 export async function startBoxWithSecrets(t: Test, servers: ToolServers, env: Record<string, string> = {}) {
   return startCoordinatorWithBox(t, {
     ...getOptions(servers),
-    env: { ...HIGH_EDGE_LIMITS, ...ADMITTED, ...env },
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), ...ADMITTED, ...env },
   })
 }
 
@@ -37,7 +39,7 @@ export const startCoordinatorOfMachines = (t: Test, servers: ToolServers) =>
   startTestCoordinator(t, {
     ...getOptions(servers),
     machines: 'joined',
-    env: { ...HIGH_EDGE_LIMITS, ...ADMITTED },
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), ...ADMITTED },
   })
 
 /** Resolves when the box can use the secrets. */

@@ -1,5 +1,6 @@
 // The value of a secret is searched everywhere after all kinds of use and errors: only the encrypted columns of the database and the
 // real host have it. A control value, which nothing hides, is found in each of these locations, so that the search can fail.
+
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { backUp, restore } from '../../coordinator/server/backup/support.ts'
 import { boxNode } from '../../support/box-node.ts'
 import { createCertificate } from '../../support/certificate.ts'
 import { findAgentPid, listBoxPids } from '../../support/find-agent-process.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { requires } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -204,7 +206,11 @@ t.test('the value of a secret is only where it must be', { skip: requires('opens
       upstreamPort: upstream.port,
       upstreamCa: upstream.ca,
     },
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_SECRETS_PRIVATE: '127.0.0.0/8', BOXWOOD_AGENT_LOG: 'trace' },
+    env: {
+      ...limitsEnv(HIGH_EDGE_LIMITS),
+      BOXWOOD_SECRETS_PRIVATE: '127.0.0.0/8',
+      BOXWOOD_AGENT_LOG: 'trace',
+    },
   })
   const { api, exec, box, dataDir } = coordinator
 

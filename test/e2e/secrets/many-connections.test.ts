@@ -1,11 +1,13 @@
 // A box holds 200 connections to a host of a secret while 1 GB streams through one of them: the memory of the coordinator stays
 // bounded, and the box answers its other requests meanwhile.
+
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { boxNode } from '../../support/box-node.ts'
 import { createCertificate } from '../../support/certificate.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { requires } from '../../support/requires.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { LONG_DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
@@ -81,7 +83,7 @@ t.test('200 connections and a stream of 1 GB', { skip: requires('openssl') }, as
       upstreamPort: upstream.port,
       upstreamCa: upstream.ca,
     },
-    env: { ...HIGH_EDGE_LIMITS, BOXWOOD_SECRETS_PRIVATE: '127.0.0.0/8' },
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_SECRETS_PRIVATE: '127.0.0.0/8' },
   })
   const secret = { name: 'TOKEN', value: VALUE, envName: 'TOKEN', hosts: [HOST] }
   t.match(await api('POST', `/boxes/${box.id}/secrets`, secret), { status: 201 })

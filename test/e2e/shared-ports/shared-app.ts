@@ -1,4 +1,5 @@
 // A real box that runs web applications, and links to its ports.
+
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -7,6 +8,7 @@ import type { Test } from 'tap'
 import type { CreatePortShareRequest, PortAudience, PortShare } from '../../../shared/api/port-shares.ts'
 import { SESSION_COOKIE } from '../../../shared/session-cookie.ts'
 import type { CoordinatorOptions, TestCoordinator } from '../../support/coordinator.ts'
+import { limitsEnv } from '../../support/limits-env.ts'
 import { PROJECT_DIR } from '../../support/project.ts'
 import { createTestSession } from '../../support/session.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -26,7 +28,10 @@ export type SharingBox = Awaited<ReturnType<typeof startSharingBox>>
 export type OpenShare = PortShare & { url: string }
 
 export async function startSharingBox(t: Test, { env, ...options }: CoordinatorOptions = {}) {
-  const coordinator = await startCoordinatorWithBox(t, { ...options, env: { ...HIGH_EDGE_LIMITS, ...env } })
+  const coordinator = await startCoordinatorWithBox(t, {
+    ...options,
+    env: { ...limitsEnv(HIGH_EDGE_LIMITS), ...env },
+  })
   const { box, api, exec, boxRequest } = coordinator
   const publicUrl = env?.BOXWOOD_PUBLIC_URL ?? coordinator.url
 

@@ -1,5 +1,6 @@
 // The chaos test: a client follows the output of a detached command, while random faults interrupt client, tunnel,
 // agent and coordinator. The client must receive every byte, every event and the exit code exactly once.
+
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,6 +8,7 @@ import type { Test } from 'tap'
 import { startCoordinatorProcess } from '../coordinator-process.ts'
 import { findAgentPid } from '../find-agent-process.ts'
 import { sendHalfRequests } from '../half-sent-requests.ts'
+import { limitsEnv } from '../limits-env.ts'
 import { createSeededRandom, randomBuffer, shuffle } from '../random.ts'
 import { startTunnelProxy } from '../tunnel-proxy.ts'
 import { waitUntil } from '../wait-until.ts'
@@ -29,7 +31,7 @@ export async function startChaosSetup(t: Test) {
     BOXWOOD_AGENT_URL: proxy.url,
     BOXWOOD_LOG: 'silent',
     // More than the command writes, so that the log keeps its beginning however long the box is disconnected.
-    BOXWOOD_LOG_BYTES: String(256 * 1024 * 1024),
+    ...limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000, logBytes: 256 * 1024 * 1024 }),
   })
   // Runs after the coordinator's own teardown, which needs a connection to the box.
   t.teardown(() => proxy.close())

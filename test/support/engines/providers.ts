@@ -1,8 +1,8 @@
 // The providers that the end-to-end tests, the chaos test and the benchmark use, each with an engine of its own.
 import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ProviderKind } from '../../../coordinator/base/config.ts'
 import { probeCgroups } from '../../../coordinator/providers/local/cgroups.ts'
+import type { ProviderKind } from '../../../coordinator/providers/settings.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { INIT, packIncusImage } from './busybox-tree.ts'
 import { findDockerProblem, startDocker } from './docker.ts'

@@ -1,5 +1,6 @@
 // Backups with the files of local boxes: running, suspended and in deep sleep, and snapshots. Also what an interrupted backup
 // leaves, and backups without a running coordinator.
+
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { newId } from '../../../../shared/ids.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from '../../../e2e/coordinator-with-box.ts'
 import { takeSnapshot } from '../../../e2e/snapshots-support.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
+import { limitsEnv } from '../../../support/limits-env.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 import { configOf, listNames, NEVER, restore } from './support.ts'
 
@@ -58,7 +60,11 @@ t.test('local boxes and snapshots', async (t) => {
   await source.close()
 
   const dataDir = await restore(t, file)
-  const restored = await startTestCoordinator(t, { machines: 'local', dataDir, env: HIGH_EDGE_LIMITS })
+  const restored = await startTestCoordinator(t, {
+    machines: 'local',
+    dataDir,
+    env: limitsEnv(HIGH_EDGE_LIMITS),
+  })
   await restored.waitForState(running.id, 'running')
   const run = async (name: string, command: string) =>
     (await restored.edge(name, 'POST', '/exec', { command })).json.stdout

@@ -2,9 +2,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Config, loadConfig } from '../../../../coordinator/base/config.ts'
 import { restoreBackup } from '../../../../coordinator/server/backup/restore.ts'
 import { writeBackup } from '../../../../coordinator/server/backup/write-backup.ts'
+import { type Config, loadConfig } from '../../../../coordinator/server/config.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
 
 const never = new AbortController()

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { trace } from '@opentelemetry/api'
 import t from 'tap'
 import { createCleanupStack } from '../../../../coordinator/base/cleanup-stack.ts'
-import { loadConfig } from '../../../../coordinator/base/config.ts'
+import { loadConfig } from '../../../../coordinator/server/config.ts'
 import { startTelemetry } from '../../../../coordinator/server/telemetry/telemetry.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 

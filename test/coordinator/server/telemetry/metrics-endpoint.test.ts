@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { loadConfig } from '../../../../coordinator/base/config.ts'
+import { loadConfig } from '../../../../coordinator/server/config.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 
 const TOKEN = 'metrics-token-0123456789'

@@ -1,4 +1,5 @@
 // The values of the metrics after requests, jobs and reports.
+
 import { request } from 'node:http'
 import t from 'tap'
 import { createBoxCounts } from '../../../../coordinator/boxes/lifecycle/box-counts.ts'
@@ -8,13 +9,16 @@ import { BOX_SERIES } from '../../../../shared/api/metrics.ts'
 import { durableReportSchema } from '../../../../shared/api/reports.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
+import { limitsEnv } from '../../../support/limits-env.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { fetchMetrics, parseMetrics, sumSamples } from './read-metrics.ts'
 
 const env = { BOXWOOD_METRICS_LISTEN: '127.0.0.1:0' }
 
 t.test('counts requests by route, and its labels do not depend on what clients send', async (t) => {
-  const coordinator = await startTestCoordinator(t, { env: { ...env, BOXWOOD_EDGE_RATE: '10000' } })
+  const coordinator = await startTestCoordinator(t, {
+    env: { ...limitsEnv({ edgeRequestsPerSecond: 10_000 }), ...env },
+  })
   const { metricsUrl } = coordinator.instance
   const [first] = (await coordinator.api('GET', '/boxes')).json.boxes
   await coordinator.waitForState(first.id, 'running')
@@ -128,7 +132,9 @@ t.test('measures lifecycle jobs, their failures and the boxes in each state', as
 })
 
 t.test('counts the requests that a limit rejected', async (t) => {
-  const coordinator = await startTestCoordinator(t, { env: { ...env, BOXWOOD_EDGE_RATE: '1' } })
+  const coordinator = await startTestCoordinator(t, {
+    env: { ...limitsEnv({ edgeRequestsPerSecond: 1 }), ...env },
+  })
   const statuses = await Promise.all(
     [1, 2, 3].map(async () => (await coordinator.edge('fig', 'POST', '/exec', { command: 'true' })).status),
   )

@@ -1,9 +1,12 @@
 // The configuration: defaults, accepted values and error messages.
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { loadConfig, VARIABLES } from '../../../coordinator/base/config.ts'
+import type { Setting } from '../../../coordinator/base/define-settings.ts'
+import { loadConfig, SETTINGS } from '../../../coordinator/server/config.ts'
 import { REGIONS } from '../../../shared/tiers.ts'
+import { PROJECT_DIR } from '../../support/project.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 
 t.test('uses defaults for unset variables', async (t) => {
   t.same(loadConfig({}), {
@@ -49,16 +52,6 @@ t.test('uses defaults for unset variables', async (t) => {
     isolation: 'auto',
     network: 'auto',
     protections: 'keep',
-    maxConnections: 4096,
-    addressConnections: 256,
-    headersTimeoutSeconds: 20,
-    idleTimeoutSeconds: 75,
-    edgeRate: 20,
-    edgeConcurrency: 8,
-    edgeStreams: 4,
-    edgeAttachments: 64,
-    edgeForwards: 256,
-    terminalLimit: 100,
     freezeMinutes: 60,
     deepSleepDays: 14,
     snapshotLimit: 100,
@@ -71,20 +64,33 @@ t.test('uses defaults for unset variables', async (t) => {
     autoTopUpMicros: 20_000_000,
     cardOverdraftMicros: 100_000_000,
     finalSnapshots: false,
-    idleCpuPercent: 5,
     deletedBoxDays: 30,
     purgeDays: 30,
     commandDays: 30,
-    commandRecords: 10_000,
-    commandOutputMiB: 256,
     auditSinkPrivate: false,
     secretsPrivate: [],
-    logBytes: 64 * 1024 * 1024,
-    exitedLogBytes: 1024 * 1024 * 1024,
-    promptRuns: 4,
-    promptConversations: 200,
-    promptQueue: 100,
-    promptMinutes: 360,
+    limitsFile: null,
+    limits: {
+      maxConnections: 4096,
+      addressConnections: 256,
+      headersTimeoutSeconds: 20,
+      idleTimeoutSeconds: 75,
+      edgeRequestsPerSecond: 20,
+      edgeConcurrency: 8,
+      edgeStreams: 4,
+      edgeAttachments: 64,
+      edgeForwards: 256,
+      terminals: 100,
+      commandRecords: 10_000,
+      commandOutputMiB: 256,
+      idleCpuPercent: 5,
+      logBytes: 64 * 1024 * 1024,
+      exitedLogBytes: 1024 * 1024 * 1024,
+      promptRuns: 4,
+      promptConversations: 200,
+      promptQueue: 100,
+      promptMinutes: 360,
+    },
   })
   t.same(loadConfig({ BOXWOOD_LISTEN: '' }), loadConfig({}), 'an empty variable counts as unset')
 })
@@ -112,15 +118,6 @@ t.test('reads every variable', async (t) => {
     BOXWOOD_LOCAL_ISOLATION: 'process',
     BOXWOOD_LOCAL_NETWORK: 'host',
     BOXWOOD_PROTECTIONS: 'any',
-    BOXWOOD_EDGE_RATE: '500',
-    BOXWOOD_EDGE_CONCURRENCY: '64',
-    BOXWOOD_EDGE_STREAMS: '32',
-    BOXWOOD_EDGE_ATTACHMENTS: '33',
-    BOXWOOD_EDGE_FORWARDS: '34',
-    BOXWOOD_PROMPT_RUNS: '8',
-    BOXWOOD_PROMPT_CONVERSATIONS: '9',
-    BOXWOOD_PROMPT_QUEUE: '10',
-    BOXWOOD_PROMPT_MINUTES: '11',
     BOXWOOD_SMTP_URL: 'smtps://user:password@mail.example.com',
     BOXWOOD_MAIL_FROM: 'Boxwood <boxwood@example.com>',
     BOXWOOD_SIGNUP: 'open',
@@ -152,15 +149,6 @@ t.test('reads every variable', async (t) => {
     isolation: 'process',
     network: 'host',
     protections: 'any',
-    edgeRate: 500,
-    edgeConcurrency: 64,
-    edgeStreams: 32,
-    edgeAttachments: 33,
-    edgeForwards: 34,
-    promptRuns: 8,
-    promptConversations: 9,
-    promptQueue: 10,
-    promptMinutes: 11,
     smtpUrl: 'smtps://user:password@mail.example.com',
     mailFrom: 'Boxwood <boxwood@example.com>',
     signup: true,
@@ -220,17 +208,7 @@ t.test('rejects invalid values', async (t) => {
     BOXWOOD_INCUS: ['incus', 'http://host:8443', 'https://host/path'],
     BOXWOOD_INCUS_POOL: ['a/b'],
     BOXWOOD_LOCAL_ISOLATION: ['docker'],
-    BOXWOOD_IDLE_TIMEOUT: ['0', '3601'],
-    BOXWOOD_EDGE_RATE: ['0', '-1', '1.5', 'many', '1e3'],
-    BOXWOOD_EDGE_CONCURRENCY: ['0'],
-    BOXWOOD_EDGE_STREAMS: ['0'],
-    BOXWOOD_EDGE_ATTACHMENTS: ['0'],
-    BOXWOOD_EDGE_FORWARDS: ['0'],
-    BOXWOOD_LOG_BYTES: ['0', '32767', '64M'],
-    BOXWOOD_PROMPT_RUNS: ['0', '65'],
-    BOXWOOD_PROMPT_CONVERSATIONS: ['0', '10001'],
-    BOXWOOD_PROMPT_QUEUE: ['0', '1001'],
-    BOXWOOD_PROMPT_MINUTES: ['0', '10081', '1h'],
+    BOXWOOD_SNAPSHOT_LIMIT: ['0', '-1', '1.5', 'many', '1e3'],
     BOXWOOD_MAIL_FROM: ['boxwood', 'a@b, c@d', 'Boxwood <boxwood>', 'Box\nwood <a@b>'],
     BOXWOOD_SIGNUP: ['yes'],
     BOXWOOD_SHARES: ['yes'],
@@ -258,8 +236,8 @@ t.test('the error message for an SMTP URL does not contain its password', async 
 })
 
 t.test('reports all invalid variables together', async (t) => {
-  t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_EDGE_RATE: '0' }), {
-    message: /^BOXWOOD_LISTEN .*\nBOXWOOD_LOG .*"loud"\.\nBOXWOOD_EDGE_RATE .*$/,
+  t.throws(() => loadConfig({ BOXWOOD_LISTEN: 'x', BOXWOOD_LOG: 'loud', BOXWOOD_SNAPSHOT_LIMIT: '0' }), {
+    message: /^BOXWOOD_LOG .*"loud"\.\nBOXWOOD_LISTEN .*\nBOXWOOD_SNAPSHOT_LIMIT .*$/,
   })
 })
 
@@ -299,17 +277,57 @@ t.test('an issuer is what AWS accepts', async (t) => {
   t.throws(() => loadConfig({ AWS_ENDPOINT_URL_STS: 'sts' }), { message: /AWS_ENDPOINT_URL_STS/ })
 })
 
-t.test('the documentation lists every variable with its default', async (t) => {
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/operate.md'), 'utf8')
-  const rows = page.split('\n').filter((line) => /^\| `(BOXWOOD|AWS)_/.test(line))
-  const table = new Map(
-    rows
-      .map((row) => row.split('|').map((cell) => cell.trim()))
-      .map(([, name, fallback]) => [name, fallback]),
-  )
-  for (const [name, variable] of Object.entries(VARIABLES)) {
-    const shown = 'shownDefault' in variable ? variable.shownDefault : `\`${variable.default}\``
-    t.equal(table.get(`\`${name}\``), shown, name)
+t.test('reads limits from a file, and names what is wrong in it', async (t) => {
+  const file = join(createTempDir(t, 'limits'), 'limits.json')
+  const load = (content: string) => {
+    writeFileSync(file, content)
+    return loadConfig({ BOXWOOD_LIMITS: file }).limits
   }
-  t.equal(table.size, Object.keys(VARIABLES).length, 'the page lists no other variable')
+  t.same(load('{}'), loadConfig({}).limits)
+  t.same(load('{"edgeStreams":32,"promptRuns":8}'), {
+    ...loadConfig({}).limits,
+    edgeStreams: 32,
+    promptRuns: 8,
+  })
+  for (const [content, problem] of Object.entries({
+    '{': 'is not JSON',
+    '[]': 'the content must be a JSON object',
+    '{"edgeRate":1}': 'unknown field edgeRate',
+    '{"edgeStreams":0}': 'edgeStreams must be ',
+    '{"edgeStreams":1.5}': 'edgeStreams must be ',
+    '{"edgeStreams":"8"}': 'edgeStreams must be ',
+    '{"headersTimeoutSeconds":3601}': 'headersTimeoutSeconds must be ',
+    '{"logBytes":32767}': 'logBytes must be ',
+    '{"promptRuns":65}': 'promptRuns must be ',
+    '{"promptMinutes":10081}': 'promptMinutes must be ',
+  }))
+    t.throws(
+      () => load(content),
+      { name: 'ConfigError', message: new RegExp(`limits\\.json.*${problem}`) },
+      content,
+    )
+  rmSync(file)
+  t.throws(() => loadConfig({ BOXWOOD_LIMITS: file }), {
+    message: /^BOXWOOD_LIMITS: .*limits\.json cannot be read: ENOENT/,
+  })
+})
+
+/** The rows of a table of the page whose first cell matches: the name → the default. */
+function readTable(name: RegExp): Map<string | undefined, string | undefined> {
+  const page = readFileSync(join(PROJECT_DIR, 'docs/operate.md'), 'utf8')
+  const rows = page.split('\n').map((row) => row.split('|').map((cell) => cell.trim()))
+  return new Map(
+    rows.filter(([, cell = '']) => name.test(cell)).map(([, cell, fallback]) => [cell, fallback]),
+  )
+}
+
+t.test('the documentation lists every variable and limit with its default', async (t) => {
+  const variables = readTable(/^`(BOXWOOD|AWS)_/)
+  const settings = SETTINGS.flatMap((group): Setting[] => Object.values(group.settings))
+  for (const { variable, default: fallback, shownDefault = `\`${fallback}\`` } of settings)
+    t.equal(variables.get(`\`${variable}\``), shownDefault, variable)
+  t.equal(variables.size, settings.length, 'the page lists no other variable')
+  const limits = Object.entries(loadConfig({}).limits)
+  const shown = readTable(/^`[a-z]+[A-Za-z]+`$/)
+  for (const [name, fallback] of limits) t.equal(shown.get(`\`${name}\``), `\`${fallback}\``, name)
 })
