@@ -1,12 +1,14 @@
-// The version that the agent reports: AGENT_VERSION and the build of the directory from which it runs.
+// The version that the agent reports: VERSION and the build of the directory from which it runs.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AGENT_VERSION, formatAgentVersion } from '../shared/protocol.ts'
+import { formatAgentVersion } from '../shared/protocol.ts'
+import { VERSION } from '../shared/version.ts'
 
 /** null when the agent runs from its sources. */
 export const buildId: string | null = readBuildId()
 
-export const agentVersion: string = buildId === null ? AGENT_VERSION : formatAgentVersion(buildId)
+export const agentVersion: string = buildId === null ? VERSION : formatAgentVersion(buildId)
 
 function readBuildId(): string | null {
   try {

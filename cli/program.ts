@@ -1,5 +1,7 @@
 // Creates the command line of `box`: the commands, and the options and help that they share.
+
 import { Command, Help, Option } from 'commander'
+import { VERSION } from '../shared/version.ts'
 import { formatPathNote } from './command-name.ts'
 import { selectProfileByOption } from './connection/select-profile.ts'
 import { enableTrace } from './connection/trace.ts'
@@ -8,7 +10,6 @@ import { print } from './output/print.ts'
 import { wrapHelp } from './output/wrap-help.ts'
 import { IS_NPM_PACKAGE } from './project-directory.ts'
 import { type Actions, registerCommands } from './register-commands.ts'
-import { CLI_VERSION } from './version.ts'
 
 const HELP = `
 Getting started:
@@ -42,13 +43,13 @@ export async function createProgram(actions: Actions, names: readonly string[] |
   const program = new Command('box')
     .description('Boxes: Linux machines for people and coding agents.')
     .version(
-      CLI_VERSION,
+      VERSION,
       '-v, --version',
       'show the version of box; box version also shows that of the coordinator',
     )
     .addOption(new Option('-V').hideHelp())
     .on('option:V', () => {
-      print(CLI_VERSION)
+      print(VERSION)
       process.exit()
     })
     .helpOption('-h, --help', 'show help')

@@ -1,6 +1,7 @@
-// Creates the npm package as a .tgz file, for `npm run package`. The package contains JavaScript: Node does not run TypeScript
+// Creates the npm package as a .tgz file, and a file with its SHA-256, for `npm run package`. The package contains JavaScript: Node does not run TypeScript
 // in node_modules. Its directories are those of the project. Argument: the directory of the file; default: the current one.
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
@@ -18,6 +19,7 @@ const FILES = [
   'install/aws',
   'install/proxies',
   'install/systemd',
+  'CHANGELOG.md',
   'README.md',
   'LICENSE',
 ]
@@ -54,9 +56,18 @@ async function pack(targetDir: string): Promise<void> {
     writeFileSync(join(dir, 'npm-shrinkwrap.json'), JSON.stringify(createLock(manifest), null, 2))
     writeFileSync(join(dir, 'package.json'), JSON.stringify(manifest, null, 2))
     execFileSync('npm', ['pack', dir, '--pack-destination', targetDir], { stdio: 'inherit' })
+    writeChecksum(targetDir, `${manifest.name}-${manifest.version}.tgz`)
   } finally {
     rmSync(dir, { recursive: true })
   }
+}
+
+/** In the format of `sha256sum --check`. */
+function writeChecksum(dir: string, file: string): void {
+  const checksum = createHash('sha256')
+    .update(readFileSync(join(dir, file)))
+    .digest('hex')
+  writeFileSync(join(dir, `${file}.sha256`), `${checksum}  ${file}\n`)
 }
 
 async function writeDashboard(dir: string): Promise<void> {

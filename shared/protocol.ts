@@ -1,5 +1,7 @@
 // The agent protocol: its version, the paths on the coordinator and the headers. See docs/protocol.md.
 
+import { VERSION } from './version.ts'
+
 /**
  * Version history:
  * 1: HTTP/2 over a WebSocket with reversed roles; exec, files, reports; dial-back connections for large bodies.
@@ -17,9 +19,8 @@ export const PREVIOUS_PROTOCOL_VERSION = 4
 /** The first version with text messages. */
 export const MESSAGES_PROTOCOL_VERSION = 5
 
-export const AGENT_VERSION = '0.1.0'
 /** @param build identifies the content of the bundle */
-export const formatAgentVersion = (build: string): string => `${AGENT_VERSION}+${build}`
+export const formatAgentVersion = (build: string): string => `${VERSION}+${build}`
 
 /** The tunnel: the WebSocket that each agent keeps open. */
 export const TUNNEL_PATH = '/agent/tunnel'
@@ -47,7 +48,7 @@ export const BOX_HEADER = 'boxwood-box'
 export const PROTOCOL_HEADER = 'boxwood-protocol'
 /** On the tunnel: random per agent process. Distinguishes a reconnect from a second agent with the same token. */
 export const INSTANCE_HEADER = 'boxwood-instance'
-/** On the tunnel: AGENT_VERSION, followed by + and the build if the agent is bundled. */
+/** On the tunnel: VERSION, followed by + and the build if the agent is bundled. */
 export const AGENT_VERSION_HEADER = 'boxwood-agent-version'
 /** On the tunnel of an agent that installs builds by POST /upgrade: its platform, such as linux-x64. */
 export const PLATFORM_HEADER = 'boxwood-platform'

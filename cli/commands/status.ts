@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import { openSession, type RunLocalAction } from '../connection/session.ts'
@@ -11,7 +12,6 @@ import { type SelectedCoordinator, selectCoordinator } from '../local/select-coo
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
-import { CLI_VERSION } from '../version.ts'
 
 /** The exit code of `systemctl status` for a service that does not run. */
 const EXIT_NOT_RUNNING = 3
@@ -69,7 +69,7 @@ async function readStatus(selected: SelectedCoordinator, signal: AbortSignal): P
     pid: record?.pid ?? null,
     url,
     coordinatorVersion: record?.version ?? null,
-    cliVersion: CLI_VERSION,
+    cliVersion: VERSION,
     dataDirectory: selected.isLocal ? selected.dataDir : null,
     boxes,
   }

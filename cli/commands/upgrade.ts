@@ -1,6 +1,8 @@
 // box upgrade: restarts the coordinator with the installed version. Boxes and commands continue.
+
 import type { Command } from 'commander'
 import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { sendSignal, waitUntilExited } from '../local/running-coordinator.ts'
@@ -9,7 +11,6 @@ import { requireLocal, selectCoordinator } from '../local/select-coordinator.ts'
 import { getLogFile, startCoordinator } from '../local/start-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printStderr } from '../output/print.ts'
-import { CLI_VERSION } from '../version.ts'
 
 /** A coordinator waits 10 seconds for requests in flight. */
 const STOP_TIMEOUT_MS = 60_000
@@ -57,7 +58,7 @@ async function upgrade(options: JsonOption, signal: AbortSignal): Promise<undefi
       `The coordinator (pid ${running.pid}) has not stopped after ${STOP_TIMEOUT_MS / 1000} s. The boxes keep running. The log is in ${getLogFile(dataDir)}.`,
     )
   const { url, pid } = await startCoordinator(dataDir, signal, env)
-  const versions = { previousVersion: running.version, version: CLI_VERSION }
+  const versions = { previousVersion: running.version, version: VERSION }
   if (options.json) printJson({ restarted: true, url, pid, ...versions, dataDirectory: dataDir })
   else print(`Boxwood runs in the background at ${url} (pid ${pid}), ${describeVersions(versions)}.`)
   return undefined

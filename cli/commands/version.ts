@@ -1,5 +1,7 @@
 // box version: shows the versions of the box command and of the coordinator.
+
 import type { Command } from 'commander'
+import { VERSION } from '../../shared/version.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunLocalAction } from '../connection/session.ts'
@@ -8,7 +10,6 @@ import { describeSkew, readServerInfo } from '../local/server-info.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
-import { CLI_VERSION } from '../version.ts'
 
 type Versions = {
   client: { version: string; node: string }
@@ -45,7 +46,7 @@ async function showVersions(options: JsonOption, signal: AbortSignal): Promise<n
   if (options.json) printJson(versions)
   else print(formatVersions(versions))
   if (server === null) printMessage(`no coordinator responds. See \`${boxCommand()} status\`.`)
-  else if (server.version !== CLI_VERSION) printMessage(describeSkew(server.version))
+  else if (server.version !== VERSION) printMessage(describeSkew(server.version))
   return server === null ? EXIT.unreachable : EXIT.ok
 }
 
@@ -54,7 +55,7 @@ async function readVersions(signal: AbortSignal): Promise<Versions> {
   const url = selected.isLocal ? (selected.running?.url ?? null) : selected.url
   const info = url === null ? null : await readServerInfo(url, signal)
   return {
-    client: { version: CLI_VERSION, node: process.version },
+    client: { version: VERSION, node: process.version },
     server: info === null || url === null ? null : { ...info, url },
     dataDirectory: selected.isLocal ? selected.dataDir : null,
   }

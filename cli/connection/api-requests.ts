@@ -1,11 +1,12 @@
 // Requests to the coordinator: adds the credential and the version, translates errors, retries after a 429.
+
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
+import { VERSION } from '../../shared/version.ts'
 import type { CliError } from '../output/exit-codes.ts'
-import { CLI_VERSION } from '../version.ts'
 import { toResponseError, toUnreachableError } from './api-errors.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 import { type RequestBody, readBody, sendRequest } from './http-request.ts'
@@ -30,7 +31,7 @@ export type FailedAttempt = { ok: false; error: CliError; status: number; retryA
 
 /** The functions throw CliError, or the signal's reason once it is aborted. */
 export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
-  const defaultHeaders = { ...getCredentialHeaders(config), [CLI_VERSION_HEADER]: CLI_VERSION }
+  const defaultHeaders = { ...getCredentialHeaders(config), [CLI_VERSION_HEADER]: VERSION }
 
   /** Traces a request and translates its errors. */
   async function observe<T>(

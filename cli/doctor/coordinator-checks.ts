@@ -1,5 +1,7 @@
 // Checks of the running coordinator: whether it responds, its version, the API key, and boxes that have failed.
+
 import type { Account } from '../../shared/api/account.ts'
+import { VERSION } from '../../shared/version.ts'
 import { boxCommand } from '../command-name.ts'
 import { openSession } from '../connection/session.ts'
 import { readReadiness } from '../local/readiness.ts'
@@ -7,7 +9,6 @@ import type { SelectedCoordinator } from '../local/select-coordinator.ts'
 import { describeSkew, readServerInfo } from '../local/server-info.ts'
 import { CliError } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
-import { CLI_VERSION } from '../version.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const FAILED_STATES = ['provision_failed', 'degraded']
@@ -31,7 +32,7 @@ async function checkVersion(url: string, signal: AbortSignal): Promise<Check> {
   const info = await readServerInfo(url, signal)
   if (info === null)
     return warn('version', `${url} does not report a version`, 'Check that a proxy forwards `/`.')
-  return info.version === CLI_VERSION
+  return info.version === VERSION
     ? ok('version', info.version)
     : warn('version', 'box and the coordinator differ', describeSkew(info.version))
 }

@@ -1,11 +1,12 @@
 // Checks of this program: the entry on the PATH, Node, the npm packages and the native parts.
+
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findOnPath, isSameFile } from '../../shared/command-name.ts'
 import { getNativeFileName, NATIVE_PARTS } from '../../shared/native-file-names.ts'
+import { VERSION } from '../../shared/version.ts'
 import { boxCommand, formatPathAdvice } from '../command-name.ts'
 import { IS_NPM_PACKAGE, PROJECT_DIR } from '../project-directory.ts'
-import { CLI_VERSION } from '../version.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const NODE_MAJOR_VERSION = 24
@@ -17,12 +18,11 @@ const getPathAdvice = (): string => `${formatPathAdvice().replace(/^./, (letter)
 function checkPath(): Check {
   const script = join(PROJECT_DIR, 'box')
   const found = findOnPath('box', process.env.PATH)
-  if (isSameFile(found, script)) return ok('box', `version ${CLI_VERSION}, ${found}`)
-  if (found === null)
-    return warn('box', `version ${CLI_VERSION}, ${script}; not on the PATH`, getPathAdvice())
+  if (isSameFile(found, script)) return ok('box', `version ${VERSION}, ${found}`)
+  if (found === null) return warn('box', `version ${VERSION}, ${script}; not on the PATH`, getPathAdvice())
   return warn(
     'box',
-    `version ${CLI_VERSION}, ${script}; the PATH finds another program first: ${found}`,
+    `version ${VERSION}, ${script}; the PATH finds another program first: ${found}`,
     IS_NPM_PACKAGE
       ? getPathAdvice()
       : `Run \`${boxCommand()} install\`, and put its directory first on the PATH.`,

@@ -1,8 +1,8 @@
 // Reads the name and the version of a coordinator.
 
+import { VERSION } from '../../shared/version.ts'
 import { readBody, sendRequest } from '../connection/http-request.ts'
 import { sanitize } from '../output/print.ts'
-import { CLI_VERSION } from '../version.ts'
 
 export type ServerInfo = { version: string; apiVersion: string | null }
 
@@ -31,4 +31,4 @@ const clean = (text: string): string => sanitize(text.slice(0, MAX_LENGTH))
 
 /** @param serverVersion differs from the version of box */
 export const describeSkew = (serverVersion: string): string =>
-  `box has version ${CLI_VERSION}, the coordinator ${serverVersion}. Update the older one.`
+  `box has version ${VERSION}, the coordinator ${serverVersion}. Update the older one.`

@@ -1,8 +1,10 @@
 // Signs in with an emailed code, or as the owner with sign-in.key. Returns the session.
+
 import type { IncomingMessage } from 'node:http'
 import { hostname } from 'node:os'
 import type { IssuedCode, SignedIn } from '../../shared/api/sessions.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createApiRequests } from '../connection/api-requests.ts'
 import { TYPED_URL } from '../connection/find-coordinator.ts'
 import { readBody } from '../connection/http-request.ts'
@@ -10,7 +12,6 @@ import { addHints } from '../connection/refusals.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { CliError } from '../output/exit-codes.ts'
 import { printMessage, printStderr, sanitize } from '../output/print.ts'
-import { CLI_VERSION } from '../version.ts'
 import { createLineReader, type LineReader } from './read-line.ts'
 import type { Target } from './target.ts'
 
@@ -112,7 +113,7 @@ async function post(
 ): Promise<NewSession> {
   const bytes = Buffer.from(JSON.stringify(body))
   // Identifies the session in the list of sessions.
-  const headers = { 'content-type': 'application/json', 'user-agent': `box/${CLI_VERSION} (${hostname()})` }
+  const headers = { 'content-type': 'application/json', 'user-agent': `box/${VERSION} (${hostname()})` }
   const requests = createRequests(baseUrl, signal, cookie)
   const response = await requests.send('POST', baseUrl + path, headers, () => bytes)
   const signedIn = JSON.parse((await readBody(response)).toString()) as SignedIn

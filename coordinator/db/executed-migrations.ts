@@ -1,6 +1,7 @@
 // Which migrations have run in a database, and which versions of Boxwood have used it.
+
 import { type Kysely, sql } from 'kysely'
-import { COORDINATOR_VERSION } from '../base/version.ts'
+import { VERSION } from '../../shared/version.ts'
 import { migrations } from './migrations/list.ts'
 import type { Tables } from './schema.ts'
 
@@ -13,7 +14,7 @@ export async function listExecutedMigrations(db: Db): Promise<string[]> {
 }
 
 /** Records that this version uses the database, whose migrations have all run. @param now milliseconds since the epoch */
-export async function recordVersion(db: Db, now: number, version = COORDINATOR_VERSION): Promise<void> {
+export async function recordVersion(db: Db, now: number, version = VERSION): Promise<void> {
   await db
     .insertInto('program_versions')
     .values({ version, started_at: now })
@@ -32,10 +33,10 @@ export async function describeNewerVersion(db: Db): Promise<string | null> {
     .orderBy('started_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  const version = newest?.version ?? COORDINATOR_VERSION
+  const version = newest?.version ?? VERSION
   const [writer, needed] =
-    version === COORDINATOR_VERSION
+    version === VERSION
       ? [`a newer build of Boxwood ${version}`, 'that build']
       : [`Boxwood ${version}`, `Boxwood ${version}`]
-  return `The database was last used by ${writer}. This is Boxwood ${COORDINATOR_VERSION}, which does not know its migration ${unknown}, and nothing was changed. Start ${needed} or a newer one, or restore a backup of this version into an empty data directory.`
+  return `The database was last used by ${writer}. This is Boxwood ${VERSION}, which does not know its migration ${unknown}, and nothing was changed. Start ${needed} or a newer one, or restore a backup of this version into an empty data directory.`
 }

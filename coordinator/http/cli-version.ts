@@ -1,7 +1,7 @@
 // Rejects requests of CLI versions that are too old (spec §9).
 import { ApiError } from '../../shared/errors.ts'
 
-export const MINIMUM_CLI_VERSION = '0.1.0'
+export const MINIMUM_CLI_VERSION = '1.0.0'
 
 /** Returns [major, minor, patch], without any -prerelease or +build suffix; null for anything else. */
 function parse(version: string): [number, number, number] | null {

@@ -11,7 +11,7 @@ import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attac
 import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
 import { feedMessageSchema } from '../../shared/api/feed.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
-import { API_VERSION } from '../base/version.ts'
+import { API_VERSION } from '../../shared/version.ts'
 import type { Host } from './errors.ts'
 import { createErrorResponses } from './openapi-errors.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'

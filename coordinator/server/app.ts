@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createAgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { type CleanupStack, createCleanupStack } from '../base/cleanup-stack.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from '../base/data-directory.ts'
@@ -12,7 +13,6 @@ import { type BoxNames, createLogger } from '../base/log/logger.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
 import { StartError } from '../base/start-error.ts'
 import { withTimeout } from '../base/timeout.ts'
-import { COORDINATOR_VERSION } from '../base/version.ts'
 import { listLocalBoxRegions, listProviderUses } from '../boxes/lookups.ts'
 import { openDiskReserve } from '../db/disk-reserve.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
@@ -221,7 +221,7 @@ async function start(
 function createRecord(url: string): CoordinatorRecord {
   const identity = readIdentity(process.pid)
   if (identity === null) throw new StartError('This process is not in /proc. Mount /proc.')
-  return { url, ...identity, version: COORDINATOR_VERSION }
+  return { url, ...identity, version: VERSION }
 }
 
 /** Returns the port of the HTTPS listener; null: there is none. */

@@ -11,7 +11,7 @@ export const agentSchema = z
     hostname: z.string(),
     version: z.string().nullable().meta({
       description:
-        'such as 0.1.0+4f2a81c09d3e5b76: the version and the build; null: the agent has not connected yet',
+        'such as 1.0.0+4f2a81c09d3e5b76: the version and the build; null: the agent has not connected yet',
     }),
     targetBuild: z
       .string()

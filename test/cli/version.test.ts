@@ -1,9 +1,10 @@
 // box version, box open and box docs.
+
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readServerInfo } from '../../cli/local/server-info.ts'
-import { CLI_VERSION } from '../../cli/version.ts'
+import { VERSION } from '../../shared/version.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { DEADLINE_MS } from '../support/wait-until.ts'
@@ -15,21 +16,18 @@ const serve = (body: object) => fake.handleNext('GET /', (response) => sendJson(
 
 t.test('--version, -v and -V print the version of box', async (t) => {
   for (const option of ['--version', '-v', '-V'])
-    t.same(await runBox(null, [option]), { code: 0, stdout: `${CLI_VERSION}\n`, stderr: '' }, option)
+    t.same(await runBox(null, [option]), { code: 0, stdout: `${VERSION}\n`, stderr: '' }, option)
 })
 
 t.test('version shows box and the coordinator', async (t) => {
-  serve({ name: 'boxwood', version: CLI_VERSION, apiVersion: '1' })
+  serve({ name: 'boxwood', version: VERSION, apiVersion: '1' })
   const { code, stdout, stderr } = await runBox(fake.url, ['version'])
   t.match({ code, stderr }, { code: 0, stderr: /^$/ })
-  t.match(
-    stdout,
-    new RegExp(`^box +${CLI_VERSION} .*^coordinator +${CLI_VERSION} \\(API 1\\)$.*${fake.url}`, 'ms'),
-  )
-  serve({ name: 'boxwood', version: CLI_VERSION, apiVersion: '1' })
+  t.match(stdout, new RegExp(`^box +${VERSION} .*^coordinator +${VERSION} \\(API 1\\)$.*${fake.url}`, 'ms'))
+  serve({ name: 'boxwood', version: VERSION, apiVersion: '1' })
   t.match(JSON.parse((await runBox(fake.url, ['version', '--json'])).stdout), {
-    client: { version: CLI_VERSION },
-    server: { version: CLI_VERSION, apiVersion: '1', url: fake.url },
+    client: { version: VERSION },
+    server: { version: VERSION, apiVersion: '1', url: fake.url },
     dataDirectory: null,
   })
 })
@@ -56,7 +54,7 @@ t.test('version without a coordinator exits with 3', async (t) => {
 t.test('a coordinator reports its version', async (t) => {
   const { url } = await startTestCoordinator(t)
   t.match(await readServerInfo(url, AbortSignal.timeout(DEADLINE_MS)), {
-    version: CLI_VERSION,
+    version: VERSION,
     apiVersion: '1',
   })
 })

@@ -1,6 +1,8 @@
 // A build that does not work: machines and local boxes return to their previous build by themselves, and do not get the
 // build again until an owner resumes the rollout.
+
 import t from 'tap'
+import { VERSION } from '../../shared/version.ts'
 import { copyProject, joinMachine, startUpgradableCoordinator } from '../support/joined-machine.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -21,7 +23,7 @@ t.test('a build whose agent exits at once', async (t) => {
   await coordinator.kill('SIGTERM')
   await coordinator.startFrom(copyProject(t, { 'agent/main.ts': [[MAIN, 'process.exit(7)']] }))
   const failed = await waitForFailure(boxId)
-  t.match(failed, { version: `0.1.0+${goodBuild}`, detail: /returned to its previous build/ })
+  t.match(failed, { version: `${VERSION}+${goodBuild}`, detail: /returned to its previous build/ })
   t.not(failed.targetBuild, goodBuild)
   t.equal(readLink('current'), goodBuild)
   t.match(
@@ -54,7 +56,7 @@ t.test('a build whose agent runs and never connects', async (t) => {
     copyProject(t, { 'agent/main.ts': [[MAIN, 'setInterval(() => undefined, 1000)']] }),
   )
   const failed = await waitForFailure(boxId)
-  t.match(failed, { version: `0.1.0+${goodBuild}` })
+  t.match(failed, { version: `${VERSION}+${goodBuild}` })
   t.equal(readLink('current'), goodBuild)
   t.match(await exec('echo works'), { stdout: 'works\n' })
 })
@@ -62,7 +64,7 @@ t.test('a build whose agent runs and never connects', async (t) => {
 t.test('a good build replaces the failed ones, and the command of the beginning still runs', async (t) => {
   await coordinator.kill('SIGTERM')
   await coordinator.startFrom(
-    copyProject(t, { 'shared/protocol.ts': [["AGENT_VERSION = '0.1.0'", "AGENT_VERSION = '0.1.1'"]] }),
+    copyProject(t, { 'shared/version.ts': [[`VERSION = '${VERSION}'`, "VERSION = '1.0.1'"]] }),
   )
   const agent = await coordinator.waitForAgent(
     boxId,

@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
+import { VERSION } from '../../shared/version.ts'
 import { createResumingReader } from '../support/chaos/resuming-reader.ts'
 import {
   copyProject,
@@ -94,7 +95,7 @@ t.test('an upgrade interrupts nothing', async (t) => {
     'the agent is upgraded',
     ({ state }) => state === 'current',
   )
-  t.equal(upgraded.version, `0.1.0+${upgraded.targetBuild}`)
+  t.equal(upgraded.version, `${VERSION}+${upgraded.targetBuild}`)
   t.match(
     { current: readLink('current'), previous: readLink('previous') },
     { current: upgraded.targetBuild, previous: oldBuild },

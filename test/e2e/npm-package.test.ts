@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'n
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { VERSION } from '../../shared/version.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { stopDataDirectory } from '../support/stop-data-directory.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -21,7 +22,8 @@ async function installGlobally(t: Test, root: string): Promise<string> {
   for (const dir of [empty, prefix]) mkdirSync(dir)
   await run('npm', ['run', '-s', 'package', root], { cwd: PROJECT_DIR })
   const [tarball = ''] = readdirSync(root).filter((name) => name.endsWith('.tgz'))
-  t.match(tarball, /^boxwood-server-\d+\.\d+\.\d+\.tgz$/)
+  t.equal(tarball, `boxwood-server-${VERSION}.tgz`)
+  await run('sha256sum', ['--check', `${tarball}.sha256`], { cwd: root })
   const options = ['--prefix', prefix, '--prefer-offline', '--no-audit', '--no-update-notifier']
   try {
     await run('npm', ['install', '--global', ...options, join(root, tarball)], { cwd: empty })
@@ -57,7 +59,7 @@ t.test('box and boxwood work as npm installs them', async (t) => {
   const [box, boxwood] = [command('box'), command('boxwood')]
   const dataDir = join(home, '.boxwood')
   t.teardown(() => stopDataDirectory(dataDir))
-  t.match(await boxwood('--version'), /^\d+\.\d+\.\d+\n$/)
+  t.equal(await boxwood('--version'), `${VERSION}\n`)
   t.match(await boxwood('--help'), /backup .*\n.*restore /s)
   await t.rejects(boxwood('unknown'), { code: 2, stderr: /unknown command/ })
 

@@ -1,8 +1,10 @@
 // box up, status and down with a real coordinator and box.
+
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { isAlive, readStat } from '../../coordinator/providers/parts/proc.ts'
+import { VERSION } from '../../shared/version.ts'
 import { listBoxPids } from '../support/find-agent-process.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { readRunningCoordinator } from '../support/stop-data-directory.ts'
@@ -49,8 +51,8 @@ t.test('up, status and down', async (t) => {
     state: 'ready',
     pid,
     url,
-    coordinatorVersion: '0.1.0',
-    cliVersion: '0.1.0',
+    coordinatorVersion: VERSION,
+    cliVersion: VERSION,
     dataDirectory: dataDir,
     boxes: { running: 1 },
   })
@@ -63,7 +65,10 @@ t.test('up, status and down', async (t) => {
     const next = readRunningCoordinator(dataDir)
     t.not(next?.pid, pid)
     t.equal(next?.url, url)
-    t.equal(upgraded.stdout, `Boxwood runs in the background at ${url} (pid ${next?.pid}), version 0.1.0.\n`)
+    t.equal(
+      upgraded.stdout,
+      `Boxwood runs in the background at ${url} (pid ${next?.pid}), version ${VERSION}.\n`,
+    )
     const { processes } = JSON.parse((await box(['ps', hostname, '--json'])).stdout)
     t.match(processes, [{ processId, running: true }])
   })

@@ -14,6 +14,7 @@ import {
 import { basename, join } from 'node:path'
 import type { Test } from 'tap'
 import type { Agent } from '../../shared/api/agents.ts'
+import { VERSION } from '../../shared/version.ts'
 import { bySessionOf } from './cookies.ts'
 import { startCoordinatorProcess } from './coordinator-process.ts'
 import { listBoxPids } from './find-agent-process.ts'
@@ -28,8 +29,8 @@ export type Changes = Record<string, [string, string][]>
 
 /** The previous build: another version, and the previous version of the protocol. */
 export const PREVIOUS_BUILD: Changes = {
+  'shared/version.ts': [[`VERSION = '${VERSION}'`, "VERSION = '0.0.9'"]],
   'shared/protocol.ts': [
-    ["AGENT_VERSION = '0.1.0'", "AGENT_VERSION = '0.0.9'"],
     ['PREVIOUS_PROTOCOL_VERSION = 4', 'PREVIOUS_PROTOCOL_VERSION = 3'],
     ['PROTOCOL_VERSION = 5', 'PROTOCOL_VERSION = 4'],
   ],

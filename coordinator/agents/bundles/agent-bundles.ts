@@ -1,4 +1,5 @@
 // The archives that machines install: built once per content in `<data>/agent-bundles`, signed, and read from the disk.
+
 import { sign } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -8,7 +9,7 @@ import type { Logger } from 'pino'
 import { type AgentBuild, agentBuildSchema, getArchivePath } from '../../../shared/agent-build.ts'
 import { type AgentPlatform, signAgentBuild } from '../../../shared/agent-bundle.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
-import { AGENT_VERSION } from '../../../shared/protocol.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { writePrivateFile } from '../../base/data-directory.ts'
 import { type ArchiveContent, digestFile, hashContent, writeArchive } from './archive.ts'
 import { createArchiveCache } from './archive-cache.ts'
@@ -46,7 +47,7 @@ export type AgentBundlesOptions = {
   projectRoot: string
   dataDir: string
   log: Pick<Logger, 'info' | 'warn'>
-  /** Default: AGENT_VERSION. Tests of upgrades pass another version. */
+  /** Default: VERSION. Tests of upgrades pass another version. */
   version?: string
   /** Default: the Node of the platform. Tests pass a small file, and the project does not cache the archives with it. */
   nodeFile?: string
@@ -68,7 +69,7 @@ const EXECUTABLES = [
 const FAILURE_MS = 10_000
 
 export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
-  const { projectRoot, dataDir, log, version = AGENT_VERSION, nodeFile } = options
+  const { projectRoot, dataDir, log, version = VERSION, nodeFile } = options
   const dir = join(dataDir, 'agent-bundles')
   const bundles = new Map<AgentPlatform, Promise<AgentBundle | null>>()
   // One build at a time: a build uses a CPU for some seconds.

@@ -11,7 +11,7 @@ export const DEFAULT_ROLLOUT: RolloutRules = { share: 100, paused: false }
 
 export type UpgradeInput = {
   boxId: string
-  /** The version that the agent reports, such as 0.1.0+4f2a81c09d3e5b76. */
+  /** The version that the agent reports, such as 1.0.0+4f2a81c09d3e5b76. */
   version: string
   /** The build that its agents should run. */
   targetBuild: string

@@ -1,8 +1,9 @@
 // Wires up the export of the audit log: owners configure an endpoint, events are delivered to it.
+
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { resolveWithDns, resolveWithSystem } from '../../base/resolve-name.ts'
-import { COORDINATOR_VERSION } from '../../base/version.ts'
 import type { Db } from '../../db/open.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
@@ -38,7 +39,7 @@ export function createAuditExport(options: {
     log,
     post,
     setTimer,
-    userAgent: `Boxwood/${COORDINATOR_VERSION}`,
+    userAgent: `Boxwood/${VERSION}`,
   })
   return {
     service: createAuditSinkService({

@@ -1,11 +1,12 @@
 // The pages for browsers: GET / describes this coordinator to a visitor and is the dashboard of a signed-in user, GET /docs is the
 // API reference, GET /docs/guides/ has the guides, GET /sign-in signs in, GET /desktop shows the desktop of a box.
+
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { API_VERSION, COORDINATOR_VERSION } from '../../base/version.ts'
+import { API_VERSION, VERSION } from '../../../shared/version.ts'
 import { readSessionCookie } from '../auth.ts'
 import type { Dashboard } from '../dashboard/files.ts'
 import { acceptsHtml, dashboardRoutes, sendDashboard } from '../dashboard/routes.ts'
@@ -94,7 +95,7 @@ function fileRoute(url: string, directory: string, file = url): PublicRoute {
  */
 export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): PublicRoute[] {
   const guides = listGuides()
-  const home = { publicUrl, version: COORDINATOR_VERSION, guides }
+  const home = { publicUrl, version: VERSION, guides }
   return [
     {
       path: '/',
@@ -107,7 +108,7 @@ export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): Publ
         }
         return {
           name: 'boxwood',
-          version: COORDINATOR_VERSION,
+          version: VERSION,
           apiVersion: API_VERSION,
           docs: `${publicUrl}/docs`,
           openapi: `${publicUrl}/openapi.json`,

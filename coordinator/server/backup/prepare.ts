@@ -1,5 +1,6 @@
 // Prepares a backup: a consistent copy of the database, and the list of the files that belong to it. They do not change
 // until the release.
+
 import { randomBytes } from 'node:crypto'
 import { createWriteStream, existsSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -11,9 +12,9 @@ import { z } from 'zod'
 import type { Clock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { REGIONS, type Region } from '../../../shared/tiers.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
 import { StartError } from '../../base/start-error.ts'
-import { COORDINATOR_VERSION } from '../../base/version.ts'
 import { checkIntegrity, copyDatabase, openCopy } from '../../db/copy-database.ts'
 import { listExecutedMigrations } from '../../db/executed-migrations.ts'
 import type { Db } from '../../db/open.ts'
@@ -112,7 +113,7 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, signal 
   await pipeline(Readable.from(lines), createWriteStream(filesFile, { mode: 0o600 }))
   const description: BackupDescription = {
     format: FORMAT_VERSION,
-    version: COORDINATOR_VERSION,
+    version: VERSION,
     createdAt: new Date(source.clock.now()).toISOString(),
     migrations: await listExecutedMigrations(copy),
     boxes: { included: included.length, omitted: boxes.length - included.length },

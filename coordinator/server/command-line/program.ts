@@ -1,6 +1,7 @@
 // Creates the command line of `boxwood`, whose commands work on the data directory of a coordinator.
+
 import { Command } from 'commander'
-import { COORDINATOR_VERSION } from '../../base/version.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { addBackupCommand } from './backup.ts'
 import { addFederationCommand } from './federation.ts'
 import { addOperatorCommands } from './operator.ts'
@@ -18,7 +19,7 @@ in your home directory if npm has installed Boxwood. \`box docs operate\` has th
 export function createProgram(signal: AbortSignal): Command {
   const program = new Command('boxwood')
     .description('The coordinator of Boxwood.')
-    .version(COORDINATOR_VERSION, '-v, --version', 'show the version')
+    .version(VERSION, '-v, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
     .usage('[command]')
     .addHelpText('after', HELP)

@@ -1,4 +1,5 @@
 // How the box command finds its coordinator and its API key, and the errors when it cannot.
+
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -11,9 +12,9 @@ import {
 } from '../../../cli/connection/find-coordinator.ts'
 import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-file.ts'
 import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
-import { CLI_VERSION } from '../../../cli/version.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { createCoordinatorRecord } from '../coordinator-record.ts'
 import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
@@ -146,8 +147,8 @@ t.test(
 
 t.test('--version is the version of the package', async (t) => {
   const { default: manifest } = await import('../../../package.json', { with: { type: 'json' } })
-  t.equal(manifest.version, CLI_VERSION)
-  t.match(await runBox(null, ['--version']), { code: 0, stdout: `${CLI_VERSION}\n` })
+  t.equal(manifest.version, VERSION)
+  t.match(await runBox(null, ['--version']), { code: 0, stdout: `${VERSION}\n` })
 })
 
 t.test('a credential is not sent to the port of a coordinator that has been killed', async (t) => {

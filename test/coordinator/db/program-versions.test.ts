@@ -1,9 +1,10 @@
 // A version of Boxwood that is older than the last user of the database says which one is needed, and changes nothing.
+
 import { sql } from 'kysely'
 import t from 'tap'
-import { COORDINATOR_VERSION } from '../../../coordinator/base/version.ts'
 import { recordVersion } from '../../../coordinator/db/executed-migrations.ts'
 import { migrate } from '../../../coordinator/db/open.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { onEachDatabase } from '../../support/db.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -15,18 +16,18 @@ onEachDatabase(t, async (t, newDb) => {
       )
     await migrate(db)
     await migrate(db)
-    t.same(await listVersions(), [COORDINATOR_VERSION], 'each once')
+    t.same(await listVersions(), [VERSION], 'each once')
 
     const future = '9999-of-a-newer-version'
     await sql`insert into kysely_migration (name, timestamp) values (${future}, ${'2030'})`.execute(db)
     await t.rejects(migrate(db), {
-      message: new RegExp(`newer build of Boxwood ${COORDINATOR_VERSION}.*migration ${future}`),
+      message: new RegExp(`newer build of Boxwood ${VERSION}.*migration ${future}`),
     })
     await recordVersion(db, Date.now() + 1000, '7.1.0')
     await recordVersion(db, Date.now() - 1000, '6.0.0')
     await t.rejects(migrate(db), {
       message: new RegExp(
-        `^The database was last used by Boxwood 7.1.0. This is Boxwood ${COORDINATOR_VERSION}, .*${future}, and nothing was changed. Start Boxwood 7.1.0 or a newer one`,
+        `^The database was last used by Boxwood 7.1.0. This is Boxwood ${VERSION}, .*${future}, and nothing was changed. Start Boxwood 7.1.0 or a newer one`,
       ),
     })
     t.same((await listVersions()).includes('7.1.0'), true, 'the refused version leaves the record')

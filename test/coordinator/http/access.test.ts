@@ -57,11 +57,11 @@ t.test('rejects CLI versions below the minimum', async (t) => {
   const { send } = await startTestServer(t, { control })
   const sendVersion = async (version: string) =>
     send('GET', '/api/v1/boxes', { headers: { 'x-service-cli-version': version } })
-  for (const version of ['0.0.9', '0.0.99-beta', 'zero', '']) {
+  for (const version of ['0.1.0', '0.99.99-beta', 'zero', '']) {
     const response = await sendVersion(version)
     t.equal(response.status, 426, version)
-    t.match(response.json, { error: 'cli_update_required', minVersion: '0.1.0' })
+    t.match(response.json, { error: 'cli_update_required', minVersion: '1.0.0' })
   }
-  for (const version of ['0.1.0', '0.10.0', 'v1.0.0', '1.0.0-rc.1'])
+  for (const version of ['1.0.0-rc.1', '1.0.0', 'v1.0.0', '1.10.0'])
     t.equal((await sendVersion(version)).status, 200, version)
 })

@@ -1,8 +1,9 @@
 // The coordinator's metrics for Prometheus: creates the registry and all metrics.
+
 import type { Server } from 'node:http'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Clock } from '../../../../shared/clock.ts'
-import { COORDINATOR_VERSION } from '../../../base/version.ts'
+import { VERSION } from '../../../../shared/version.ts'
 import type { Metric } from '../../../http/module.ts'
 import type { Observers } from '../observers.ts'
 import { createRejectionMetrics, createTunnelRequestMetrics } from './agents.ts'
@@ -31,7 +32,7 @@ export function createPrometheusMetrics(clock: Clock): PrometheusMetrics {
     help: 'Always 1. The label has the version of the coordinator.',
     labelNames: ['version'],
     registers,
-  }).set({ version: COORDINATOR_VERSION }, 1)
+  }).set({ version: VERSION }, 1)
   return {
     registry,
     observers: {

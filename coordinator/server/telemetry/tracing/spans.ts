@@ -1,5 +1,6 @@
 // The spans: one per request, with child spans for requests to agents and for steps of lifecycle jobs. Attributes contain no
 // paths, names, commands or keys.
+
 import {
   context,
   propagation,
@@ -9,8 +10,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api'
+import { VERSION } from '../../../../shared/version.ts'
 import type { TunnelRequestObserver } from '../../../agents/tunnel/types.ts'
-import { COORDINATOR_VERSION } from '../../../base/version.ts'
 import type { StepObserver } from '../../../boxes/lifecycle/step-observer.ts'
 import { getFinalStatus, type RequestObserver } from '../../../http/observe-requests.ts'
 import { getMethodLabel, getTunnelRoute } from '../labels.ts'
@@ -23,7 +24,7 @@ function setFailed(span: Span, error: unknown): void {
 }
 
 export function createSpanObservers(): Required<Pick<Observers, 'requests' | 'tunnelRequests' | 'steps'>> {
-  const tracer = trace.getTracer('boxwood', COORDINATOR_VERSION)
+  const tracer = trace.getTracer('boxwood', VERSION)
 
   const requests: RequestObserver = (observed, serve) => {
     const { request, response, host } = observed

@@ -1,10 +1,11 @@
 // The pages over HTTP: content by Accept, security headers, files for the browser.
+
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { COORDINATOR_VERSION } from '../../../../coordinator/base/version.ts'
 import { OPEN_REFUSED_URL } from '../../../../coordinator/http/large-requests.ts'
+import { VERSION } from '../../../../shared/version.ts'
 import { startTestCoordinator } from '../../../support/coordinator.ts'
 import { createTestSession } from '../../../support/session.ts'
 
@@ -22,7 +23,7 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
   t.equal(page.status, 200)
   t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
   for (const text of [
-    COORDINATOR_VERSION,
+    VERSION,
     'href="docs"',
     'export BOXWOOD_URL=https://boxes.example.com\n',
     'BOXWOOD_API_KEY',
@@ -73,7 +74,7 @@ t.test('GET / is a JSON document for other clients', async (t) => {
     t.equal(status, 200)
     t.same(json, {
       name: 'boxwood',
-      version: COORDINATOR_VERSION,
+      version: VERSION,
       apiVersion: '1',
       docs: `${url}/docs`,
       openapi: `${url}/openapi.json`,
