@@ -17,8 +17,8 @@ export type BrokerDeps = {
 
 export function brokerRoutes(app: FastifyInstance, { detector, broker, credentialFiles }: BrokerDeps): void {
   addJsonRoute(app, 'PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
-    const { env, broker: content = null, secretFiles } = validateRequest(agentEnvironmentSchema, body)
-    if (secretFiles !== undefined) credentialFiles.setSecretFiles(secretFiles)
+    const { env, broker: content, secretFiles } = validateRequest(agentEnvironmentSchema, body)
+    credentialFiles.setSecretFiles(secretFiles)
     assertEnvironment(env)
     detector.setBoxEnvironment(env)
     const result = await broker.update(content)

@@ -29,8 +29,6 @@ export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'w
 
 /** The agent tests the broker before it responds. */
 const RESPONSE_TIMEOUT_MS = 30_000
-/** An agent of an earlier version does not have the route. */
-const NOT_FOUND = 404
 
 export function createEnvironmentSender(options: {
   db: Db
@@ -68,11 +66,10 @@ export function createEnvironmentSender(options: {
       timeoutMs: RESPONSE_TIMEOUT_MS,
     })
     storeTest(boxId, status < 300 && broker ? body : null)
-    if (status >= 300 && status !== NOT_FOUND)
-      log.warn({ boxId, status }, 'the agent has refused the variables of its box')
+    if (status >= 300) log.warn({ boxId, status }, 'the agent has refused the variables of its box')
   }
 
-  /** @param body the response of an agent with secrets; an agent of an earlier version does not test the broker */
+  /** @param body the response of an agent with secrets */
   function storeTest(boxId: string, body: Buffer | null): void {
     const test = body && parseTest(body)
     if (!test || tunnels.current(boxId) === undefined) tests.delete(boxId)

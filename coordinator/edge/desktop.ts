@@ -223,7 +223,7 @@ function throwResolveFailed(error: unknown): never {
   throw new ApiError('resolve_failed', undefined, { headers: { 'retry-after': '1' }, cause: error })
 }
 
-/** An error response of the agent, such as that of an earlier version, which does not know the route. */
+/** An error response of the agent. */
 function throwStopFailed(error: unknown): never {
   if (error instanceof ApiError && isAgentErrorCode(error.code))
     throw new ApiError('desktop_stop_failed', error.message, { cause: error })

@@ -107,7 +107,7 @@ export type AgentPromptRequest = z.infer<typeof agentPromptRequestSchema>
  */
 export const agentEnvironmentSchema = z.object({
   env: z.record(z.string(), z.string()),
-  /** null: no secret is mounted. Absent: a coordinator of an earlier version. */
+  /** null: no secret is mounted. */
   broker: z
     .object({
       /** PEM: the certificate authority of the workspace. */
@@ -115,9 +115,9 @@ export const agentEnvironmentSchema = z.object({
       /** The hosts of the mounted secrets, as SecretHost patterns: connections to port 443 of these go to the coordinator. */
       hosts: z.array(z.string()),
     })
-    .nullish(),
-  /** The paths of the secret files of environments. Absent: a coordinator of an earlier version. */
-  secretFiles: z.array(z.string()).optional(),
+    .nullable(),
+  /** The paths of the secret files of environments. */
+  secretFiles: z.array(z.string()),
 })
 /** The response, since the agent has the listener. state: whether the test request of the agent has reached the coordinator. */
 export const agentEnvironmentResponseSchema = z.object({

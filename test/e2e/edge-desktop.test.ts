@@ -116,7 +116,7 @@ t.test('stop: every refusal has the bare form', async (t) => {
   agent.state.failure = new ApiError('exec_failed', '2 processes survived')
   await expectBare('processes survived', stop(), 502, 'desktop_stop_failed')
   agent.state.failure = new ApiError('not_found')
-  await expectBare('an agent of an earlier version', stop(), 502, 'desktop_stop_failed')
+  await expectBare('an unknown route', stop(), 502, 'desktop_stop_failed')
   agent.state.failure = { ok: true, type: 'desktop.stopped', mode: 'all' }
   await expectBare('an invalid response', stop(), 502, 'desktop_stop_failed')
   agent.state.failure = { ok: true, type: 'desktop.stopped', mode: 'browser', wasRunning: true }

@@ -37,8 +37,6 @@ export type DeliverFiles = (boxId: string, signal: AbortSignal) => Promise<void>
 const TIMEOUT_MS = 60_000
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const OK = 200
-/** An agent of an earlier version does not have the route. The coordinator upgrades it, and it connects again. */
-const NOT_FOUND = 404
 
 export function createFileDelivery(options: FileDeliveryOptions): DeliverFiles {
   const { db, clock, log, tunnels, environments } = options
@@ -75,10 +73,7 @@ export function createFileDelivery(options: FileDeliveryOptions): DeliverFiles {
     if (request.write.length + request.remove.length === 0) return record(box, null)
     const tunnel = tunnels.current(boxId)
     if (tunnel === undefined) throw new ApiError('box_unreachable')
-    const response = await send(tunnel, request, signal)
-    if (response !== null) return record(box, describeFailures(response))
-    log.warn({ boxId }, 'the agent is of an earlier version, which writes no files of environments')
-    return false
+    return record(box, describeFailures(await send(tunnel, request, signal)))
   }
 
   /** Resolves to true when the box has changed since it was read. */
@@ -113,12 +108,11 @@ export function createFileDelivery(options: FileDeliveryOptions): DeliverFiles {
   }
 }
 
-/** null: the agent is of an earlier version. */
 async function send(
   tunnel: Tunnel,
   request: AgentFilesRequest,
   signal: AbortSignal,
-): Promise<AgentFilesResponse | null> {
+): Promise<AgentFilesResponse> {
   const { status, body } = await tunnel.call({
     method: 'PUT',
     path: '/environment-files',
@@ -127,7 +121,6 @@ async function send(
     timeoutMs: TIMEOUT_MS,
     maxBytes: () => MAX_RESPONSE_BYTES,
   })
-  if (status === NOT_FOUND) return null
   return (status === OK && parseResponse(body)) || failAll(request, `the agent has responded with ${status}`)
 }
 

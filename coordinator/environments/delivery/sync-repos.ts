@@ -42,8 +42,6 @@ const RETRY_MS = 5_000
 const MAX_ATTEMPTS = 3
 const MAX_ERROR = 500
 const OK = 200
-/** An agent of an earlier version does not have the route. The coordinator upgrades it, and it connects again. */
-const NOT_FOUND = 404
 
 /** What git sends for a private repository. */
 type Access = { password: string | null } | { problem: string }
@@ -177,7 +175,7 @@ async function requestRepo(
   password: string | null,
   tunnel: Tunnel,
   signal: AbortSignal,
-): Promise<AgentRepoResponse | undefined> {
+): Promise<AgentRepoResponse> {
   const { url } = getRepoSource({ repo })
   const request = { url, path, ref, password, update: commit !== null, env: getBoxVariables(box) }
   const { status, body } = await tunnel.call({
@@ -187,7 +185,6 @@ async function requestRepo(
     signal,
     timeoutMs: RESPONSE_TIMEOUT_MS,
   })
-  if (status === NOT_FOUND) return undefined
   if (status !== OK) return { error: `the agent has responded with ${status}` }
   const parsed = agentRepoResponseSchema.safeParse(parseJson(body))
   return parsed.success ? parsed.data : { error: 'the response of the agent is not valid' }

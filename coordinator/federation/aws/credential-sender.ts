@@ -18,8 +18,6 @@ const RETRY_MS = 60_000
 /** A change of the roles of a workspace concerns all its boxes. */
 const MAX_CONCURRENT = 16
 const OK = 200
-/** An agent of an earlier version does not have the route. The coordinator upgrades it, and it connects again. */
-const NOT_FOUND = 404
 
 type ConnectedBox = {
   workspaceId: string | null
@@ -180,21 +178,18 @@ export class CredentialSender {
     // Files that were copied from another box may have its token.
     if (isEnabled || hasRoles) {
       const token = profiles.length === 0 ? null : await loader.issueToken(workspaceId, boxId)
-      const isSupported = await this.#put({ boxId, workspaceId }, toRequest(profiles, token))
-      if (token !== null && isSupported) this.#schedule(box, getRefreshTime(token))
+      await this.#put({ boxId, workspaceId }, toRequest(profiles, token))
+      if (token !== null) this.#schedule(box, getRefreshTime(token))
       else box.dueAt = null
     }
     box.sent = content
   }
 
-  /**
-   * @returns false: the agent is of an earlier version
-   * @throws ApiError when the agent cannot be reached, or could not remove the token
-   */
+  /** @throws ApiError when the agent cannot be reached, or could not remove the token */
   #put(
     { boxId, workspaceId }: { boxId: string; workspaceId: string },
     request: CloudCredentials,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { tunnels, log } = this.#options
     return this.#queue.run(workspaceId, async () => {
       const tunnel = tunnels.current(boxId)
@@ -206,7 +201,6 @@ export class CredentialSender {
         signal: this.#closing.signal,
         timeoutMs: TIMEOUT_MS,
       })
-      if (status === NOT_FOUND) return false
       // The box may still have the token that the request removes.
       if (status !== OK)
         throw new ApiError(
@@ -214,7 +208,6 @@ export class CredentialSender {
           `The agent has refused the cloud credentials of its box with status ${status}.`,
         )
       logFailures(log, boxId, body)
-      return true
     })
   }
 }

@@ -35,17 +35,21 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
       afterResponse: abort,
     })
 
-  t.same(await put({ env: { A: 'x', B: '' } }), { broker: null })
+  t.same(await put({ env: { A: 'x', B: '' }, broker: null, secretFiles: [] }), { broker: null })
   const secrets = { certificate: 'PEM', hosts: ['*.example.com'] }
   t.same(await put({ env: {}, broker: secrets, secretFiles: ['~/.npmrc'] }), {
     broker: { state: 'ready', message: null },
   })
-  const own = { env: { https_proxy: 'http://proxy:1' }, broker: secrets }
+  const own = { env: { https_proxy: 'http://proxy:1' }, broker: secrets, secretFiles: [] }
   t.match(await put(own), { broker: { state: 'failed', message: /its own variable https_proxy/ } })
   t.same(environments, [{ A: 'x', B: '' }, {}, own.env])
-  t.same(secretFiles, [['~/.npmrc']], 'a coordinator of an earlier version sends none')
+  t.same(secretFiles, [[], ['~/.npmrc'], []])
   t.same(contents, [null, secrets, secrets])
   for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
-    await t.rejects(put({ env }), { code: 'invalid_request' }, JSON.stringify(env))
+    await t.rejects(
+      put({ env, broker: null, secretFiles: [] }),
+      { code: 'invalid_request' },
+      JSON.stringify(env),
+    )
   t.equal(environments.length, 3)
 })
