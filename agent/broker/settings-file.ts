@@ -1,6 +1,8 @@
 // What the broker keeps across restarts of the agent: programs that outlive the agent continue to use its listener.
+
 import { join } from 'node:path'
 import { z } from 'zod'
+import { parseJson } from '../../shared/parse-json.ts'
 import { replaceFile } from '../durable-file.ts'
 import { readStateFile } from '../state-file.ts'
 
@@ -30,13 +32,5 @@ export function createSettingsFile(dir: string): SettingsFile {
       return parsed.success ? parsed.data : null
     },
     write: (settings) => replaceFile(path, JSON.stringify(settings), { flush: true }),
-  }
-}
-
-function parseJson(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
   }
 }

@@ -1,6 +1,8 @@
 // The record of the running desktop in the state directory: an agent that restarts finds the processes again.
+
 import { rm } from 'node:fs/promises'
 import { z } from 'zod'
+import { parseJson } from '../../shared/parse-json.ts'
 import { replaceFile } from '../durable-file.ts'
 import { readStateFile } from '../state-file.ts'
 
@@ -43,18 +45,10 @@ export type SessionFile = {
 
 export const openSessionFile = (path: string): SessionFile => ({
   read(bootId) {
+    // The user of the box can change the file.
     const parsed = recordSchema.safeParse(parseJson(readStateFile(path, MAX_RECORD_BYTES)))
     return parsed.success && parsed.data.bootId === bootId ? parsed.data : null
   },
   write: (record) => replaceFile(path, JSON.stringify(record)),
   remove: () => rm(path, { recursive: true, force: true }),
 })
-
-/** The user of the box can change the file. */
-function parseJson(text: string | null): unknown {
-  try {
-    return text === null ? null : JSON.parse(text)
-  } catch {
-    return null
-  }
-}

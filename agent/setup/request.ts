@@ -1,6 +1,8 @@
 // Requests of the setup to the coordinator: one JSON body, through the proxy if there is one.
+
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { parseJson } from '../../shared/parse-json.ts'
 import { toRequestTarget } from '../tunnel/coordinator-url.ts'
 import type { SelectProxy } from '../tunnel/proxy.ts'
 
@@ -58,13 +60,5 @@ export async function sendJson(
     status: response.statusCode ?? 0,
     date: Number.isNaN(date) ? null : date,
     body: parseJson(Buffer.concat(chunks).toString()),
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -1,4 +1,5 @@
 // Converts one line of a coding agent's output to events. Pure.
+import { parseJson } from '../../../shared/parse-json.ts'
 import { boundedText, isJsonObject } from '../providers/json-fields.ts'
 import type { MappedEvent, MapperState, Provider } from '../providers/types.ts'
 
@@ -36,14 +37,6 @@ export function mapLine(
     return { events, state: mapped.state }
   } catch (error) {
     return { events: [createNotice(`The agent cannot read this line: ${String(error)}`, value)], state }
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

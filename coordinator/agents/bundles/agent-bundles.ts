@@ -9,6 +9,7 @@ import type { Logger } from 'pino'
 import { type AgentBuild, agentBuildSchema, getArchivePath } from '../../../shared/agent-build.ts'
 import { type AgentPlatform, signAgentBuild } from '../../../shared/agent-bundle.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
+import { parseJson } from '../../../shared/parse-json.ts'
 import { VERSION } from '../../../shared/version.ts'
 import { writePrivateFile } from '../../base/data-directory.ts'
 import { type ArchiveContent, digestFile, hashContent, writeArchive } from './archive.ts'
@@ -193,12 +194,4 @@ async function readManifest(file: string, archive: string): Promise<Manifest | n
   const digest = await digestFile(archive)
   const isIntact = digest?.size === manifest.data.size && digest.sha256 === manifest.data.sha256
   return isIntact ? manifest.data : null
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -6,6 +6,7 @@ import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import { type AgentRepoResponse, agentRepoResponseSchema } from '../../../shared/api/environment-delivery.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { parseJson } from '../../../shared/parse-json.ts'
 import { coversHost } from '../../../shared/secret-hosts.ts'
 import type { Tunnel, Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxSecrets } from '../../boxes/box-hooks.ts'
@@ -186,17 +187,8 @@ async function requestRepo(
     timeoutMs: RESPONSE_TIMEOUT_MS,
   })
   if (status !== OK) return { error: `the agent has responded with ${status}` }
-  const parsed = agentRepoResponseSchema.safeParse(parseJson(body))
+  const parsed = agentRepoResponseSchema.safeParse(parseJson(body.toString()))
   return parsed.success ? parsed.data : { error: 'the response of the agent is not valid' }
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
 }
 
 /** The text is from the agent, which is not trusted. */

@@ -1,5 +1,6 @@
 // Sends the credentials for AWS to the boxes whose agents are connected: when an agent connects, at half of the life of its
 // token, and after changes. Each request has the complete state, so nothing is stored.
+
 import type { Logger } from 'pino'
 import {
   type CloudCredentials,
@@ -7,6 +8,7 @@ import {
 } from '../../../shared/api/cloud-credentials.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { parseJson } from '../../../shared/parse-json.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
 import { createDueTimer } from '../../jobs/due-timer.ts'
@@ -216,17 +218,9 @@ const getRefreshTime = ({ issuedAt, expiresAt }: IdentityToken): number => (issu
 
 /** The agent is not trusted. Names of profiles are no secret. */
 function logFailures(log: Pick<Logger, 'warn'>, boxId: string, body: Buffer): void {
-  const parsed = parseJson(body)
+  const parsed = parseJson(body.toString())
   const response = cloudCredentialsResponseSchema.safeParse(parsed)
   if (!response.success) log.warn({ boxId }, 'the response of the agent to cloud credentials is not valid')
   else if (response.data.failed.length > 0)
     log.warn({ boxId, failed: response.data.failed }, 'the agent could not write profiles of AWS')
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
-  }
 }

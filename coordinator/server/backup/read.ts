@@ -1,8 +1,10 @@
 // Reads the entries of a backup, and verifies a whole backup before anything of it is used.
+
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Parser, type ReadEntry } from 'tar'
+import { parseJson } from '../../../shared/parse-json.ts'
 import { StartError } from '../../base/start-error.ts'
 import {
   type BackupDescription,
@@ -69,14 +71,6 @@ function parseDescription(file: string, text: string): BackupDescription {
   const description = backupDescription.safeParse(json)
   if (!description.success) throw damaged(file, `${DESCRIPTION_ENTRY} is not valid`)
   return description.data
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 function compareChecksums(
