@@ -107,7 +107,7 @@ export class AgentUpgrades {
   }
 
   /** Applies a changed rollout to the connected agents of the workspace. */
-  reconsider(workspaceId: string): void {
+  applyRollout(workspaceId: string): void {
     for (const [boxId, status] of this.#outdated) {
       if (status.workspaceId !== workspaceId) continue
       this.#restarted.delete(boxId)

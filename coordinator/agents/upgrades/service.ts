@@ -46,7 +46,7 @@ export type AgentServiceOptions = {
   clock: Clock
   boxes: UpgradedBoxes
   tunnels: Pick<Tunnels, 'current'>
-  upgrades: Pick<AgentUpgrades, 'getStatus' | 'reconsider'>
+  upgrades: Pick<AgentUpgrades, 'getStatus' | 'applyRollout'>
 }
 
 const toRules = (row: AgentRolloutRow | undefined): RolloutRules =>
@@ -120,7 +120,7 @@ export function createAgentService(options: AgentServiceOptions): AgentService {
         if (changes.paused === false) await boxes.dismissFailures(trx, workspaceId)
         const detail = { share, paused }
         recordAuditEvent(trx, { kind: 'agent_rollout.update', actor, boxId: null, detail, at: now })
-        onCommit(() => upgrades.reconsider(workspaceId))
+        onCommit(() => upgrades.applyRollout(workspaceId))
         return { rollout: presentRollout(row) }
       }),
   }

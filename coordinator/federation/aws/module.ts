@@ -13,12 +13,12 @@ import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { Issuer } from '../issuer/issuer.ts'
 import type { FederationSettings } from '../settings.ts'
 import { getAvailability } from './availability.ts'
-import { createAwsConnects } from './connects.ts'
 import { CredentialSender } from './credential-sender.ts'
 import { createCredentialLoader } from './load-credentials.ts'
+import { createRoleLinks } from './role-links.ts'
 import { hasRoles } from './role-store.ts'
 import { createAwsRoles, createVerifyRole } from './roles.ts'
-import { awsConnectRoutes, awsRoleRoutes } from './routes.ts'
+import { awsRoleRoutes, roleLinkRoutes } from './routes.ts'
 import { createAssumeRole, getStsEndpoint } from './sts.ts'
 
 export type AwsModuleContext = ModuleBase & {
@@ -50,11 +50,11 @@ export function awsModule(context: AwsModuleContext) {
     onChange: (workspaceId: string) => sender.onRolesChange(workspaceId),
   }
   const roles = createAwsRoles(common)
-  const connects = createAwsConnects({ ...common, region: config.awsRegion })
+  const links = createRoleLinks({ ...common, region: config.awsRegion })
   return {
     services: { cloudCredentials: sender },
-    routes: withTag('Cloud roles', [...awsRoleRoutes(roles), ...awsConnectRoutes(connects)]),
-    schedules: { pruners: { aws_connects: connects.prune } },
+    routes: withTag('Cloud roles', [...awsRoleRoutes(roles), ...roleLinkRoutes(links)]),
+    schedules: { pruners: { aws_connects: links.prune } },
     workspaceTables: [
       { table: 'aws_connects', key: null, isCredential: true },
       { table: 'aws_roles', key: null },

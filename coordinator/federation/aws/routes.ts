@@ -15,7 +15,7 @@ import {
 import { LIMITS } from '../../../shared/limits.ts'
 import { byKey } from '../../http/access.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
-import type { AwsConnects } from './connects.ts'
+import type { RoleLinks } from './role-links.ts'
 import type { AwsRoles } from './roles.ts'
 
 const READ = byKey('workspace', 'read', { roles: 'not_contractor' })
@@ -80,7 +80,7 @@ export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
   }),
 ]
 
-export const awsConnectRoutes = (connects: AwsConnects): Route[] => [
+export const roleLinkRoutes = (links: RoleLinks): Route[] => [
   route({
     method: 'POST',
     path: '/aws-connect',
@@ -94,7 +94,7 @@ export const awsConnectRoutes = (connects: AwsConnects): Route[] => [
       ...(['profile_taken', 'aws_roles_limit', 'workspace_closing'] as const),
       ...(['aws_federation_disabled', 'aws_quick_connect_unavailable'] as const),
     ],
-    handler: ({ actor, body }) => connects.create(actor, body),
+    handler: ({ actor, body }) => links.create(actor, body),
   }),
   route({
     method: 'DELETE',
@@ -105,7 +105,7 @@ export const awsConnectRoutes = (connects: AwsConnects): Route[] => [
     responses: { 200: cancelledSchema },
     errorDescriptions: { not_found: 'The link was used, has expired or was cancelled.' },
     async handler({ actor, params }) {
-      await connects.cancel(actor, params.id)
+      await links.cancel(actor, params.id)
       return { cancelled: true }
     },
   }),
@@ -119,6 +119,6 @@ export const awsConnectRoutes = (connects: AwsConnects): Route[] => [
     fieldErrorCodes: { roleArn: 'invalid_role_arn' },
     responses: { 200: awsConnectResultSchema },
     errors: ['not_found', 'rate_limited'],
-    handler: ({ body }) => connects.complete(body),
+    handler: ({ body }) => links.complete(body),
   }),
 ]

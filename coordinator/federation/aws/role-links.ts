@@ -25,15 +25,15 @@ import { findKey, findRole as findRoleOfUser } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
 import type { Availability } from './availability.ts'
-import {
-  deleteConnect,
-  deleteConnectsExpiredBefore,
-  findConnect,
-  replaceConnect,
-  spendConnect,
-} from './connect-store.ts'
 import { toVerification } from './present.ts'
 import { createQuickCreateUrl } from './quick-create.ts'
+import {
+  deleteRoleLink,
+  deleteRoleLinksExpiredBefore,
+  findRoleLink,
+  replaceRoleLink,
+  spendRoleLink,
+} from './role-link-store.ts'
 import { insertRole, listRoles, updateRole } from './role-store.ts'
 import { createRoleRow, recordConnection, type VerifyRole } from './roles.ts'
 import { AUDIENCE, assertProfileIsFree, assertRoomForRole, decideConnection } from './rules.ts'
@@ -46,7 +46,7 @@ const LIFETIME_MS = LIMITS.awsConnectSeconds * 1000
 /** A stack that has not received the response repeats its request within minutes. */
 const KEPT_AFTER_EXPIRY_MS = 3_600_000
 
-export type AwsConnects = {
+export type RoleLinks = {
   /** Throws aws_federation_disabled, aws_quick_connect_unavailable, profile_taken, aws_roles_limit, workspace_closing. */
   create(actor: Actor, request: CreateAwsConnectRequest): Promise<AwsConnect>
   /** Throws not_found for a link that is spent, expired or cancelled. */
@@ -62,7 +62,7 @@ export type AwsConnects = {
   prune(signal: AbortSignal): Promise<number>
 }
 
-export type AwsConnectsOptions = {
+export type RoleLinksOptions = {
   db: Db
   clock: Clock
   issuer: Pick<Issuer, 'url'>
@@ -75,7 +75,7 @@ export type AwsConnectsOptions = {
   onChange(workspaceId: string): void
 }
 
-export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
+export function createRoleLinks(options: RoleLinksOptions): RoleLinks {
   const { db, clock, issuer, availability, region, confirmActor, verifyRole, onChange } = options
   const callbacks = createTokenBuckets(clock, CALLBACKS)
 
@@ -95,7 +95,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
       assertRoomForRole(roles)
       if (profile !== undefined) assertProfileIsFree(roles, profile)
       await assertOpen(trx, actor.workspaceId)
-      await replaceConnect(trx, row)
+      await replaceRoleLink(trx, row)
       record(trx, 'aws_connect.create', actor, row)
     })
     const url = createQuickCreateUrl({
@@ -119,7 +119,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const link = { id, workspace_id: actor.workspaceId }
-      if (!isId('awsConnect', id) || !(await deleteConnect(trx, link, now))) throw createInvalidLinkError()
+      if (!isId('awsConnect', id) || !(await deleteRoleLink(trx, link, now))) throw createInvalidLinkError()
       record(trx, 'aws_connect.cancel', actor, { id, created_at: now })
     })
 
@@ -131,7 +131,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
     db: Db | Trx,
     { id, token }: Pick<AwsConnectCallback, 'id' | 'token'>,
   ): Promise<{ link: AwsConnectRow; actor: Actor }> {
-    const link = isId('awsConnect', id) ? await findConnect(db, id) : undefined
+    const link = isId('awsConnect', id) ? await findRoleLink(db, id) : undefined
     if (link === undefined || !isSameHash(link.token_hash, hashSecret(token))) throw createInvalidLinkError()
     const role = await findRoleOfUser(db, link.user_id)
     const credential = await findCredential(db, link)
@@ -175,7 +175,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
         await insertRole(trx, row)
         recordConnection(trx, actor, row, now)
       }
-      await spendConnect(trx, link.id, now)
+      await spendRoleLink(trx, link.id, now)
       onCommit(() => onChange(link.workspace_id))
       return { connected: true, message: null }
     }).catch(describeRefusal)
@@ -187,7 +187,7 @@ export function createAwsConnects(options: AwsConnectsOptions): AwsConnects {
     complete,
     prune(signal) {
       const before = clock.now() - KEPT_AFTER_EXPIRY_MS
-      return deleteInBatches(db, (trx) => deleteConnectsExpiredBefore(trx, before, PRUNE_BATCH_SIZE), signal)
+      return deleteInBatches(db, (trx) => deleteRoleLinksExpiredBefore(trx, before, PRUNE_BATCH_SIZE), signal)
     },
   }
 }

@@ -4,21 +4,21 @@ import type { AwsConnectRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 
 /** Also a link that is spent or has expired, for a while. */
-export const findConnect = (db: Db | Trx, id: string): Promise<AwsConnectRow | undefined> =>
+export const findRoleLink = (db: Db | Trx, id: string): Promise<AwsConnectRow | undefined> =>
   db.selectFrom('aws_connects').selectAll().where('id', '=', id).executeTakeFirst()
 
 /** The link expires at once. */
-export const spendConnect = (trx: Trx, id: string, now: number) =>
+export const spendRoleLink = (trx: Trx, id: string, now: number) =>
   trx.updateTable('aws_connects').set({ expires_at: now }).where('id', '=', id).execute()
 
 /** Replaces the previous link of the workspace, which is not valid any more. */
-export async function replaceConnect(trx: Trx, row: AwsConnectRow): Promise<void> {
+export async function replaceRoleLink(trx: Trx, row: AwsConnectRow): Promise<void> {
   await trx.deleteFrom('aws_connects').where('workspace_id', '=', row.workspace_id).execute()
   await trx.insertInto('aws_connects').values(row).execute()
 }
 
 /** @returns false: the link is spent, expired or cancelled */
-export async function deleteConnect(
+export async function deleteRoleLink(
   trx: Trx,
   { id, workspace_id: workspaceId }: Pick<AwsConnectRow, 'id' | 'workspace_id'>,
   now: number,
@@ -33,7 +33,7 @@ export async function deleteConnect(
 }
 
 /** Returns the number of deleted links, at most `limit`. */
-export async function deleteConnectsExpiredBefore(trx: Trx, before: number, limit: number): Promise<number> {
+export async function deleteRoleLinksExpiredBefore(trx: Trx, before: number, limit: number): Promise<number> {
   const expired = trx
     .selectFrom('aws_connects')
     .select('id')
