@@ -96,7 +96,9 @@ t.test('a flood of events neither blocks the agent nor fills its memory', async 
   const memoryBefore = await measureReferencedBytes()
   const turns = measureTurns(t)
   const { id } = await start('flood.sh')
-  const first = await readPage(id, 0, 1000, 15_000)
+  let first = await readPage(id, 0, 1000, 15_000)
+  // A page is empty when the log was discarded up to the last event that has a number.
+  while (first.events.length === 0 && !first.finished) first = await readPage(id, first.next, 1000, 15_000)
   t.ok(first.events.length > 0, 'readers are served meanwhile')
   const growthMeanwhile = (await measureReferencedBytes()) - memoryBefore
   t.ok(growthMeanwhile < MAX_GROWTH_BYTES, `grew by ${growthMeanwhile} bytes during the flood`)
