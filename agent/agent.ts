@@ -1,13 +1,12 @@
 // Starts the agent's parts in order, and closes them in the reverse order.
 import { randomUUID } from 'node:crypto'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { systemClock } from '../shared/clock.ts'
 import { LINEAGE_HEADER } from '../shared/protocol.ts'
 import { createActivityTracker } from './activity-tracker.ts'
-import { type AgentApp, buildAgentApp } from './app.ts'
 import { Broker } from './broker/broker.ts'
 import { createCloudCredentials } from './cloud/credentials.ts'
 import { openCodingAgents } from './coding-agents.ts'
@@ -27,7 +26,7 @@ import { deliverFinalReports, EXITS_TIMEOUT_MS } from './reports/final-reports.t
 import { NextReports } from './reports/next-reports.ts'
 import { createOpenStreams } from './reports/open-streams.ts'
 import { streamReports } from './reports/stream-reports.ts'
-import { type AgentRoutesDeps, agentRoutes } from './routes.ts'
+import { createAgentRouter } from './routes.ts'
 import { createRunningClock } from './running-clock.ts'
 import { openStorage } from './storage.ts'
 import { openTerminalSessions } from './terminal/sessions.ts'
@@ -124,8 +123,8 @@ export async function startAgent(
     onOpen: upgrades.confirmBuild,
   }
   const nextReports = use(new NextReports((signal) => streamReports(reports, signal), openStreams))
-  const app = use(
-    await openApp(config, log, {
+  const { router } = use(
+    createAgentRouter({
       exec: { ...common, startTimer: runningClock.startTimer, processes, streamDialer, recorder, stopping },
       attached: { attachments, attachDialer, log },
       terminal: { attachDialer, log, sessions, stopping },
@@ -163,7 +162,7 @@ export async function startAgent(
         machine?.onDisconnected(reason)
       },
       instanceId,
-      app,
+      router,
       log,
       clock,
       backoff: { baseMs: 500, maxMs: config.maxReconnectDelayMs },
@@ -191,16 +190,3 @@ export async function startAgent(
 
 const waitForRuns = (ended: Promise<void>): Promise<void> =>
   Promise.race([ended, sleep(EXITS_TIMEOUT_MS, undefined, { ref: false })])
-
-/** Also serves the app on the unix socket of the configuration. */
-async function openApp({ socketPath }: AgentConfig, log: Logger, deps: AgentRoutesDeps): Promise<AgentApp> {
-  const app = buildAgentApp({ log, routes: agentRoutes(deps) })
-  await app.ready()
-  if (socketPath !== null) {
-    // This agent holds the lock, so an existing socket is stale.
-    await rm(socketPath, { force: true })
-    await app.listen({ path: socketPath })
-    await chmod(socketPath, 0o600)
-  }
-  return app
-}

@@ -23,8 +23,6 @@ export type AgentConfig = {
   maxReconnectDelayMs: number
   /** The directory with the builds of the agent, on a machine that joined by install.sh; null on other boxes. */
   prefix: string | null
-  /** Path of a unix socket that serves the agent's app as well, for debugging with curl. */
-  socketPath: string | null
   /** Implementation of the spawner. Null: native where available. */
   spawnerKind: SpawnerKind | null
   /** Implementation of the runner of detached commands. Null: native where available. */
@@ -64,7 +62,6 @@ const environmentSchema = z.object({
   BOXWOOD_HOME: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
   BOXWOOD_PREFIX: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
   BOXWOOD_RECONNECT_MAX_MS: integerBetween(100, 3_600_000).default(30_000),
-  BOXWOOD_SOCKET: z.string().min(1, 'must be a path').optional(),
   BOXWOOD_SPAWNER: z.enum(SPAWNER_KINDS, `must be one of ${SPAWNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_RUNNER: z.enum(RUNNER_KINDS, `must be one of ${RUNNER_KINDS.join(', ')}`).optional(),
   BOXWOOD_LOG_BYTES: integerBetween(LOG_LIMITS.stream.min, TiB).default(LOG_LIMITS.stream.default),
@@ -93,7 +90,6 @@ export function readConfig(env: Record<string, string | undefined>): AgentConfig
     home: values.BOXWOOD_HOME ?? homedir(),
     maxReconnectDelayMs: values.BOXWOOD_RECONNECT_MAX_MS,
     prefix: values.BOXWOOD_PREFIX ?? null,
-    socketPath: values.BOXWOOD_SOCKET ?? null,
     spawnerKind: values.BOXWOOD_SPAWNER ?? null,
     runnerKind: values.BOXWOOD_RUNNER ?? null,
     maxLogBytes: values.BOXWOOD_LOG_BYTES,

@@ -1,5 +1,4 @@
 // All routes of the agent.
-import type { AgentAppOptions } from './app.ts'
 import { type BrokerDeps, brokerRoutes } from './broker/routes.ts'
 import type { CloudCredentialFiles } from './cloud/credentials.ts'
 import { cloudRoutes } from './cloud/routes.ts'
@@ -13,6 +12,7 @@ import { type Uninstall, uninstallRoutes } from './machine/uninstall.ts'
 import { type PortDeps, portRoutes } from './ports/routes.ts'
 import { type PromptRoutesDeps, promptRoutes } from './prompts/routes.ts'
 import { type ReportDeps, reportRoutes } from './reports/routes.ts'
+import { createJsonRouter, type JsonRouter } from './requests/json-routes.ts'
 import { type TerminalDeps, terminalRoutes } from './terminal/routes.ts'
 import { type UpgradeDeps, upgradeRoutes } from './upgrade/routes.ts'
 import { activityRoutes } from './vitals/activity-routes.ts'
@@ -37,20 +37,23 @@ export type AgentRoutesDeps = {
   vitals: Pick<VitalsService, 'liveProcesses' | 'readActivity'>
 }
 
-export const agentRoutes = (deps: AgentRoutesDeps): AgentAppOptions['routes'] => [
-  (scope) => execRoutes(scope, deps.exec),
-  (scope) => attachedRoutes(scope, deps.attached),
-  (scope) => terminalRoutes(scope, deps.terminal),
-  (scope) => desktopRoutes(scope, deps.desktop),
-  (scope) => fileRoutes(scope, deps.files),
-  (scope) => environmentRoutes(scope, deps.environment),
-  (scope) => cloudRoutes(scope, deps.cloud),
-  (scope) => portRoutes(scope, deps.ports),
-  (scope) => upgradeRoutes(scope, deps.upgrade),
-  (scope) => uninstallRoutes(scope, deps.uninstall),
-  (scope) => promptRoutes(scope, deps.prompts),
-  (scope) => brokerRoutes(scope, deps.broker),
-  (scope) => reportRoutes(scope, deps.reports),
-  (scope) => liveProcessRoutes(scope, deps.vitals.liveProcesses),
-  (scope) => activityRoutes(scope, deps.vitals),
-]
+/** `close` terminates synchronous commands and waits for them. */
+export function createAgentRouter(deps: AgentRoutesDeps): { router: JsonRouter; close(): Promise<void> } {
+  const router = createJsonRouter()
+  const { close } = execRoutes(router, deps.exec)
+  attachedRoutes(router, deps.attached)
+  terminalRoutes(router, deps.terminal)
+  desktopRoutes(router, deps.desktop)
+  fileRoutes(router, deps.files)
+  environmentRoutes(router, deps.environment)
+  cloudRoutes(router, deps.cloud)
+  portRoutes(router, deps.ports)
+  upgradeRoutes(router, deps.upgrade)
+  uninstallRoutes(router, deps.uninstall)
+  promptRoutes(router, deps.prompts)
+  brokerRoutes(router, deps.broker)
+  reportRoutes(router, deps.reports)
+  liveProcessRoutes(router, deps.vitals.liveProcesses)
+  activityRoutes(router, deps.vitals)
+  return { router, close }
+}

@@ -6,9 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { buildAgentApp } from '../agent/app.ts'
 import { reportRoutes } from '../agent/reports/routes.ts'
 import { openSpool } from '../agent/reports/spool.ts'
+import { createJsonRouter } from '../agent/requests/json-routes.ts'
 import { openState } from '../agent/state.ts'
 import { startTunnel } from '../agent/tunnel/tunnel.ts'
 import { systemClock } from '../shared/clock.ts'
@@ -28,41 +28,32 @@ process.once('message', async ({ url, boxes }: Fleet) => {
     agent_version: 'bench',
   })
   const listeners = new EventEmitter<{ change: [] }>().setMaxListeners(0)
-  /** Each agent has an app of its own, because an app has one stream of reports. */
-  async function createApp() {
-    const app = buildAgentApp({
-      log,
-      routes: [
-        (scope) =>
-          reportRoutes(scope, {
-            spool,
-            readVitals,
-            clock: systemClock,
-            listeners: { current: () => null, events: listeners },
-            flushRecorders: async () => undefined,
-          }),
-      ],
+  /** Each agent has routes of its own, because they have one stream of reports. */
+  function createRouter() {
+    const router = createJsonRouter()
+    reportRoutes(router, {
+      spool,
+      readVitals,
+      clock: systemClock,
+      listeners: { current: () => null, events: listeners },
+      flushRecorders: async () => undefined,
     })
-    await app.ready()
-    return app
+    return router
   }
-  const apps = await Promise.all(boxes.map(createApp))
   const startedAt = performance.now()
   let connectedCount = 0
   const onConnected = () => {
     connectedCount += 1
     if (connectedCount === boxes.length) process.send?.(performance.now() - startedAt)
   }
-  for (const [index, { boxId, token }] of boxes.entries()) {
-    const app = apps[index]
-    if (app === undefined) throw new Error('a box has no app')
+  for (const { boxId, token } of boxes) {
     startTunnel({
       readUrl: async () => url,
       boxId,
       readToken: async () => token,
       instanceId: randomUUID(),
       onConnected,
-      app,
+      router: createRouter(),
       log,
       clock: systemClock,
     })

@@ -2,7 +2,6 @@
 import { fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../shared/protocol.ts'
 import { receiveMessage, startFleet } from '../test/support/fleet.ts'
 import { getPid, readCpuSeconds, readResidentBytes, terminate } from './support/processes.ts'
 import { formatNumber, toMiB } from './support/stats.ts'
@@ -25,16 +24,13 @@ export async function benchFleet(): Promise<Table> {
       'CPU (% of one core)',
       'time until all are connected (s)',
     ],
-    rows: [
-      ['messages, without an HTTP/2 session', ...(await measureFleet(PROTOCOL_VERSION))],
-      ['an HTTP/2 session (protocol version 4)', ...(await measureFleet(PREVIOUS_PROTOCOL_VERSION))],
-    ],
+    rows: [['', ...(await measureFleet())]],
   }
 }
 
-async function measureFleet(version: number): Promise<string[]> {
+async function measureFleet(): Promise<string[]> {
   await using children = new AsyncDisposableStack()
-  const options = { execArgv: ['--expose-gc'], acceptedVersions: [version] }
+  const options = { execArgv: ['--expose-gc'] }
   const { fleet, coordinator, stop } = await startFleet(AGENT_COUNT, options)
   children.defer(stop)
   const readMemory = async () => {

@@ -1,11 +1,15 @@
 // Child process of hostile.ts: the agent of one box. Arguments: the attack, or `correct`; the coordinator's URL, the id of
 // the box and its token. Sends the parent a message when it has connected for the first time.
 import { once } from 'node:events'
-import type { ServerHttp2Stream } from 'node:http2'
-import { Readable } from 'node:stream'
-import { addJsonRoute } from '../agent/requests/json-routes.ts'
+import { DIAL_BACK_HEADER } from '../shared/protocol.ts'
 import { encodeFrame } from '../shared/stream-frames.ts'
-import { connectHostileAgent, FLOODS, flood } from '../test/support/hostile-agent.ts'
+import {
+  connectHostileAgent,
+  FLOODS,
+  flood,
+  type HostileRequest,
+  isReportRequest,
+} from '../test/support/hostile-agent.ts'
 import { openStreamSocket } from '../test/support/hostile-responses.ts'
 import { startTestAgent } from '../test/support/tunnel.ts'
 import { CORRECT, createLargeList, PROCESS_ID } from './hostile.ts'
@@ -22,10 +26,7 @@ const HEARTBEAT_LINE = `${JSON.stringify({
   vitals: { cpu_pct: 0, mem_pct: 0, disk_pct: 0, idle_for_sec: 0, listeners_count: 0, agent_version: '' },
 })}\n`
 
-function* repeatLines() {
-  const lines = HEARTBEAT_LINE.repeat(500)
-  for (;;) yield lines
-}
+const LINES = HEARTBEAT_LINE.repeat(500)
 
 /** Frames with one byte of output each, as fast as the coordinator reads them. */
 async function sendTinyFrames(id: string): Promise<void> {
@@ -40,23 +41,27 @@ async function sendTinyFrames(id: string): Promise<void> {
   }
 }
 
+/** More than a flood. */
+const TINY_CHUNKS = 100_000
+
 const largeList = createLargeList()
 const millionsOfValues = `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * 1024 * 1024)}0]}`
 
-function respond(stream: ServerHttp2Stream, path: string, dialBackId: string): void {
-  stream.respond({ ':status': 200, ...(dialBackId && { 'boxwood-dial-back': dialBackId }) })
-  if (path === '/reports') {
-    if (attack === 'tiny report lines') Readable.from(repeatLines()).pipe(stream)
-  } else if (dialBackId) {
-    stream.end()
+function respond(request: HostileRequest): void {
+  const dialBackId = request.headers[DIAL_BACK_HEADER]
+  if (isReportRequest(request)) {
+    if (attack === 'tiny report lines') request.respond(200, LINES)
+  } else if (dialBackId !== undefined) {
+    request.respond(200)
     void sendTinyFrames(dialBackId).catch(() => undefined)
-  } else stream.end(attack === 'responses of 12 MiB' ? largeList : millionsOfValues)
+  } else if (attack === 'chunks of one byte') {
+    request.send({ type: 'response', status: 200, size: TINY_CHUNKS })
+    for (let i = 0; i < TINY_CHUNKS; i++) request.send({ type: 'chunk' }, 'x')
+  } else request.respond(200, attack === 'responses of 12 MiB' ? largeList : millionsOfValues)
 }
 
 async function attackOnce(): Promise<void> {
-  const ws = await connectHostileAgent(url, box, (stream, headers) =>
-    respond(stream, String(headers[':path']), String(headers['boxwood-dial-back'] ?? '')),
-  )
+  const ws = await connectHostileAgent(url, box, respond)
   process.send?.('connected')
   if (ws.readyState !== ws.OPEN) return
   const sendFlood = FLOODS[attack]
@@ -65,8 +70,8 @@ async function attackOnce(): Promise<void> {
 }
 
 if (attack === CORRECT) {
-  await startTestAgent(box, url, (app) =>
-    addJsonRoute(app, 'GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
+  await startTestAgent(box, url, (router) =>
+    router.add('GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
   )
   process.send?.('connected')
 } else {

@@ -14,8 +14,8 @@ export const PROCESS_ID = 'p_0123456789abcdef01234567'
 
 const ATTACKS = [
   'WebSocket pings',
-  'messages of one byte',
-  'one message with many tiny data frames',
+  'windows of unknown requests',
+  'chunks of one byte',
   'tiny report lines',
   'tiny stream frames',
   'responses of 12 MiB',
@@ -26,6 +26,7 @@ type Attack = (typeof ATTACKS)[number]
 /** Requests that a client sends to the hostile box meanwhile, within the limits of the edge: 8 at once, 20 per second. */
 const ATTACKED_PATHS: Partial<Record<Attack, string>> = {
   'tiny stream frames': `/exec/${PROCESS_ID}/stream`,
+  'chunks of one byte': '/exec',
   'responses of 12 MiB': '/exec',
   'responses with millions of values': '/exec',
 }

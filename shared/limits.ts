@@ -203,14 +203,10 @@ export const SHARE_LIMITS = {
 export const TUNNEL_LIMITS = {
   /** The largest JSON body of a request to an agent: a file of 1 MiB, every byte a six-byte escape, plus other fields. */
   requestBytes: 8 * MiB,
-  /** The largest file body that is sent through the tunnel. Larger bodies use a dial-back connection. */
-  inlineBodyBytes: 128 * KiB,
-  /** Concurrent HTTP/2 streams per tunnel. Far above `edgeConcurrency`, so that reports never wait. */
-  streams: 128,
-  /** The largest body of a text message. Larger ones are sent over HTTP/2. */
+  /** The largest body of a message. Larger ones are sent in chunks of this size. */
   messageBytes: 64 * KiB,
-  /** Requests of one tunnel that were sent as messages and have no response yet. Further ones are sent over HTTP/2. */
-  openCalls: 128,
+  /** Requests of one tunnel that have no complete response yet. Further ones wait. Far above `edgeConcurrency`. */
+  openCalls: 256,
   /** The largest line of the reports stream. */
   reportBytes: 256 * KiB,
 } as const

@@ -9,15 +9,17 @@ import { VERSION } from './version.ts'
  * 3: output streams as typed frames (shared/stream-frames.ts); `claimsToken` in command records.
  * 4: builds of the agent by `POST /upgrade`; FAILED_BUILD_HEADER.
  * 5: small requests and reports as text messages (shared/tunnel-messages.ts); HTTP/2 only while it is used.
+ * 6: all requests as messages, large bodies in chunks (shared/tunnel-bodies.ts); all transfers over dial-back connections.
  */
-export const PROTOCOL_VERSION = 5
+export const PROTOCOL_VERSION = 6
 /**
  * The previous version. A coordinator accepts both, and an agent falls back to it, so that either side can be upgraded first.
+ * Between two versions, only what fits into a message works: reports, small requests and upgrades.
  */
-export const PREVIOUS_PROTOCOL_VERSION = 4
+export const PREVIOUS_PROTOCOL_VERSION = 5
 
-/** The first version with text messages. */
-export const MESSAGES_PROTOCOL_VERSION = 5
+/** The first version with chunks, and with all transfers over dial-back connections. */
+export const CHUNKS_PROTOCOL_VERSION = 6
 
 /** @param build identifies the content of the bundle */
 export const formatAgentVersion = (build: string): string => `${VERSION}+${build}`
@@ -71,10 +73,7 @@ export const NONCE_HEADER = 'boxwood-nonce'
 /** On the response to a tunnel with NONCE_HEADER: the signature. */
 export const PROOF_HEADER = 'boxwood-proof'
 
-/**
- * On a tunnel request: the one-time id of a dial-back connection that the agent may use for the body or the stream. A
- * response that repeats the header has an empty body: the content follows on that connection.
- */
+/** On a tunnel request: the one-time id of a dial-back connection for the body, the content or the stream. */
 export const DIAL_BACK_HEADER = 'boxwood-dial-back'
 /**
  * On a request that reads files: the client may not run commands. The agent refuses the files with which programs of the box get

@@ -1,4 +1,4 @@
-// A Duplex byte stream over the binary messages of a WebSocket: the transport of the tunnel's HTTP/2 and of TCP connections.
+// A Duplex byte stream over the binary messages of a WebSocket: the transport of TCP connections.
 import { Duplex } from 'node:stream'
 
 /** The members of ws's WebSocket that this module uses. Declared here, so that shared/ does not depend on ws. */

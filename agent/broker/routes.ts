@@ -1,11 +1,10 @@
 // PUT /environment: the variables of the box, for the readiness of its coding agents, the hosts of its secrets, and the paths of
 // its secret files.
-import type { FastifyInstance } from 'fastify'
 import { type AgentEnvironmentResponse, agentEnvironmentSchema } from '../../shared/api/prompts.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import type { CredentialFiles } from '../files/credential-files.ts'
 import type { ProviderDetector } from '../prompts/types.ts'
-import { addJsonRoute } from '../requests/json-routes.ts'
+import type { JsonRouter } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { Broker } from './broker.ts'
 
@@ -15,8 +14,8 @@ export type BrokerDeps = {
   credentialFiles: Pick<CredentialFiles, 'setSecretFiles'>
 }
 
-export function brokerRoutes(app: FastifyInstance, { detector, broker, credentialFiles }: BrokerDeps): void {
-  addJsonRoute(app, 'PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
+export function brokerRoutes(router: JsonRouter, { detector, broker, credentialFiles }: BrokerDeps): void {
+  router.add('PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
     const { env, broker: content, secretFiles } = validateRequest(agentEnvironmentSchema, body)
     credentialFiles.setSecretFiles(secretFiles)
     assertEnvironment(env)

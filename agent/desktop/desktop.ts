@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
 import pLimit from 'p-limit'
+import type { Logger } from 'pino'
 import type {
   AgentDesktopStart,
   AgentDesktopStatus,
@@ -34,7 +34,7 @@ export type DesktopOptions = {
   createBrowserEnv: CreateEnvironment
   bootId: string
   clock: Clock
-  log: Pick<FastifyBaseLogger, 'error'>
+  log: Pick<Logger, 'error'>
 }
 
 /** What a viewer connects to. */

@@ -1,5 +1,5 @@
 // Routes of commands (spec §4.14): POST /exec, synchronous and detached, and the routes of detached processes.
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { type AgentExecRequest, agentExecRequestSchema, EXEC_ERROR_CODES } from '../../shared/api/exec.ts'
 import {
   type AgentStartRequest,
@@ -8,7 +8,7 @@ import {
 } from '../../shared/api/processes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { ActivityTracker } from '../activity-tracker.ts'
-import { addJsonRoute, type JsonRequest, RequestResetError } from '../requests/json-routes.ts'
+import { type JsonRequest, type JsonRouter, RequestResetError } from '../requests/json-routes.ts'
 import type { StartTimer } from '../running-clock.ts'
 import type { StreamDialer } from '../tunnel/stream-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
@@ -24,7 +24,7 @@ import { streamRoutes } from './stream/routes.ts'
 export type ExecDeps = {
   /** The box user's home directory, absolute. */
   home: string
-  log: FastifyBaseLogger
+  log: Logger
   clock: Clock
   /** Starts the timers of the time limits of synchronous commands. */
   startTimer?: StartTimer
@@ -32,9 +32,9 @@ export type ExecDeps = {
   createEnv: CreateEnvironment
   /** Default: native where available. */
   spawnerKind?: SpawnerKind | null
-  /** Closed by the caller after the app. */
+  /** Closed by the caller after the routes. */
   processes: DetachedProcesses
-  /** Closed by the caller after the app. Absent: synchronous commands are not recorded in the history. */
+  /** Closed by the caller after the routes. Absent: synchronous commands are not recorded in the history. */
   recorder?: SyncRecorder
   streamDialer: StreamDialer
   /** When it aborts, synchronous commands are terminated and new commands are refused. Default: never. */
@@ -42,12 +42,12 @@ export type ExecDeps = {
 }
 
 /**
- * Registers the routes. They throw ApiError, which the app's error handler serialises.
+ * Registers the routes. `close` terminates synchronous commands and waits for them.
  *
  * A synchronous command is bound to its request: when the client disconnects or the agent stops, the command's process
  * tree is terminated. After a normal exit, background processes of the command keep running.
  */
-export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<void> {
+export function execRoutes(router: JsonRouter, deps: ExecDeps): { close(): Promise<void> } {
   const { home, log, clock, activity, processes, recorder, streamDialer, createEnv } = deps
   const { stopping = new AbortController().signal } = deps
   const spawner = createSpawner(deps.spawnerKind)
@@ -59,24 +59,16 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
     for (const request of running.keys()) request.abort()
   }
   stopping.addEventListener('abort', terminateRunning, { once: true })
-  app.addHook('preClose', (done) => {
-    terminateRunning()
-    done()
-  })
-  app.addHook('onClose', async () => {
-    await Promise.allSettled(running.values())
-    spawner.close()
-  })
 
   const startDetached = async (request: AgentStartRequest): Promise<ExecStarted> => {
     activity.touch()
     return startedResponse(await processes.start(request))
   }
 
-  detachedRoutes(app, processes)
-  streamRoutes(app, { processes, log, streamDialer })
+  detachedRoutes(router, processes)
+  streamRoutes(router, { processes, log, streamDialer })
 
-  addJsonRoute(app, 'POST', '/exec', async (request) => {
+  router.add('POST', '/exec', async (request) => {
     if (stopping.aborted) throw new RequestResetError()
     const body = parseExecRequest(request.body)
     if ('processId' in body) return startDetached(body)
@@ -90,6 +82,14 @@ export async function execRoutes(app: FastifyInstance, deps: ExecDeps): Promise<
       endActivity()
     }
   })
+
+  return {
+    async close() {
+      terminateRunning()
+      await Promise.allSettled(running.values())
+      spawner.close()
+    },
+  }
 }
 
 function parseExecRequest(body: unknown): AgentExecRequest | AgentStartRequest {

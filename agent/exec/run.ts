@@ -1,5 +1,5 @@
 // Runs a synchronous command (spec §4.14) and returns the tail of its output and its exit status.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { AgentExecRequest, ExecResult } from '../../shared/api/exec.ts'
 import { type Clock, toTimestamp } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -23,7 +23,7 @@ export type RunDeps = {
   clock: Clock
   /** Starts the timer of the time limit. */
   startTimer?: StartTimer | undefined
-  log: FastifyBaseLogger
+  log: Logger
   /** Absent: commands are not recorded. */
   recorder?: SyncRecorder | undefined
 }

@@ -1,5 +1,5 @@
 // Dependencies of the file routes.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import type { ActivityTracker } from '../activity-tracker.ts'
 import type { CredentialFiles } from './credential-files.ts'
@@ -12,7 +12,7 @@ export type FileDeps = {
   stateDir: string
   /** The files that clients cannot read that may not run commands. */
   credentialFiles: Pick<CredentialFiles, 'find'>
-  log: FastifyBaseLogger
+  log: Logger
   transferDialer: TransferDialer
   activity: Pick<ActivityTracker, 'touch'>
   clock?: Clock

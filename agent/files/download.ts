@@ -1,8 +1,7 @@
-// GET /download: a file as raw bytes or a directory as a tar archive, in the response or over a dial-back connection.
+// GET /download: a file as raw bytes or a directory as a tar archive, over a dial-back connection.
 import type { Stats } from 'node:fs'
-import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { pathQuerySchema } from '../../shared/api/files.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { type DownloadHead, pathQuerySchema } from '../../shared/api/files.ts'
 import {
   CONTENT_DIRECTORY,
   DOWNLOAD_CONTENT_HEADER,
@@ -12,17 +11,16 @@ import {
   DOWNLOAD_PATH_HEADER,
 } from '../../shared/download-headers.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
+import { EMPTY_RESPONSE, type JsonRequest } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import { archiveDirectory, checkArchivable } from './archive.ts'
 import { createEntityTag, selectContent } from './conditional.ts'
 import type { FileDeps } from './deps.ts'
 import { encodePathHeader, PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import {
-  CHUNK_BYTES,
   checkFirstByte,
-  createFixedLengthStream,
   type OpenFile,
   openForReading,
   type ReadLimits,
@@ -30,68 +28,52 @@ import {
   readEntireFile,
 } from './read.ts'
 
-type Content = {
-  status: 200 | 206 | 304
-  headers: Record<string, string>
-  /** A Buffer is small enough for the response. Larger content is streamed: as a response, or as transfer chunks. */
-  body: Buffer | { createStream(): Readable; chunks(): AsyncIterable<Buffer> }
+type Content = DownloadHead & {
+  /** Valid until the next chunk is requested. Leaves the file open. */
+  chunks(): AsyncIterable<Buffer>
 }
+
+/** Smaller files are read completely before their head is sent, because the reported size of a file in /proc is wrong. */
+export const SMALL_FILE_BYTES = 128 * 1024
 
 /**
- * Responds with the content, or with its headers for HEAD. When the request has DIAL_BACK_HEADER, the coordinator accepts
- * a dial-back connection: only a small file is then sent in the response. Anything else gets an empty response that
- * repeats the header, and the body is sent over the dial-back connection.
+ * Sends the content with its headers over the dial-back connection of DIAL_BACK_HEADER, and responds with EMPTY_RESPONSE.
+ * Without such a connection, and for content that the client has already, responds with the head.
  */
 export async function download(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { query, headers: requestHeaders }: Pick<JsonRequest, 'query' | 'headers'>,
   deps: FileDeps,
   limits: ReadLimits,
-) {
-  const file = await openForReading(
-    resolvePath(
-      deps.home,
-      validateRequest(pathQuerySchema, request.query, { root: 'query', codes: PATH_ERROR_CODES }).path,
-    ),
-    limits,
-  )
-  const { status, headers, body } = await readContent(file, limits, request).catch(async (error) => {
-    await file.handle.close()
-    throw error
-  })
-  const transferId = request.headers[DIAL_BACK_HEADER]
-  if (request.method === 'HEAD') {
-    await file.handle.close()
-    return reply.code(status).headers(headers).send()
+): Promise<DownloadHead | Buffer> {
+  const { path } = validateRequest(pathQuerySchema, query, { root: 'query', codes: PATH_ERROR_CODES })
+  const file = await openForReading(resolvePath(deps.home, path), limits)
+  const transferId = requestHeaders[DIAL_BACK_HEADER]
+  let isSending = false
+  try {
+    const { status, headers, chunks } = await readContent(file, limits, requestHeaders)
+    if (typeof transferId !== 'string' || status === 304) return { status, headers }
+    isSending = true
+    deps.transferDialer
+      .send(transferId, headers, chunks())
+      .catch((err) => deps.log.warn({ err, path: file.path }, 'download transfer failed'))
+      .finally(() => file.handle.close())
+    return EMPTY_RESPONSE
+  } finally {
+    if (!isSending) await file.handle.close()
   }
-  if (Buffer.isBuffer(body)) return reply.code(status).headers(headers).send(body)
-  if (typeof transferId !== 'string') {
-    const stream = body.createStream()
-    resetOnError(stream, request)
-    return reply.code(status).headers(headers).send(stream)
-  }
-  deps.transferDialer
-    .send(transferId, headers, body.chunks())
-    .catch((err) => deps.log.warn({ err, path: file.path }, 'download transfer failed'))
-    .finally(() => file.handle.close())
-  return reply.header(DIAL_BACK_HEADER, transferId).send('')
 }
 
-async function readContent(file: OpenFile, limits: ReadLimits, request: FastifyRequest): Promise<Content> {
+async function readContent(
+  file: OpenFile,
+  limits: ReadLimits,
+  conditions: IncomingHttpHeaders,
+): Promise<Content> {
   if (file.stat.isDirectory()) return readDirectory(file, limits)
-  return file.stat.size > TUNNEL_LIMITS.inlineBodyBytes
-    ? readLargeFile(file, request)
-    : readSmallFile(file, request)
+  return file.stat.size > SMALL_FILE_BYTES ? readLargeFile(file, conditions) : readSmallFile(file, conditions)
 }
 
-async function readDirectory({ path, handle, stat }: OpenFile, limits: ReadLimits): Promise<Content> {
+async function readDirectory({ path, stat }: OpenFile, limits: ReadLimits): Promise<Content> {
   const { files, bytes, skipped } = await checkArchivable(path, LIMITS.transferBytes, limits)
-  await handle.close()
-  const chunks = () => archiveDirectory(path, LIMITS.transferBytes, limits)
-  const body = {
-    createStream: () => Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK_BYTES }),
-    chunks,
-  }
   const headers = {
     'content-type': 'application/x-tar',
     [DOWNLOAD_CONTENT_HEADER]: CONTENT_DIRECTORY,
@@ -100,53 +82,53 @@ async function readDirectory({ path, handle, stat }: OpenFile, limits: ReadLimit
     [DOWNLOAD_COUNT_HEADERS.bytes]: String(bytes),
     [DOWNLOAD_COUNT_HEADERS.skipped]: String(skipped),
   }
-  return { status: 200, headers, body }
+  return { status: 200, headers, chunks: () => archiveDirectory(path, LIMITS.transferBytes, limits) }
 }
 
-async function readLargeFile(file: OpenFile, request: FastifyRequest): Promise<Content> {
+async function readLargeFile(file: OpenFile, conditions: IncomingHttpHeaders): Promise<Content> {
   const { path, handle, stat } = file
   const entityTag = createEntityTag(stat)
-  const { status, headers, start, length } = selectFileContent(request, path, stat, entityTag, stat.size)
+  const { status, headers, start, length } = selectFileContent(conditions, path, stat, entityTag, stat.size)
   if (length > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', `${path} is larger than 1 GiB. Download it in ranges.`)
-  if (status === 304) {
-    await handle.close()
-    return { status, headers, body: Buffer.alloc(0) }
-  }
-  await checkFirstByte(file, start)
-  const body = {
-    createStream: () => createFixedLengthStream(handle, length, path, start),
-    chunks: () => readChunks(handle, length, path, start),
-  }
-  return { status, headers, body }
+  if (status !== 304) await checkFirstByte(file, start)
+  return { status, headers, chunks: () => readChunks(handle, length, path, start) }
 }
 
-async function readSmallFile(file: OpenFile, request: FastifyRequest): Promise<Content> {
-  const { path, handle, stat } = file
+async function readSmallFile(file: OpenFile, conditions: IncomingHttpHeaders): Promise<Content> {
+  const { path, stat } = file
   const bytes = await readEntireFile(file, LIMITS.inlineFileBytes)
   if (bytes === null)
     throw new ApiError(
       'exec_failed',
       `${path} grows faster than it can be read. Copy the file on the box and download the copy.`,
     )
-  await handle.close()
   // The reported size of a file in /proc is wrong, and its content changes without its ctime.
   const entityTag = bytes.length === stat.size && stat.size > 0 ? createEntityTag(stat) : null
-  const { status, headers, start, length } = selectFileContent(request, path, stat, entityTag, bytes.length)
-  return { status, headers, body: bytes.subarray(start, start + length) }
+  const { status, headers, start, length } = selectFileContent(
+    conditions,
+    path,
+    stat,
+    entityTag,
+    bytes.length,
+  )
+  return { status, headers, chunks: () => toChunks(bytes.subarray(start, start + length)) }
 }
 
-type FileContent = Pick<Content, 'status' | 'headers'> & { start: number; length: number }
+async function* toChunks(bytes: Buffer) {
+  if (bytes.length > 0) yield bytes
+}
+
+type FileContent = DownloadHead & { start: number; length: number }
 
 /** Throws range_not_satisfiable. */
 function selectFileContent(
-  { headers: requestHeaders }: FastifyRequest,
+  { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch }: IncomingHttpHeaders,
   path: string,
   stat: Stats,
   entityTag: string | null,
   size: number,
 ): FileContent {
-  const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = requestHeaders
   const selection = selectContent({ range, ifRange: toText(ifRange), ifNoneMatch }, entityTag, size)
   const headers = {
     'content-type': 'application/octet-stream',
@@ -159,7 +141,7 @@ function selectFileContent(
       return { status: 304, headers, start: 0, length: 0 }
     case 'not satisfiable':
       throw new ApiError('range_not_satisfiable', `${path} has only ${size} bytes.`, {
-        headers: { 'content-range': `bytes */${size}` },
+        fields: { size },
       })
     case 'complete':
       return { status: 200, headers: { ...headers, 'content-length': String(size) }, start: 0, length: size }
@@ -180,13 +162,3 @@ const createMetadataHeaders = (path: string, { mode, mtimeMs }: Stats): Record<s
 })
 
 const toText = (header: string | string[] | undefined): string | undefined => header?.toString()
-
-/**
- * Node resets a destroyed HTTP/2 response with NO_ERROR, which clients treat as a normal end: an archive, which has no
- * content-length, would be truncated silently. Destroying the stream with the error resets it with an error code.
- */
-function resetOnError(body: Readable, request: FastifyRequest): void {
-  body.once('error', (error) => {
-    if ('stream' in request.raw) (request.raw.stream as { destroy(error: Error): void }).destroy(error)
-  })
-}

@@ -1,7 +1,6 @@
 // Reads files: exactly as many bytes as fstat reports, or an error. Memory use does not depend on the file size.
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, realpath, stat as statPath } from 'node:fs/promises'
-import { Readable } from 'node:stream'
 import { ApiError } from '../../shared/errors.ts'
 import { type Credentials, checkNoCredential } from './credential-files.ts'
 import { toReadError } from './errors.ts'
@@ -89,30 +88,6 @@ async function readToEnd(
     length += bytesRead
     if (length > limit) return null
   }
-}
-
-/** Streams `size` bytes of the file, from `start`. Fails when the file is shorter. Closes the handle. */
-export function createFixedLengthStream(handle: FileHandle, size: number, path: string, start = 0): Readable {
-  let position = 0
-  return new Readable({
-    highWaterMark: CHUNK_BYTES,
-    read() {
-      readAt(handle, start + position, Math.min(CHUNK_BYTES, size - position), path).then(
-        (chunk) => {
-          position += chunk.length
-          this.push(chunk)
-          if (position === size) this.push(null)
-        },
-        (error: Error) => this.destroy(error),
-      )
-    },
-    destroy(error, callback) {
-      handle.close().then(
-        () => callback(error),
-        (closeError: Error) => callback(error ?? closeError),
-      )
-    },
-  })
 }
 
 /**

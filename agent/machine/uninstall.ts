@@ -1,10 +1,9 @@
 // Uninstalls the agent of an enrolled machine whose box has been deleted.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../shared/errors.ts'
-import { addJsonRoute } from '../requests/json-routes.ts'
+import type { JsonRouter } from '../requests/json-routes.ts'
 
 /** Starts the uninstallation, which stops this agent. No effect while one runs. */
 export type Uninstall = () => void
@@ -46,8 +45,8 @@ export function createUninstall(
 }
 
 /** @param uninstall null: this agent does not belong to an enrolled machine */
-export function uninstallRoutes(scope: FastifyInstance, uninstall: Uninstall | null): void {
-  addJsonRoute(scope, 'POST', '/uninstall', ({ afterResponse }) => {
+export function uninstallRoutes(router: JsonRouter, uninstall: Uninstall | null): void {
+  router.add('POST', '/uninstall', ({ afterResponse }) => {
     if (uninstall === null) throw new ApiError('not_found', 'This agent was not installed on a machine.')
     afterResponse(uninstall)
   })

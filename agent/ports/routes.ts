@@ -1,13 +1,12 @@
 // GET /ports/{port}/connect: connects to a port of the box, and relays the bytes over a dial-back connection.
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { portParams } from '../../shared/api/ports.ts'
 import { joinConnections } from '../../shared/join-connections.ts'
 import { TcpOverWebSocket } from '../../shared/tcp-over-websocket.ts'
 import type { ActivityTracker } from '../activity-tracker.ts'
-import { addJsonRoute, EMPTY_RESPONSE } from '../requests/json-routes.ts'
-import { readDialBackId } from '../tunnel/dial-back-id.ts'
+import { readDialBackId } from '../requests/dial-back-id.ts'
+import { EMPTY_RESPONSE, type JsonRouter } from '../requests/json-routes.ts'
 import type { WebSocketDialer } from '../tunnel/websocket-dialer.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { PortConnector } from './connect.ts'
@@ -20,8 +19,8 @@ export type PortDeps = {
   log: Pick<Logger, 'debug'>
 }
 
-export function portRoutes(app: FastifyInstance, { connector, portDialer, activity, log }: PortDeps): void {
-  addJsonRoute(app, 'GET', '/ports/:port/connect', async ({ params, headers, signal }) => {
+export function portRoutes(router: JsonRouter, { connector, portDialer, activity, log }: PortDeps): void {
+  router.add('GET', '/ports/:port/connect', async ({ params, headers, signal }) => {
     const { port } = validateRequest(portParams, params, { root: 'query' })
     const id = readDialBackId(headers)
     const socket = await connector.connect(port, signal)

@@ -1,7 +1,7 @@
 // Prompts of a box: accepts, lists and interrupts them. Connects the rules, the conversations, the queue and the runs.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { ProviderName } from '../../shared/api/prompts.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { ActivityTracker } from '../activity-tracker.ts'
@@ -25,7 +25,7 @@ export type PromptsOptions = {
   runs: Runs
   providers: Readonly<Record<ProviderName, Pick<Provider, 'defaultAuto'>>>
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** A queued prompt keeps the box active. The process of a run does so itself. */
   activity: Pick<ActivityTracker, 'watch'>
   limits: PromptLimits

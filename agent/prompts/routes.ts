@@ -1,5 +1,4 @@
 // Routes of prompts (spec §4.16). All of them respond with 200; the coordinator streams events and chooses the status.
-import type { FastifyInstance } from 'fastify'
 import {
   agentEventsQuerySchema,
   agentPromptRequestSchema,
@@ -10,7 +9,7 @@ import {
 import { LIMITS } from '../../shared/limits.ts'
 import type { ActivityTracker } from '../activity-tracker.ts'
 import { assertEnvironment } from '../exec/environment.ts'
-import { addJsonRoute, RequestResetError } from '../requests/json-routes.ts'
+import { type JsonRouter, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { Prompts } from './types.ts'
 
@@ -22,12 +21,12 @@ export type PromptRoutesDeps = {
 }
 
 /** Following a run is not activity: the run itself is. */
-export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void {
+export function promptRoutes(router: JsonRouter, deps: PromptRoutesDeps): void {
   const { prompts, activity, stopping } = deps
   const readConversation = (query: unknown): string | undefined =>
     validateRequest(conversationQuerySchema, query, { root: 'query' }).conversation
 
-  addJsonRoute(app, 'POST', '/prompts', (request) => {
+  router.add('POST', '/prompts', (request) => {
     if (stopping.aborted) throw new RequestResetError()
     activity.touch()
     const body = validateRequest(agentPromptRequestSchema, request.body, { codes: PROMPT_ERROR_CODES })
@@ -35,24 +34,24 @@ export function promptRoutes(app: FastifyInstance, deps: PromptRoutesDeps): void
     return prompts.submit(body)
   })
 
-  addJsonRoute(app, 'GET', '/prompts', ({ query }) => prompts.list(readConversation(query)))
-  addJsonRoute(app, 'GET', '/prompts/conversations', () => prompts.listConversations())
-  addJsonRoute(app, 'GET', '/prompts/:runId', ({ params }) => prompts.readStatus(params.runId))
+  router.add('GET', '/prompts', ({ query }) => prompts.list(readConversation(query)))
+  router.add('GET', '/prompts/conversations', () => prompts.listConversations())
+  router.add('GET', '/prompts/:runId', ({ params }) => prompts.readStatus(params.runId))
 
-  addJsonRoute(app, 'GET', '/prompts/:runId/events', ({ params, query, signal }) => {
+  router.add('GET', '/prompts/:runId/events', ({ params, query, signal }) => {
     const { after = 0, limit, waitMs = 0 } = validateRequest(agentEventsQuerySchema, query, { root: 'query' })
     const page = { after, limit: limit ?? LIMITS.promptEventsPage.default, waitMs, signal }
     return prompts.readEvents(params.runId, page)
   })
-  addJsonRoute(app, 'POST', '/prompts/poll', ({ body, signal }) =>
+  router.add('POST', '/prompts/poll', ({ body, signal }) =>
     prompts.poll(validateRequest(promptPollRequestSchema, body), signal),
   )
 
-  addJsonRoute(app, 'POST', '/prompts/:runId/interrupt', ({ params }) => {
+  router.add('POST', '/prompts/:runId/interrupt', ({ params }) => {
     activity.touch()
     return prompts.interrupt(params.runId)
   })
-  addJsonRoute(app, 'POST', '/prompts/interrupt', ({ query }) => {
+  router.add('POST', '/prompts/interrupt', ({ query }) => {
     activity.touch()
     return prompts.interruptAll(readConversation(query))
   })

@@ -1,10 +1,8 @@
 // POST /reports/next returns heartbeats, listening ports and spooled reports, and acknowledges those of the last response;
 // POST /reports/flush waits for the acknowledgement of all.
-import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
-import { nextReportsSchema, type ReportAck, reportAckSchema } from '../../shared/api/reports.ts'
+import { nextReportsSchema, type ReportAck } from '../../shared/api/reports.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { addJsonRoute } from '../requests/json-routes.ts'
+import type { JsonRouter } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import { NextReports } from './next-reports.ts'
 import { createOpenStreams, type OpenStreams } from './open-streams.ts'
@@ -22,7 +20,7 @@ export type ReportDeps = ReportStreamDeps & {
   onOpen?(): void
 }
 
-export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
+export function reportRoutes(router: JsonRouter, deps: ReportDeps): void {
   const { openStreams = createOpenStreams() } = deps
   const { nextReports = new NextReports((signal) => streamReports(deps, signal), openStreams) } = deps
 
@@ -33,32 +31,14 @@ export function reportRoutes(app: FastifyInstance, deps: ReportDeps): void {
     }
   }
 
-  addJsonRoute(app, 'POST', '/reports/next', async (request) => {
+  router.add('POST', '/reports/next', async (request) => {
     const { isFirst, acks } = validateRequest(nextReportsSchema, request.body)
     for (const ack of acks) await acknowledge(ack)
     if (isFirst) deps.onOpen?.()
     return nextReports.read(isFirst, request.signal)
   })
 
-  // Coordinators of protocol version 4 use GET /reports and POST /reports/ack.
-  app.get('/reports', { exposeHeadRoute: false }, (_request, reply) => {
-    const closeController = new AbortController()
-    const onClose = openStreams.add()
-    deps.onOpen?.()
-    reply.raw.once('close', () => {
-      onClose()
-      closeController.abort()
-    })
-    return reply
-      .type('application/x-ndjson')
-      .send(Readable.from(streamReports(deps, closeController.signal), STREAM_OPTIONS))
-  })
-
-  addJsonRoute(app, 'POST', '/reports/ack', (request) =>
-    acknowledge(validateRequest(reportAckSchema, request.body)),
-  )
-
-  addJsonRoute(app, 'POST', '/reports/flush', ({ signal }) => deliverReports(deps, signal))
+  router.add('POST', '/reports/flush', ({ signal }) => deliverReports(deps, signal))
 }
 
 /**
@@ -75,6 +55,3 @@ export async function deliverReports(
   await Promise.race([flushRecorders(), aborted])
   await spool.waitForAcknowledgement(signal)
 }
-
-/** Buffers about one chunk. Later reports stay on disk until the coordinator reads further. */
-const STREAM_OPTIONS = { objectMode: false, highWaterMark: 64 * 1024 }

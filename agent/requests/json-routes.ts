@@ -1,9 +1,6 @@
-// The routes of the agent whose requests and responses are JSON. Each is registered once, and serves HTTP/2 and the text
-// messages of the tunnel.
+// The routes of the agent. Requests and responses are JSON.
 import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseQuery } from 'node:querystring'
-import type { FastifyInstance } from 'fastify'
-import FindMyWay from 'find-my-way'
 import { ApiError } from '../../shared/errors.ts'
 
 export type JsonRequest<ParamName extends string = string> = {
@@ -42,7 +39,8 @@ export type JsonMethod = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export class RequestResetError extends Error {}
 
 export type JsonRouter = {
-  add(method: JsonMethod, path: string, handler: JsonHandler): void
+  /** @param path a segment that starts with a colon is a parameter */
+  add<Path extends string>(method: JsonMethod, path: Path, handler: JsonHandler<ParamNames<Path>>): void
   /**
    * @param path path and query
    * @throws ApiError not_found for an unknown path
@@ -50,59 +48,64 @@ export type JsonRouter = {
   find(method: JsonMethod, path: string): { handler: JsonHandler } & Pick<JsonRequest, 'params' | 'query'>
 }
 
+type Route = { segments: readonly string[]; handler: JsonHandler }
+
 export function createJsonRouter(): JsonRouter {
-  // The router of Fastify: both ways match paths equally.
-  const router = FindMyWay()
+  /** By method and number of segments. Routes without parameters come first. */
+  const routes = new Map<string, Route[]>()
+  const listRoutes = (method: JsonMethod, segments: readonly string[]): Route[] => {
+    const key = `${method} ${segments.length}`
+    const existing = routes.get(key)
+    if (existing !== undefined) return existing
+    const added: Route[] = []
+    routes.set(key, added)
+    return added
+  }
   return {
-    add: (method, path, handler) => router.on(method, path, () => undefined, handler),
+    add(method, path, handler) {
+      const segments = path.split('/')
+      const siblings = listRoutes(method, segments)
+      const route = { segments, handler: handler as JsonHandler }
+      if (path.includes('/:')) siblings.push(route)
+      else siblings.unshift(route)
+    },
     find(method, path) {
       const queryStart = path.indexOf('?')
-      const found = router.find(method, FindMyWay.sanitizeUrlPath(path))
-      if (found === null) throw createNoRouteError()
-      return {
-        handler: found.store as JsonHandler,
-        params: found.params as Record<string, string>,
-        query: queryStart === -1 ? {} : parseQuery(path.slice(queryStart + 1)),
+      const segments = (queryStart === -1 ? path : path.slice(0, queryStart)).split('/')
+      for (const { segments: pattern, handler } of routes.get(`${method} ${segments.length}`) ?? []) {
+        const params = matchSegments(pattern, segments)
+        if (params === null) continue
+        return { handler, params, query: queryStart === -1 ? {} : parseQuery(path.slice(queryStart + 1)) }
       }
+      throw new ApiError('not_found', 'The agent has no such route.')
     },
   }
 }
 
-export const createNoRouteError = () => new ApiError('not_found', 'The agent has no such route.')
+/** Returns the decoded parameters. null: the path does not match. */
+function matchSegments(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> | null {
+  const params: Record<string, string> = {}
+  for (const [index, expected] of pattern.entries()) {
+    const segment = segments[index] ?? ''
+    if (!expected.startsWith(':')) {
+      if (segment !== expected) return null
+      continue
+    }
+    const value = decodeSegment(segment)
+    if (value === null || value === '') return null
+    params[expected.slice(1)] = value
+  }
+  return params
+}
 
-/**
- * @param app the app of app.ts or a scope of it
- * @param options.bodyLimit in bytes, for HTTP/2. Default: that of the app.
- */
-export function addJsonRoute<Path extends string>(
-  app: FastifyInstance,
-  method: JsonMethod,
-  path: Path,
-  handler: JsonHandler<ParamNames<Path>>,
-  options: { bodyLimit?: number } = {},
-): void {
-  app.getDecorator<JsonRouter>('jsonRouter').add(method, path, handler)
-  app.route({
-    ...options,
-    method,
-    url: path,
-    // An automatic HEAD route would do the work and discard the response.
-    exposeHeadRoute: false,
-    async handler(request, reply) {
-      const controller = new AbortController()
-      const { signal } = controller
-      const abort = () => controller.abort()
-      const afterResponse = (work: () => void) => void reply.raw.once('close', work)
-      afterResponse(abort)
-      const { query, headers, body } = request
-      const params = request.params as JsonRequest['params']
-      try {
-        const result = await handler({ params, query, headers, body, signal, abort, afterResponse })
-        return result === undefined ? reply.status(204).send() : result
-      } catch (error) {
-        if (error instanceof RequestResetError) return reply.hijack().raw.destroy()
-        throw error
-      }
-    },
-  })
+/** null: the segment is not percent-encoded UTF-8. */
+function decodeSegment(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return null
+  }
 }

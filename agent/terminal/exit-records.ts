@@ -3,7 +3,7 @@
 // next agent.
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { z } from 'zod'
 import type { Clock } from '../../shared/clock.ts'
 import type { AttachSocket } from '../attach/attach-socket.ts'
@@ -54,7 +54,7 @@ export type ExitRecordsOptions = {
   /** null: the records end with the agent. */
   file: string | null
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export function createExitRecords({ file, clock, log }: ExitRecordsOptions): ExitRecords {

@@ -1,5 +1,5 @@
 // Routes of terminal sessions.
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import {
   agentAttachQuerySchema,
   agentTerminalStartSchema,
@@ -11,8 +11,8 @@ import { ApiError } from '../../shared/errors.ts'
 import type { AttachDialer } from '../attach/attach-dialer.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import { SURVIVED_MESSAGE } from '../exec/terminate-tree.ts'
-import { addJsonRoute, EMPTY_RESPONSE, RequestResetError } from '../requests/json-routes.ts'
-import { readDialBackId } from '../tunnel/dial-back-id.ts'
+import { readDialBackId } from '../requests/dial-back-id.ts'
+import { EMPTY_RESPONSE, type JsonRouter, RequestResetError } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { ExitedTerminal } from './exit-records.ts'
 import type { TerminalSessions } from './sessions.ts'
@@ -20,16 +20,16 @@ import type { TerminalSessions } from './sessions.ts'
 export type TerminalDeps = {
   sessions: TerminalSessions
   attachDialer: Pick<AttachDialer, 'connect'>
-  log: FastifyBaseLogger
+  log: Logger
   /** When it aborts, new sessions are refused. */
   stopping: AbortSignal
 }
 
 export function terminalRoutes(
-  app: FastifyInstance,
+  router: JsonRouter,
   { sessions, attachDialer, log, stopping }: TerminalDeps,
 ): void {
-  addJsonRoute(app, 'POST', '/terminal/sessions', async (request) => {
+  router.add('POST', '/terminal/sessions', async (request) => {
     if (stopping.aborted) throw new RequestResetError()
     const body = validateRequest(agentTerminalStartSchema, request.body)
     assertEnvironment(body.boxEnv)
@@ -39,11 +39,11 @@ export function terminalRoutes(
     return { ok: true, type: 'terminal.started', ...fields } satisfies TerminalStarted
   })
 
-  addJsonRoute(app, 'GET', '/terminal/sessions', (): TerminalList => {
+  router.add('GET', '/terminal/sessions', (): TerminalList => {
     return { ok: true, type: 'terminal.list', sessions: sessions.list().map((session) => session.describe()) }
   })
 
-  addJsonRoute(app, 'DELETE', '/terminal/sessions/:session', async ({ params }): Promise<TerminalKilled> => {
+  router.add('DELETE', '/terminal/sessions/:session', async ({ params }): Promise<TerminalKilled> => {
     const name = params.session
     // A repeated request has no effect.
     if (!sessions.isRunning(name) && sessions.hasExited(name))
@@ -55,7 +55,7 @@ export function terminalRoutes(
     return { ok: true, type: 'terminal.killed', session: session.name, signal }
   })
 
-  addJsonRoute(app, 'GET', '/terminal/sessions/:session/attach', (request) => {
+  router.add('GET', '/terminal/sessions/:session/attach', (request) => {
     const { client, offset, cols, rows, isNew, exited } = validateRequest(
       agentAttachQuerySchema,
       request.query,

@@ -1,6 +1,6 @@
 // The terminal sessions of the box: their names and limits, and exited ones. They survive the agent where each has a host.
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { AgentTerminalStart } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -18,7 +18,7 @@ import {
 import type { Session } from './session.ts'
 
 export type SessionsDeps = RecordedSessionDeps & {
-  log: FastifyBaseLogger
+  log: Logger
   /** How long the output of an exited session stays for clients that reconnect. Default: 60 s. */
   exitedSessionMs?: number
   /** Keeps the exits of sessions longer than their output. null: until the agent exits. Default: null. */

@@ -1,4 +1,4 @@
-// Opens the tunnel's WebSocket to the coordinator, and serves the app on it: one attempt, and the connection it results in.
+// Opens the tunnel's WebSocket to the coordinator, and serves the routes on it: one attempt, and the connection it results in.
 
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
@@ -14,6 +14,7 @@ import {
   PROTOCOL_VERSION,
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
+import { MAX_MESSAGE_BYTES } from '../../shared/tunnel-messages.ts'
 import { agentVersion } from '../version.ts'
 import type { DisconnectReason } from './disconnect-reason.ts'
 import type { SelectProxy } from './proxy.ts'
@@ -46,9 +47,6 @@ export type Connection = {
 }
 
 export type ConnectResult = { connection: Connection } | { failed: DisconnectReason }
-
-/** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
-const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 const WITHOUT_PROOF =
   'The server at the URL of the coordinator did not prove that it has the key of the coordinator. ' +
@@ -118,17 +116,24 @@ function connectWithVersion(
     ws.on('error', (error) => {
       if (!isSettled) settle({ failed: { reason: error.message } })
     })
-    ws.on('open', () => settle({ connection: createConnection(ws, options, () => bytesRead()) }))
+    ws.on('open', () =>
+      settle({ connection: createConnection(ws, options, protocolVersion, () => bytesRead()) }),
+    )
   })
 }
 
-function createConnection(ws: WebSocket, options: ServeOptions, bytesRead: () => number): Connection {
+function createConnection(
+  ws: WebSocket,
+  options: ServeOptions,
+  protocolVersion: number,
+  bytesRead: () => number,
+): Connection {
   let closeReason: string | undefined
   const terminate = (reason: string) => {
     closeReason ??= reason
     ws.terminate()
   }
-  serveConnection(ws, options, (reason) => {
+  serveConnection(ws, options, protocolVersion, (reason) => {
     // The coordinator has sent its close message, and the answer is under way.
     if (ws.readyState !== ws.CLOSING) terminate(reason)
   })

@@ -1,4 +1,4 @@
-// Keeps the agent connected: connects, serves the app on the connection, checks its liveness, and reconnects.
+// Keeps the agent connected: connects, serves the routes on the connection, checks its liveness, and reconnects.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BackoffSettings, backoffDelay, equalJitter, fullJitter } from '../../shared/backoff.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -130,10 +130,10 @@ async function connectAndServe(
       connectedMs: 0,
     }
   }
-  const { boxId, instanceId, selectProxy = noProxy, app, log } = options
+  const { boxId, instanceId, selectProxy = noProxy, router, log } = options
   const handshakeTimeoutMs = options.handshakeTimeoutMs ?? 10_000
   const result = await connect(
-    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy, coordinatorKey, app, log },
+    { url, boxId, token, instanceId, headers, handshakeTimeoutMs, selectProxy, coordinatorKey, router, log },
     signal,
   )
   if ('failed' in result) return { disconnect: result.failed, connectedMs: 0 }

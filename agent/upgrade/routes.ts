@@ -1,8 +1,7 @@
 // POST /upgrade installs a build of the agent; POST /restart exits, so that the supervisor starts the current build.
-import type { FastifyInstance } from 'fastify'
 import { agentBuildSchema, restartRequestSchema } from '../../shared/agent-build.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { addJsonRoute } from '../requests/json-routes.ts'
+import type { JsonRouter } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'
 import type { BuildState } from './build-state.ts'
 import type { Builds } from './builds.ts'
@@ -19,16 +18,16 @@ export type UpgradeDeps = {
   requestRestart(): void
 }
 
-export function upgradeRoutes(app: FastifyInstance, deps: UpgradeDeps): void {
+export function upgradeRoutes(router: JsonRouter, deps: UpgradeDeps): void {
   const { builds, buildState, isInUse, requestRestart } = deps
 
-  addJsonRoute(app, 'POST', '/upgrade', async (request) => {
+  router.add('POST', '/upgrade', async (request) => {
     const build = validateRequest(agentBuildSchema, request.body)
     if (builds === null) throw new ApiError('bad_request', 'The coordinator installs the builds of this box.')
     await builds.install(build)
   })
 
-  addJsonRoute(app, 'POST', '/restart', async (request) => {
+  router.add('POST', '/restart', async (request) => {
     const { buildId, terminalHostVersions } = validateRequest(restartRequestSchema, request.body ?? {})
     if (isInUse(terminalHostVersions))
       throw new ApiError(

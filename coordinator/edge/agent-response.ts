@@ -2,7 +2,7 @@
 // forwarded.
 import { edgeErrorSchema } from '../../shared/api/common.ts'
 import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import type { TunnelCallResponse } from '../agents/tunnel/types.ts'
 import { AGENT_RESPONSES, type AgentResponseType } from './agent-response-types.ts'
 import { InvalidResponseError, parseJson } from './parse-response.ts'
@@ -33,16 +33,25 @@ const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
 const MAX_MESSAGE_CHARS = 4096
 /** An error may name the path of the request. */
 export const MAX_ERROR_BYTES = 256 * 1024
-const MAX_ERROR_TOKENS = 64
+const MAX_SMALL_TOKENS = 64
 
 export const isAgentErrorCode = (code: string): code is ErrorCode => AGENT_ERROR_CODES.has(code)
 
+/** Returns the agent's error response as an ApiError, and its unchecked further fields. */
+export function readAgentError(response: TunnelCallResponse): {
+  error: ApiError
+  fields: Record<string, unknown>
+} {
+  const body = edgeErrorSchema.safeParse(parseAgentJson(response.body))
+  if (!body.success) throw createAgentProtocolError(`The agent responded with status ${response.status}.`)
+  const { code, message, ...fields } = body.data.error
+  const knownCode = isAgentErrorCode(code) ? code : 'exec_failed'
+  return { error: new ApiError(knownCode, message.slice(0, MAX_MESSAGE_CHARS)), fields }
+}
+
 /** Throws the agent's error response as an ApiError. */
 export function throwAgentError(response: TunnelCallResponse): never {
-  const body = edgeErrorSchema.safeParse(parseErrorBody(response.body))
-  if (!body.success) throw createAgentProtocolError(`The agent responded with status ${response.status}.`)
-  const { code, message } = body.data.error
-  throw new ApiError(isAgentErrorCode(code) ? code : 'exec_failed', message.slice(0, MAX_MESSAGE_CHARS))
+  throw readAgentError(response).error
 }
 
 const isSuccess = (status: number): boolean => status === 200 || status === 202
@@ -61,9 +70,10 @@ export async function readAgentResponse(
   return parser.parse(type, body).catch(throwProtocolError)
 }
 
-function parseErrorBody(bytes: Buffer): unknown {
+/** Parses a small response. @throws ApiError exec_failed */
+export function parseAgentJson(bytes: Buffer): unknown {
   try {
-    return parseJson(bytes.toString('utf8'), MAX_ERROR_TOKENS)
+    return parseJson(bytes.toString('utf8'), MAX_SMALL_TOKENS)
   } catch (error) {
     return throwProtocolError(error)
   }

@@ -9,7 +9,7 @@ import {
 } from '../../shared/download-headers.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 

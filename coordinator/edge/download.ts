@@ -1,16 +1,15 @@
-// Forwards a file or directory from a box to a client. The agent decides whether the body follows in its response or on a
-// dial-back connection.
+// Forwards a file or directory from a box to a client. The content follows on a dial-back connection.
 import { pipeline } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { downloadHeadSchema } from '../../shared/api/files.ts'
 import { DOWNLOAD_PATH_HEADER } from '../../shared/download-headers.ts'
-import { ApiError, type ErrorCode } from '../../shared/errors.ts'
-import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
-import { createAgentProtocolError, readBody } from '../agents/tunnel/read-response.ts'
-import type { Transfers, TunnelResponse } from '../agents/tunnel/types.ts'
+import { assertTransfers, createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
+import type { Transfers, TunnelCallResponse } from '../agents/tunnel/types.ts'
 import type { Actor } from '../http/actor.ts'
 import type { AcquiredBox } from './acquire-box.ts'
-import { MAX_ERROR_BYTES, throwAgentError } from './agent-response.ts'
+import { MAX_ERROR_BYTES, parseAgentJson, readAgentError } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import {
   type ConditionalHeaders,
@@ -22,40 +21,37 @@ import {
 import { createReaderHeaders } from './reader-headers.ts'
 import { releaseSentChunks } from './release-sent-chunks.ts'
 
-type Request = { isHead: boolean; conditions: ConditionalHeaders }
+/** The agent may read a whole directory before it responds. */
+const HEAD_TIMEOUT_MS = 11 * 60_000
 
-/** Sends a response without content, or throws an error response. */
-async function sendWithoutContent(response: TunnelResponse, request: Request, reply: FastifyReply) {
-  const { status, headers, body } = response
-  if (status === 304 && request.conditions['if-none-match'] !== undefined) {
-    body.destroy()
-    const path = checkPath(headers)
+function throwDownloadError(response: TunnelCallResponse, reply: FastifyReply): never {
+  const { error, fields } = readAgentError(response)
+  const { size } = fields
+  if (error.code === 'range_not_satisfiable' && Number.isSafeInteger(size) && Number(size) >= 0)
+    reply.header('content-range', `bytes */${size}`)
+  throw error
+}
+
+/** Sends the head of the content: for HEAD, and for a file that the client has already. */
+function sendHead(
+  body: Buffer,
+  { isHead, conditions }: { isHead: boolean; conditions: ConditionalHeaders },
+  reply: FastifyReply,
+) {
+  const head = downloadHeadSchema.safeParse(parseAgentJson(body))
+  if (!head.success) throw createAgentProtocolError('The agent sent no valid head of a download.')
+  if (head.data.status === 304) {
+    if (conditions['if-none-match'] === undefined)
+      throw createAgentProtocolError('The agent responded with status 304 without a condition.')
+    const path = checkPath(head.data.headers)
     return reply
       .code(304)
-      .headers({ ...checkEntityTag(headers), [DOWNLOAD_PATH_HEADER]: path })
+      .headers({ ...checkEntityTag(head.data.headers), [DOWNLOAD_PATH_HEADER]: path })
       .send()
   }
-  const size = headers['content-range'] ?? ''
-  if (status === 416 && /^bytes \*\/\d{1,15}$/.test(size)) reply.header('content-range', size)
-  if (request.isHead) throw createHeadError(response)
-  return throwAgentError({ status, body: await readBody(body, MAX_ERROR_BYTES) })
-}
-
-/** The response to HEAD has no body with an error code, and neither has the client's response. */
-const HEAD_ERROR_CODES: Readonly<Record<number, ErrorCode>> = {
-  400: 'invalid_path',
-  403: 'permission_denied',
-  404: 'not_found',
-  413: 'payload_too_large',
-  416: 'range_not_satisfiable',
-}
-
-function createHeadError({ status, body }: TunnelResponse): ApiError {
-  body.destroy()
-  const code = HEAD_ERROR_CODES[status]
-  return code === undefined
-    ? createAgentProtocolError(`The agent responded with status ${status}.`)
-    : new ApiError(code)
+  if (!isHead) throw createAgentProtocolError('The agent sent the head of a download without its content.')
+  const { status, headers } = checkHeaders(head.data.headers, conditions)
+  return reply.code(status).headers(headers).send()
 }
 
 /**
@@ -70,30 +66,22 @@ export async function download(
 ) {
   const conditions = selectConditionalHeaders(request.headers)
   const isHead = request.method === 'HEAD'
-  const pending = transfers.expect(box.id)
+  assertTransfers(tunnel)
+  const readerHeaders = createReaderHeaders(actor)
+  const pending = isHead ? null : transfers.expect(box.id)
   let isReceiving = false
   try {
-    const response = await tunnel.request({
-      method: isHead ? 'HEAD' : 'GET',
+    const response = await tunnel.call({
+      method: 'GET',
       path,
-      headers: { ...conditions, ...createReaderHeaders(actor), [DIAL_BACK_HEADER]: pending.id },
+      headers: { ...conditions, ...readerHeaders, ...(pending && { [DIAL_BACK_HEADER]: pending.id }) },
       signal,
+      timeoutMs: HEAD_TIMEOUT_MS,
+      maxBytes: () => MAX_ERROR_BYTES,
     })
-    if (response.status !== 200 && response.status !== 206)
-      return await sendWithoutContent(response, { isHead, conditions }, reply)
-    if (isHead) {
-      response.body.destroy()
-      const { status, headers } = checkHeaders(response.headers, conditions)
-      return reply.code(status).headers(headers).send()
-    }
-    if (response.headers[DIAL_BACK_HEADER] !== pending.id) {
-      const { status, length, headers } = checkHeaders(response.headers, conditions)
-      const bytes = await readBody(response.body, TUNNEL_LIMITS.inlineBodyBytes)
-      if (length === null || bytes.length !== length)
-        throw new ApiError('box_unreachable', 'The agent sent an incomplete file. Try again.')
-      return reply.code(status).headers(headers).send(bytes)
-    }
-    response.body.resume()
+    if (response.status !== 200) throwDownloadError(response, reply)
+    if (pending === null || response.body.length > 0)
+      return sendHead(response.body, { isHead, conditions }, reply)
     const transfer = await pending.connection
     const { status, headers } = checkHeaders(transfer.request.headers, conditions)
     signal.throwIfAborted()
@@ -109,6 +97,6 @@ export async function download(
     releaseSentChunks(reply.raw)
     return reply.code(status).headers(headers).send(body)
   } finally {
-    if (!isReceiving) pending.discard()
+    if (!isReceiving) pending?.discard()
   }
 }

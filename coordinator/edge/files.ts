@@ -1,4 +1,4 @@
-// The edge's file routes (spec §4.15). Small bodies use the tunnel, large ones a dial-back connection.
+// The edge's file routes (spec §4.15). Raw bodies use a dial-back connection.
 import { z } from 'zod'
 import {
   fileReadSchema,

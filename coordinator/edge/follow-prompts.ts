@@ -2,7 +2,7 @@
 import { MAX_POLL_MS, type PromptPollRequest, type Run } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { describeError, type EventWriter, formatEvent } from '../http/event-writer.ts'
 import type { AgentPoller } from './poll-agent.ts'
 import { formatPosition, type RunsPosition } from './prompt-positions.ts'

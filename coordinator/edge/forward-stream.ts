@@ -5,7 +5,7 @@ import type { Offsets } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { decodeFrame, InvalidFrameError, isOutput, type StreamFrame } from '../../shared/stream-frames.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { isAgentErrorCode } from './agent-response.ts'
 import { positionOf, type RenderOptions, renderEvent, renderFrame } from './server-sent-events.ts'
 

@@ -2,7 +2,7 @@
 
 import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import type { AgentConnections } from '../agents/tunnel/agent-connections.ts'
-import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
+import type { Streams, Transfers, Tunnels } from '../agents/tunnel/types.ts'
 import {
   createConnectRecorder,
   createDesktopRecorder,
@@ -63,7 +63,7 @@ export type EdgeModuleContext = ModuleBase &
     lifecycle: Pick<Lifecycle, 'waitUntilRunning'>
     tunnels: Tunnels
     agentConnections: Pick<AgentConnections, 'transfers' | 'streams' | 'sockets'>
-    overrides: { streams?: Streams }
+    overrides: { streams?: Streams; transfers?: Transfers }
   }
 
 export function edgeModule(context: EdgeModuleContext) {
@@ -80,7 +80,7 @@ export function edgeModule(context: EdgeModuleContext) {
     loadTerminalLimit: async (workspaceId) => (await loadPlanLimits(db, workspaceId)).terminals,
     boxes,
     tunnels,
-    transfers,
+    transfers: overrides.transfers ?? transfers,
     sockets,
     streams: overrides.streams ?? streams,
     responseParser,

@@ -8,7 +8,7 @@ import {
 } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { byKey } from '../http/access.ts'
 import {
   acceptsEventStream,

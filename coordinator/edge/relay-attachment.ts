@@ -10,7 +10,7 @@ import {
 import { CLOSE_CODES, getCloseCode } from '../../shared/close-codes.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { freeBuffer } from '../../shared/free-buffer.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { closeWebSocket } from '../http/websocket.ts'
 import { isAgentErrorCode } from './agent-response.ts'
 

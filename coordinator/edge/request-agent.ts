@@ -1,6 +1,6 @@
 // Sends one request to the agent and reads its JSON response.
 
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import type { TunnelCall } from '../agents/tunnel/types.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import { type AcquiredBox, acquireBox } from './acquire-box.ts'

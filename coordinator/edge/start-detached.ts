@@ -2,7 +2,7 @@
 import type { AgentExecRequest } from '../../shared/api/exec.ts'
 import type { AgentStartRequest } from '../../shared/api/processes.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import type { TrackedCommand } from '../history/commands/command-tracker.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'

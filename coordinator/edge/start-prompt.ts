@@ -2,7 +2,7 @@
 import type { AgentPromptRequest, PromptRequest } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { isUnreachable, repeatWhileUnreachable } from './repeat-request.ts'

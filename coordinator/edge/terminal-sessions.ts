@@ -8,7 +8,7 @@ import {
 } from '../../shared/api/terminal.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
-import { createAgentProtocolError } from '../agents/tunnel/read-response.ts'
+import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { getBoxVariables } from '../boxes/variables.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { AcquiredBox } from './acquire-box.ts'

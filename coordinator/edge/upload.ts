@@ -1,12 +1,12 @@
-// Forwards a request body from a client to a box: small ones through the tunnel, others over a dial-back connection.
+// Forwards a request body from a client to a box over a dial-back connection.
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
 import { pipeline, finished as whenFinished } from 'node:stream/promises'
 import { ApiError } from '../../shared/errors.ts'
-import { LIMITS, TUNNEL_LIMITS } from '../../shared/limits.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
-import { readBody } from '../agents/tunnel/read-response.ts'
-import type { TransferConnection, TunnelResponse } from '../agents/tunnel/types.ts'
+import { assertTransfers } from '../agents/tunnel/agent-errors.ts'
+import type { TransferConnection } from '../agents/tunnel/types.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
@@ -15,11 +15,8 @@ import { releaseSentChunks } from './release-sent-chunks.ts'
 
 type UploadContext = Pick<EdgeContext, 'transfers' | 'responseParser'>
 
-async function readUploaded({ responseParser }: UploadContext, response: TunnelResponse): Promise<Buffer> {
-  const { status, body } = response
-  const bytes = await readBody(body, maxResponseBytes('file.uploaded')(status))
-  return (await readAgentResponse(responseParser, { status, body: bytes }, 'file.uploaded')).json
-}
+/** The agent responds when it has written the file. */
+const UPLOAD_TIMEOUT_MS = 11 * 60_000
 
 /** Content-Length in bytes; null for a chunked body. */
 function declaredLength(request: IncomingMessage): number | null {
@@ -34,48 +31,32 @@ function declaredLength(request: IncomingMessage): number | null {
  */
 export async function upload(
   context: UploadContext,
-  acquired: AcquiredBox,
+  { box, tunnel, signal }: AcquiredBox,
   path: string,
   request: IncomingMessage,
 ): Promise<Buffer> {
   const length = declaredLength(request)
   if (length !== null && length > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', 'The body is larger than 1 GiB. Split it into several uploads.')
-  if (length === null || length > TUNNEL_LIMITS.inlineBodyBytes)
-    return uploadOverDialBack(context, acquired, path, request, length)
-  const response = await acquired.tunnel.request({
-    method: 'PUT',
-    path,
-    headers: { 'content-type': 'application/octet-stream', 'content-length': String(length) },
-    body: request,
-    signal: acquired.signal,
-  })
-  return readUploaded(context, response)
-}
-
-async function uploadOverDialBack(
-  context: UploadContext,
-  { box, tunnel, signal }: AcquiredBox,
-  path: string,
-  request: IncomingMessage,
-  length: number | null,
-): Promise<Buffer> {
-  const pending = context.transfers.expect(box.id)
+  assertTransfers(tunnel)
+  const { transfers, responseParser } = context
+  const pending = transfers.expect(box.id)
   const requestController = new AbortController()
   let isSending = false
   try {
     const responded = tunnel
-      .request({
+      .call({
         method: 'PUT',
         path,
         headers: {
           [DIAL_BACK_HEADER]: pending.id,
           ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
-          'content-length': '0',
         },
         signal: AbortSignal.any([signal, requestController.signal]),
+        timeoutMs: UPLOAD_TIMEOUT_MS,
+        maxBytes: maxResponseBytes('file.uploaded'),
       })
-      .then((response) => readUploaded(context, response))
+      .then(async (response) => (await readAgentResponse(responseParser, response, 'file.uploaded')).json)
     // An agent that rejects the path responds without a dial-back connection.
     const transfer = await Promise.race([pending.connection, responded.then(() => null)])
     if (transfer === null) return await responded

@@ -10,7 +10,7 @@ import type { AgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { bundlesModule } from '../agents/bundles/module.ts'
 import type { AgentConnectionsOptions } from '../agents/tunnel/agent-connections.ts'
 import { tunnelModule } from '../agents/tunnel/module.ts'
-import type { Streams, Tunnels } from '../agents/tunnel/types.ts'
+import type { Streams, Transfers, Tunnels } from '../agents/tunnel/types.ts'
 import { upgradesModule } from '../agents/upgrades/module.ts'
 import type { AuditExportOverrides } from '../audit/export/audit-export.ts'
 import { auditExportModule } from '../audit/export/module.ts'
@@ -124,6 +124,7 @@ export type ModuleOverrides = {
   /** Tests with in-memory machines pass the tunnels of these machines. */
   tunnels?: Tunnels
   streams?: Streams
+  transfers?: Transfers
   /** The servers to which boxes send requests with secrets. */
   secretBroker?: SecretBrokerOverrides
   /** The address of a fake of Stripe. */

@@ -79,6 +79,13 @@ export const fileUploadedSchema = z
 export type FileWritten = z.infer<typeof fileWrittenSchema>
 export type FileUploaded = z.infer<typeof fileUploadedSchema>
 
+/** The response of the agent to a download that has no content: for HEAD, and for a file that the client has already. */
+export const downloadHeadSchema = z.object({
+  status: z.union([z.literal(200), z.literal(206), z.literal(304)]),
+  headers: z.record(z.string(), z.string()),
+})
+export type DownloadHead = z.infer<typeof downloadHeadSchema>
+
 /** The position after an entry of a directory: the bytes of its name in base64url. A name has at most 255 bytes. */
 const fileCursorSchema = z
   .string()

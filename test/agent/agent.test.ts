@@ -32,8 +32,8 @@ async function assertUnused(dir: string): Promise<void> {
 
 t.test('a start that fails closes the parts that have started', async (t) => {
   const { dir, env } = await createEnv(t)
-  const config = readConfig({ ...env, BOXWOOD_SOCKET: join(dir, 'missing', 'socket') })
-  await t.rejects(startAgent(config, silentLog, env))
+  await writeFile(join(dir, 'desktop'), 'not a directory')
+  await t.rejects(startAgent(readConfig(env), silentLog, env))
   await assertUnused(dir)
 })
 

@@ -4,8 +4,6 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { connect } from 'node:http2'
-import { createConnection } from 'node:net'
 import { arch, cpus, release } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -16,8 +14,8 @@ import type { DurableReport } from '../../shared/api/reports.ts'
 import { newId } from '../../shared/ids.ts'
 import { NATIVE_PARTS } from '../../shared/native-file-names.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { readAll, startTunnelServer } from '../support/tunnel.ts'
-import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
+import { startTunnelServer } from '../support/tunnel.ts'
+import { DEADLINE_MS, LONG_DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { isAlive } from './exec/support.ts'
 
 const MAIN = join(import.meta.dirname, '../../agent/main.ts')
@@ -84,14 +82,14 @@ t.test('connects, runs a command, reports its start, and exits on SIGTERM', asyn
   const box = coordinator.addBox()
   const { child, exit } = startAgentProcess(t, await createBoxEnv(t, coordinator.url, box))
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const { status, body } = await tunnel.request({
+  const { status, body } = await tunnel.call({
     method: 'POST',
     path: '/exec',
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from('{"command":"echo hello"}'),
+    body: '{"command":"echo hello"}',
+    timeoutMs: DEADLINE_MS,
   })
   t.equal(status, 200)
-  t.match(JSON.parse((await readAll(body)).toString()), { exitCode: 0, stdout: 'hello\n' })
+  t.match(JSON.parse(body.toString()), { exitCode: 0, stdout: 'hello\n' })
   await waitUntil(
     'reports and a heartbeat have arrived',
     () => received.includes('heartbeat') && received.includes('agent.started') && machines.length > 0,
@@ -117,10 +115,9 @@ t.test('on SIGTERM, delivers the exits of its commands before it disconnects', a
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const exec = async (commandId: string, request: object) => {
     const record = { commandId, claimsToken: 'signed', keepOutput: true }
-    const body = Buffer.from(JSON.stringify({ ...request, record }))
-    const headers = { 'content-type': 'application/json' }
-    const response = await tunnel.request({ method: 'POST', path: '/exec', headers, body })
-    return JSON.parse((await readAll(response.body)).toString())
+    const body = JSON.stringify({ ...request, record })
+    const response = await tunnel.call({ method: 'POST', path: '/exec', body, timeoutMs: LONG_DEADLINE_MS })
+    return JSON.parse(response.body.toString())
   }
   const [syncId, detachedId, otherId] = [newId('process'), newId('process'), newId('process')]
   const started = await exec(detachedId, {
@@ -163,10 +160,8 @@ t.test('a terminal session that the next agent cannot continue delays a restart'
   const connected = async () => {
     const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
     return async (method: 'GET' | 'POST' | 'DELETE', path: string, body?: string) => {
-      const headers = { 'content-type': 'application/json' }
-      const content = body === undefined ? {} : { headers, body: Buffer.from(body) }
-      const response = await tunnel.request({ method, path, ...content })
-      return { status: response.status, text: (await readAll(response.body)).toString() }
+      const response = await tunnel.call({ method, path, body, timeoutMs: DEADLINE_MS })
+      return { status: response.status, text: response.body.toString() }
     }
   }
   const send = await connected()
@@ -217,11 +212,11 @@ t.test('runs while its log cannot be written', async (t) => {
     coordinator.tunnels.wait(box.boxId, DEADLINE_MS),
     exit.then((status) => Promise.reject(new Error(`the agent exited: ${status}`))),
   ])
-  const { status } = await tunnel.request({
+  const { status } = await tunnel.call({
     method: 'POST',
     path: '/exec',
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from('{"command":"true"}'),
+    body: '{"command":"true"}',
+    timeoutMs: DEADLINE_MS,
   })
   t.equal(status, 200)
   child.kill('SIGTERM')
@@ -239,15 +234,8 @@ t.test(
     t.match(second.stderr(), 'another agent is running')
     first.child.kill('SIGKILL')
     await first.exit
-    const socketPath = join(env.BOXWOOD_STATE, 'app.sock')
-    const third = startAgentProcess(t, { ...env, BOXWOOD_SOCKET: socketPath })
+    const third = startAgentProcess(t, env)
     await waitUntil('the third agent runs', () => third.stderr().includes('agent started'))
-    await t.test("BOXWOOD_SOCKET serves the agent's routes on a Unix socket", async (t) => {
-      const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
-      t.after(() => session.destroy())
-      const stream = session.request({ ':path': '/nothing' })
-      t.match(JSON.parse((await readAll(stream)).toString()), { ok: false, error: { code: 'not_found' } })
-    })
     third.child.kill('SIGTERM')
     t.same(await third.exit, [0, null])
   },

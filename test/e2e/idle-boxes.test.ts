@@ -30,8 +30,8 @@ t.test('a box with work is not suspended for idleness, and an idle one is', asyn
 
   const readIdleSeconds = async (): Promise<number> => {
     const tunnel = await tunnels.wait(box.id, DEADLINE_MS)
-    const { body } = await tunnel.request({ method: 'GET', path: '/activity' })
-    return JSON.parse(Buffer.concat(await body.toArray()).toString()).idleForSec
+    const { body } = await tunnel.call({ method: 'GET', path: '/activity', timeoutMs: DEADLINE_MS })
+    return JSON.parse(body.toString()).idleForSec
   }
   const findDueTime = async () => {
     const { db } = instance.context

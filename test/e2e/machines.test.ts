@@ -1,6 +1,5 @@
 // Enrolled machines over HTTP: tokens, their exchange, the states of the box, refusals, and deletion.
 import t, { type Test } from 'tap'
-import { addJsonRoute } from '../../agent/requests/json-routes.ts'
 import { newBoxToken } from '../../shared/ids.ts'
 import { type RequestOptions, startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
 import {
@@ -284,7 +283,7 @@ t.test('deleting a machine uninstalls its agent', async (t) => {
   const agent = await connectMachine(
     connected,
     url,
-    (app) => addJsonRoute(app, 'POST', '/uninstall', () => void requests.push('/uninstall')),
+    (router) => router.add('POST', '/uninstall', () => void requests.push('/uninstall')),
     { onDisconnected: ({ status, code }) => void statuses.push(`${status} ${code}`) },
   )
   t.teardown(() => agent.close())

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
 import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/protocol.ts'
 import { connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
-import { connectHostileAgent } from '../support/hostile-agent.ts'
+import { connectHostileAgent, isReportRequest } from '../support/hostile-agent.ts'
 import { HOSTILE_RESPONSES, type HostileResponse } from '../support/hostile-responses.ts'
 import { limitsEnv } from '../support/limits-env.ts'
 
@@ -28,9 +28,8 @@ t.after(() => tunnel?.terminate())
 /** Connects a client, after the agent has reconnected if its last response has closed the tunnel. */
 async function connect() {
   if (tunnel?.readyState !== WebSocket.OPEN)
-    tunnel = await connectHostileAgent(url, box, (stream, headers) => {
-      if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
-      else respond(stream, { url, box, headers })
+    tunnel = await connectHostileAgent(url, box, (request) => {
+      if (!isReportRequest(request)) respond(request, { url, box })
     })
   return connectAttachClient(`${url}/v1/box/${box.boxId}/exec/${ID}/attach`, {
     authorization: `Bearer ${key}`,
@@ -40,10 +39,9 @@ async function connect() {
 /** Accepts the request, opens the dial-back connection and sends messages on it. */
 const socketOf =
   (send: (socket: WebSocket) => void): HostileResponse =>
-  (stream, { headers }) => {
-    const id = String(headers[DIAL_BACK_HEADER])
-    stream.respond({ ':status': 200, [DIAL_BACK_HEADER]: id })
-    stream.end()
+  (request) => {
+    const id = request.headers[DIAL_BACK_HEADER]
+    request.respond(200)
     const socket = new WebSocket(url.replace('http', 'ws') + SOCKET_PATH_PREFIX + id, {
       headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
     })

@@ -1,15 +1,12 @@
 // A hostile agent sends lies, enormous samples and snapshots, and thousands of lines through its tunnel: the coordinator stays
 // within its heap and stores a bounded number of bytes, and the figures of the other box are its own.
-
-import { once } from 'node:events'
 import { readdirSync, statSync } from 'node:fs'
-import type { ServerHttp2Stream } from 'node:http2'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { MetricsSample } from '../../shared/api/metrics.ts'
 import { createDelta, EMPTY_SNAPSHOT } from '../../shared/process-delta.ts'
 import { type Fleet, type FleetBox, startFleet } from '../support/fleet.ts'
-import { connectHostileAgent } from '../support/hostile-agent.ts'
+import { connectHostileAgent, HostileReports, isReportRequest } from '../support/hostile-agent.ts'
 import { limitsEnv } from '../support/limits-env.ts'
 import { createMeasurements, floorTo, SAMPLE_MS } from '../support/measurements.ts'
 import { getOpenApiCheck } from '../support/openapi-check.ts'
@@ -97,10 +94,10 @@ const LISTENERS = () => ({
 })
 
 /** Lines of many small reports, of large ones and of lies, until SENT_BYTES. Returns the last sequence number. */
-async function sendLines(stream: ServerHttp2Stream, epoch: string): Promise<number> {
+async function sendLines(reports: HostileReports, epoch: string): Promise<number> {
   let seq = 0
   const toLine = (report: object) => `${JSON.stringify({ type: 'report', epoch, seq: ++seq, report })}\n`
-  stream.write(toLine(createSnapshot(createLargeDelta(300), Date.now())))
+  await reports.write(toLine(createSnapshot(createLargeDelta(300), Date.now())))
   for (let bytes = 0; bytes < SENT_BYTES; ) {
     const lie = LIES[seq % LIES.length] ?? LISTENERS
     const text = [
@@ -110,26 +107,19 @@ async function sendLines(stream: ServerHttp2Stream, epoch: string): Promise<numb
       `${JSON.stringify(LISTENERS())}\n`,
     ].join('')
     bytes += text.length
-    if (!stream.write(text)) await once(stream, 'drain')
+    await reports.write(text)
   }
   return seq
 }
 
 /** A box whose agent sends one report after the other, when the coordinator has acknowledged the one before. */
 async function connectAgent(t: Test, { url }: Fleet, box: FleetBox) {
-  let acknowledged = 0
-  const opened = Promise.withResolvers<ServerHttp2Stream>()
-  const ws = await connectHostileAgent(url, box, (stream, headers) => {
-    stream.respond({ ':status': 200 })
-    if (headers[':path'] === '/reports') opened.resolve(stream)
-    else
-      stream.on('data', (data) => {
-        acknowledged = JSON.parse(String(data)).seq
-        stream.end()
-      })
+  const reports = new HostileReports()
+  const ws = await connectHostileAgent(url, box, (request) => {
+    if (isReportRequest(request)) reports.serve(request)
   })
   t.after(() => ws.terminate())
-  return { ws, stream: await opened.promise, acknowledged: () => acknowledged }
+  return { ws, reports, acknowledged: () => reports.lastAck?.seq }
 }
 
 const sizeOf = (dir: string): number =>
@@ -164,7 +154,9 @@ t.test('lies and floods of samples, snapshots and ports', async (t) => {
   let otherSeq = 0
   const sendOther = async (report: object) => {
     otherSeq += 1
-    otherAgent.stream.write(`${JSON.stringify({ type: 'report', epoch: 'o', seq: otherSeq, report })}\n`)
+    void otherAgent.reports.write(
+      `${JSON.stringify({ type: 'report', epoch: 'o', seq: otherSeq, report })}\n`,
+    )
     await waitUntil('the report of the other box is stored', () => otherAgent.acknowledged() === otherSeq)
   }
   const snapshot = createDelta(EMPTY_SNAPSHOT, {
@@ -173,7 +165,7 @@ t.test('lies and floods of samples, snapshots and ports', async (t) => {
     total: 1,
   })
   const at = Date.now()
-  const sending = sendLines(hostileAgent.stream, 'h')
+  const sending = sendLines(hostileAgent.reports, 'h')
   await sendOther(createSnapshot(snapshot, at))
   for (let i = 0; i < 20; i++)
     await sendOther(sampleOf(start + 30 * i, { values: { ...VALUES, cpu_pct: i } }))
@@ -199,7 +191,7 @@ t.test('lies and floods of samples, snapshots and ports', async (t) => {
       ports: [{ port: 8080 }],
       total: 1,
     })
-    otherAgent.stream.write(`${JSON.stringify({ type: 'listeners', at, ports: '[[8080,7,"sh"]]' })}\n`)
+    void otherAgent.reports.write(`${JSON.stringify({ type: 'listeners', at, ports: '[[8080,7,"sh"]]' })}\n`)
     const ports = await waitUntil('the ports of the other box are listed', own.readListening)
     t.same(ports, [{ port: 8080, process: 'sh', pid: 7 }])
   })
@@ -210,7 +202,7 @@ t.test('lies and floods of samples, snapshots and ports', async (t) => {
     const answers: object[] = await Promise.all(spans.map(([from, to]) => own.readMetrics(from, to)))
     const hostileSnapshot = await own.readProcsAt(at)
     t.equal(hostileSnapshot.procs.length, 300)
-    hostileAgent.stream.write(`${JSON.stringify(LISTENERS())}\n`)
+    void hostileAgent.reports.write(`${JSON.stringify(LISTENERS())}\n`)
     answers.push(
       hostileSnapshot,
       await waitUntil('the ports of the hostile box are listed', own.readListening),

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/protocol.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
-import { connectHostileAgent } from '../support/hostile-agent.ts'
+import { connectHostileAgent, isReportRequest } from '../support/hostile-agent.ts'
 import type { HostileResponse } from '../support/hostile-responses.ts'
 import { limitsEnv } from '../support/limits-env.ts'
 import { connectToPort } from '../support/port-client.ts'
@@ -28,9 +28,8 @@ t.after(() => tunnel?.terminate())
 /** Connects a client, after the agent has reconnected if its last response has closed the tunnel. */
 async function connect(t: Test) {
   if (tunnel?.readyState !== WebSocket.OPEN)
-    tunnel = await connectHostileAgent(url, box, (stream, headers) => {
-      if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
-      else respond(stream, { url, box, headers })
+    tunnel = await connectHostileAgent(url, box, (request) => {
+      if (!isReportRequest(request)) respond(request, { url, box })
     })
   return connectToPort(t, { url, key, name: box.boxId, port: 3000 })
 }
@@ -38,10 +37,9 @@ async function connect(t: Test) {
 /** Accepts the request, opens the dial-back connection and sends messages on it. */
 const socketOf =
   (send: (socket: WebSocket) => void): HostileResponse =>
-  (stream, { headers }) => {
-    const id = String(headers[DIAL_BACK_HEADER])
-    stream.respond({ ':status': 200, [DIAL_BACK_HEADER]: id })
-    stream.end()
+  (request) => {
+    const id = request.headers[DIAL_BACK_HEADER]
+    request.respond(200)
     const socket = new WebSocket(url.replace('http', 'ws') + SOCKET_PATH_PREFIX + id, {
       headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
     })

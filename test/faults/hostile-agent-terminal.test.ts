@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { BOX_HEADER, DIAL_BACK_HEADER, SOCKET_PATH_PREFIX } from '../../shared/protocol.ts'
 import { connectAttachClient, RefusedError } from '../support/attach-client.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
-import { connectHostileAgent } from '../support/hostile-agent.ts'
+import { connectHostileAgent, isReportRequest } from '../support/hostile-agent.ts'
 import { HOSTILE_RESPONSES, type HostileResponse } from '../support/hostile-responses.ts'
 import { limitsEnv } from '../support/limits-env.ts'
 
@@ -19,28 +19,28 @@ let respond: HostileResponse = () => undefined
 let tunnel: WebSocket | undefined
 t.after(() => tunnel?.terminate())
 
-/** Connects a client, after the agent has reconnected if its last response has closed the tunnel. */
-async function connect(query: string) {
+/** Connects the agent again if its last response has closed the tunnel. */
+async function connectAgent() {
   if (tunnel?.readyState !== WebSocket.OPEN)
-    tunnel = await connectHostileAgent(url, box, (stream, headers) => {
-      if (headers[':path'] === '/reports') stream.respond({ ':status': 200 })
-      else respond(stream, { url, box, headers })
+    tunnel = await connectHostileAgent(url, box, (request) => {
+      if (!isReportRequest(request)) respond(request, { url, box })
     })
+}
+
+async function connect(query: string) {
+  await connectAgent()
   return connectAttachClient(`${url}/v1/box/${box.boxId}/terminal?${query}`, {
     authorization: `Bearer ${key}`,
   })
 }
 
-const respondJson = (...[stream, status, body]: [Parameters<HostileResponse>[0], number, unknown]) => {
-  stream.respond({ ':status': status, 'content-type': 'application/json' })
-  stream.end(JSON.stringify(body))
-}
-const errorOf = (code: string) => ({ ok: false, error: { code, message: code } })
+const errorOf = (code: string) => JSON.stringify({ ok: false, error: { code, message: code } })
 
 t.test('responses that open no connection, or the wrong one', async (t) => {
   for (const [name, response] of Object.entries(HOSTILE_RESPONSES)) {
     for (const query of ['session=a', 'create=never', '']) {
       respond = response
+      await connectAgent()
       // Some responses never end.
       const result = await Promise.race([
         connect(query).then(
@@ -57,10 +57,10 @@ t.test('responses that open no connection, or the wrong one', async (t) => {
 t.test('a session that neither exists nor can be started takes a bounded number of requests', async (t) => {
   for (const code of ['not_found', 'invalid_request', 'exec_failed']) {
     let requests = 0
-    respond = (stream, { headers }) => {
+    respond = (request) => {
       requests++
-      const isStart = headers[':method'] === 'POST'
-      respondJson(stream, 400, errorOf(isStart ? code : 'not_found'))
+      const isStart = request.method === 'POST'
+      request.respond(400, errorOf(isStart ? code : 'not_found'))
     }
     await t.rejects(connect('session=a'), /refused with status/)
     t.ok(requests <= 3, `${code}: ${requests} requests`)
@@ -74,10 +74,10 @@ t.test('a response for another session or command', async (t) => {
   }
   const responses = [started, { ...started, session: 'a', commandId: `p_${'0'.repeat(24)}` }]
   for (const body of responses) {
-    respond = (stream, { headers }) =>
-      headers[':method'] === 'POST'
-        ? respondJson(stream, 200, body)
-        : respondJson(stream, 404, errorOf('not_found'))
+    respond = (request) =>
+      request.method === 'POST'
+        ? request.respond(200, JSON.stringify(body))
+        : request.respond(404, errorOf('not_found'))
     await t.rejects(connect('session=a'), /status 502: .*exec_failed/)
   }
 })
@@ -93,10 +93,9 @@ t.test('messages that violate the protocol close the connection with an error', 
     'input of the client': Buffer.from([0, 65]),
   }
   for (const [name, message] of Object.entries(messages)) {
-    respond = (stream, { headers }) => {
-      const id = String(headers[DIAL_BACK_HEADER])
-      stream.respond({ ':status': 200, [DIAL_BACK_HEADER]: id })
-      stream.end()
+    respond = (request) => {
+      const id = request.headers[DIAL_BACK_HEADER]
+      request.respond(200)
       const socket = new WebSocket(url.replace('http', 'ws') + SOCKET_PATH_PREFIX + id, {
         headers: { authorization: `Bearer ${box.token}`, [BOX_HEADER]: box.boxId },
       })

@@ -4,12 +4,13 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { addJsonRoute } from '../../agent/requests/json-routes.ts'
 import { type FleetBox, startFleet } from '../support/fleet.ts'
 import {
   connectHostileAgent,
   FLOODS,
   flood,
+  HostileReports,
+  isReportRequest,
   openTunnelSocket,
   readRejection,
 } from '../support/hostile-agent.ts'
@@ -40,7 +41,8 @@ const LARGE_VALUE = 'value 7 in every field'
 const ENDLESS_RESPONSES = new Set([
   'events without an end',
   'empty pages without an end',
-  'a body that never ends',
+  'a size without chunks',
+  'a window that was not requested',
   'no response',
   LARGE_VALUE,
 ])
@@ -93,8 +95,8 @@ async function setUp(t: Test, hostileBoxes: number) {
   const { url, key } = fleet
   const [otherBox, ...boxes] = fleet.boxes
   if (otherBox === undefined) throw new Error('the coordinator has no box')
-  const agent = await startTestAgent(otherBox, url, (app) =>
-    addJsonRoute(app, 'GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
+  const agent = await startTestAgent(otherBox, url, (router) =>
+    router.add('GET', '/exec', () => ({ ok: true, type: 'exec.list', processes: [] })),
   )
   t.after(() => agent.close())
 
@@ -205,10 +207,10 @@ async function checkResponses(t: Test, responses: [name: string, respond: Hostil
     if (box === undefined) throw new Error(`there is no box for ${name}`)
     const closed = new AbortController()
     const agent: HostileAgent = { name, box, closed: closed.signal, received: 0 }
-    const ws = await connectHostileAgent(url, box, (stream, headers) => {
-      if (headers[':path'] === '/reports') return stream.respond({ ':status': 200 })
+    const ws = await connectHostileAgent(url, box, (request) => {
+      if (isReportRequest(request)) return
       agent.received += 1
-      respond(stream, { url, box, headers })
+      respond(request, { url, box })
     })
     ws.once('close', () => closed.abort())
     t.after(() => ws.terminate())
@@ -229,27 +231,24 @@ t.test('invalid reports of every type', async (t) => {
   const [box] = boxes
   if (box === undefined) throw new Error('there is no hostile box')
   const lines = createHostileReports()
-  let acknowledged = 0
-  const connect = (text: string) =>
-    connectHostileAgent(url, box, (stream, headers) => {
-      stream.respond({ ':status': 200 })
-      if (headers[':path'] === '/reports') stream.write(text)
-      else
-        stream.on('data', (data) => {
-          acknowledged = JSON.parse(String(data)).seq
-          stream.end()
-        })
+  const connect = (reports: HostileReports) =>
+    connectHostileAgent(url, box, (request) => {
+      if (isReportRequest(request)) reports.serve(request)
     })
-  const ws = await connect(lines.join(''))
+  const reports = new HostileReports()
+  for (const line of lines) void reports.write(line)
+  const ws = await connect(reports)
   t.after(() => ws.terminate())
-  await waitUntil('every report is acknowledged', () => acknowledged === lines.length)
+  await waitUntil('every report is acknowledged', () => reports.lastAck?.seq === lines.length)
   t.equal(ws.readyState, ws.OPEN, 'the connection stays open')
   const closed = once(ws, 'close')
   ws.terminate()
   await closed
   for (const line of CLOSING_LINES) {
-    const ws = await connect(line)
-    await once(ws, 'close')
+    const reports = new HostileReports()
+    void reports.write(line)
+    const ws = await connect(reports)
+    if (ws.readyState !== ws.CLOSED) await once(ws, 'close')
   }
   for (const path of ['', '/commands', '/commands?limit=200']) {
     const response = await fetch(`${url}/api/v1/boxes/${box.boxId}${path}`, {
@@ -266,7 +265,7 @@ t.test('floods', async (t) => {
   for (const [index, [name, send]] of floods.entries()) {
     const box = boxes[index]
     if (box === undefined) throw new Error('there are too few hostile boxes')
-    const ws = await connectHostileAgent(url, box, (stream) => stream.respond({ ':status': 200 }))
+    const ws = await connectHostileAgent(url, box, () => undefined)
     t.after(() => ws.terminate())
     await flood(ws, send)
     t.match(await readRejection(openTunnelSocket(url, box)), { status: 429, code: 'rate_limited' }, name)

@@ -42,8 +42,8 @@ async function startSampling(t: Test, spool: Spool, time: ReturnType<typeof crea
 }
 
 async function connectAgent(t: Test, box: Box, url: string, spool: Spool, agent: Sampling) {
-  const testAgent = await startTestAgent(box, url, (app) =>
-    reportRoutes(app, {
+  const testAgent = await startTestAgent(box, url, (router) =>
+    reportRoutes(router, {
       ...{ spool, clock: systemClock, readVitals: agent.vitals },
       listeners: createListeners({ processes: { list: async () => [] }, ownNetwork: false }),
       onCoordinatorTime: agent.clock.observe,

@@ -1,6 +1,6 @@
 // Tunnels whose connection is reset or becomes half-open: both ends detect it, and the agent reconnects.
 import t from 'tap'
-import { readAll, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
+import { startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 
@@ -15,9 +15,9 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
   const agent = await startTestAgent(
     box,
     proxy.url,
-    (app) => {
-      app.get('/hello', async () => ({ hello: 'box' }))
-      app.get('/wait', (_request, reply) => void reply.hijack())
+    (router) => {
+      router.add('GET', '/hello', async () => ({ hello: 'box' }))
+      router.add('GET', '/wait', () => new Promise(() => undefined))
     },
     { liveness },
   )
@@ -26,7 +26,7 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
 
   for (let round = 1; round <= 5; round++) {
     const interrupted = t.rejects(
-      tunnel.request({ method: 'GET', path: '/wait' }),
+      tunnel.call({ method: 'GET', path: '/wait', timeoutMs: DEADLINE_MS }),
       { code: 'box_unreachable' },
       `round ${round}: a request in flight fails`,
     )
@@ -38,8 +38,8 @@ t.test('both ends detect a half-open connection, and the agent reconnects', asyn
       () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > generation,
     )
     tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-    const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
-    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' })
+    const { body } = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
+    t.same(JSON.parse(body.toString()), { hello: 'box' })
   }
 })
 
@@ -66,14 +66,14 @@ t.test('a reset fails the requests in flight immediately, and the agent reconnec
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, proxy.url, (app) => {
-    app.get('/wait', (_request, reply) => void reply.hijack())
+  const agent = await startTestAgent(box, proxy.url, (router) => {
+    router.add('GET', '/wait', () => new Promise(() => undefined))
   })
   t.after(() => agent.close())
   for (let round = 1; round <= 5; round++) {
     await waitUntil('the box is connected', () => coordinator.tunnels.current(box.boxId))
     const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-    const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/wait' }), {
+    const interrupted = t.rejects(tunnel.call({ method: 'GET', path: '/wait', timeoutMs: DEADLINE_MS }), {
       code: 'box_unreachable',
     })
     setImmediate(() => proxy.reset())

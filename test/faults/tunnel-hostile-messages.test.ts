@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { TUNNEL_LIMITS } from '../../shared/limits.ts'
-import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_HEADER } from '../../shared/protocol.ts'
 import {
   type AgentMessage,
   type CoordinatorMessage,
@@ -34,8 +33,7 @@ async function setUp(t: Test) {
     )
     const received: CoordinatorMessage[] = []
     const ws = openTunnelSocket(coordinator.url, box, headers)
-    ws.on('message', (data: Buffer<ArrayBuffer>, isBinary) => {
-      if (isBinary) return
+    ws.on('message', (data: Buffer<ArrayBuffer>) => {
       const { head } = parseMessage(coordinatorMessageSchema, data)
       if (head.type === 'request' && head.path === '/reports/next') return
       received.push(head)
@@ -49,6 +47,9 @@ async function setUp(t: Test) {
 }
 
 const text = (head: AgentMessage | object, body = '') => formatMessage(head as AgentMessage, body)
+const MiB = 1024 * 1024
+const SIZED = { type: 'response', status: 200, size: 1000 }
+const NOT_REQUESTED = /chunk that was not requested/
 const GET = { method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS } as const
 
 t.test('an invalid message closes the connection', async (t) => {
@@ -88,12 +89,36 @@ t.test('an invalid message closes the connection', async (t) => {
       ),
       /too large/,
     ],
+    ['random bytes', (_request, ws) => ws.send(Buffer.alloc(100, 0xa5)), /no head/],
+    ['a size and a body', respondTo((id) => text({ ...SIZED, id }, 'x')), /a size and a body/],
+    ['a size of 0', respondTo((id) => text({ ...SIZED, id, size: 0 })), /head of a message/],
     [
-      'the end of no HTTP/2 session',
-      respondWith(text({ type: 'http2.closed' })),
-      /closed an HTTP\/2 session/,
+      'two sizes',
+      respondTo(
+        (id) => text({ ...SIZED, id }),
+        (id) => text({ ...SIZED, id }),
+      ),
+      /second response/,
     ],
-    ['HTTP/2 without a session', (_request, ws) => ws.send(Buffer.alloc(9)), /without a session/],
+    ['a chunk of an unknown request', respondTo(() => text({ type: 'chunk', id: 99 }, 'x')), NOT_REQUESTED],
+    [
+      'more bytes than the size',
+      respondTo(
+        (id) => text({ ...SIZED, id }),
+        (id) => text({ type: 'chunk', id }, 'x'.repeat(600)),
+        (id) => text({ type: 'chunk', id }, 'x'.repeat(600)),
+      ),
+      NOT_REQUESTED,
+    ],
+    [
+      'a chunk of a refused body',
+      respondTo(
+        (id) => text({ ...SIZED, id, size: 2 ** 50 }),
+        (id) => text({ type: 'chunk', id }, 'x'),
+      ),
+      NOT_REQUESTED,
+    ],
+    ['a chunk of a request', respondTo((id) => text({ type: 'chunk', id }, 'x')), NOT_REQUESTED],
     [
       '100,000 tiny messages',
       (_request, ws) => {
@@ -105,44 +130,58 @@ t.test('an invalid message closes the connection', async (t) => {
   for (const [name, respond, reason] of cases) {
     const { tunnel, ws, disconnected } = await connectAgent(respond)
     const closed = once(ws, 'close')
-    await tunnel.call(GET).catch((error: unknown) => t.match(error, { code: 'box_unreachable' }, name))
+    await tunnel
+      .call(GET)
+      .catch((error: unknown) => t.match(error, { code: /^(box_unreachable|exec_failed)$/ }, name))
     t.match(await disconnected, reason, name)
     await closed
     await checkOtherBox()
   }
 })
 
-t.test('a text message of an agent whose version has none closes the connection', async (t) => {
-  const { checkOtherBox, coordinator } = await setUp(t)
-  const headers = { [PROTOCOL_HEADER]: String(PREVIOUS_PROTOCOL_VERSION) }
-  const ws = openTunnelSocket(coordinator.url, coordinator.addBox(), headers)
-  const closed = once(ws, 'close')
-  await once(ws, 'open')
-  ws.send(text({ type: 'reset', id: 1 }))
-  await closed
-  await checkOtherBox()
-})
-
 t.test('an agent that does not respond occupies a limited number of ids', async (t) => {
   const { checkOtherBox, connectAgent } = await setUp(t)
   const { tunnel, received } = await connectAgent(() => undefined)
-  const count = TUNNEL_LIMITS.openCalls + 20
+  /** The request for reports occupies one. */
+  const freeIds = TUNNEL_LIMITS.openCalls - 1
+  const count = freeIds + 20
   const timeoutMs = 50
   const calls = Array.from({ length: count }, () => tunnel.call({ ...GET, timeoutMs }))
   for (const { status, ...call } of await Promise.allSettled(calls))
     t.match({ status, ...call }, { status: 'rejected', reason: { code: 'box_unreachable' } })
   await checkOtherBox()
   const isCancel = ({ type }: CoordinatorMessage) => type === 'cancel'
-  await waitUntil('the calls are cancelled', () => received.filter(isCancel).length > 100)
+  await waitUntil('the calls are cancelled', () => received.filter(isCancel).length === freeIds)
   const requests = received.filter((message) => !isCancel(message)).length
-  t.ok(requests < TUNNEL_LIMITS.openCalls, `${requests} requests were sent as messages`)
+  t.equal(requests, freeIds, 'the others waited')
 })
 
-t.test('a stored response that does not exist fails the call', async (t) => {
+t.test('large bodies that are not sent occupy a limited number of bytes', async (t) => {
   const { checkOtherBox, connectAgent } = await setUp(t)
-  const { tunnel } = await connectAgent(({ id }, ws) =>
-    ws.send(text({ type: 'response', id, status: 200, isStored: true })),
+  const size = 32 * MiB
+  const { tunnel, received } = await connectAgent(({ id }, ws) => ws.send(text({ ...SIZED, id, size })))
+  const calls = Array.from({ length: 20 }, () =>
+    tunnel.call({ ...GET, timeoutMs: 500, maxBytes: () => size }),
   )
-  await t.rejects(tunnel.call({ ...GET, timeoutMs: 200 }), { code: 'box_unreachable' })
+  for (const { status } of await Promise.allSettled(calls)) t.equal(status, 'rejected')
+  const windows = received.filter(({ type }) => type === 'window')
+  // Two of 32 MiB at a time. The agent resets none of them, so the windows of all are sent, one after the other.
+  t.ok(windows.length <= 20, `${windows.length} windows`)
+  for (const window of windows) t.match(window, { bytes: MiB })
   await checkOtherBox()
+})
+
+t.test('a response in chunks of one byte is a flood', async (t) => {
+  const { connectAgent } = await setUp(t)
+  const { tunnel, ws, disconnected } = await connectAgent(({ id }) => {
+    ws.send(text({ ...SIZED, id, size: 60_000 }))
+  })
+  ws.on('message', (data: Buffer<ArrayBuffer>) => {
+    const { head } = parseMessage(coordinatorMessageSchema, data)
+    if (head.type !== 'window') return
+    const chunk = text({ type: 'chunk', id: head.id }, 'x')
+    for (let sent = 0; sent < 60_000; sent++) ws.send(chunk)
+  })
+  await t.rejects(tunnel.call(GET), { code: 'box_unreachable' })
+  t.match(await disconnected, /too many messages/)
 })

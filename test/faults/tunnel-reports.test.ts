@@ -77,8 +77,8 @@ async function setUp(
   const proxy = await startTunnelProxy(coordinator.port)
   t.after(() => proxy.close())
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, proxy.url, (app) =>
-    reportRoutes(app, {
+  const agent = await startTestAgent(box, proxy.url, (router) =>
+    reportRoutes(router, {
       spool,
       clock: systemClock,
       readVitals: () => vitals,

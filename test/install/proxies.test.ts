@@ -214,13 +214,13 @@ for (const name of PROXIES) {
       t.after(() => coordinator.close())
       const { url } = await startProxy(t, name, `127.0.0.1:${coordinator.port}`, hasPath)
       const box = coordinator.addBox()
-      const agent = await startTestAgent(box, url, (app) => {
-        app.get('/hello', async () => ({ hello: 'through the proxy' }))
+      const agent = await startTestAgent(box, url, (router) => {
+        router.add('GET', '/hello', async () => ({ hello: 'through the proxy' }))
       })
       t.after(() => agent.close())
       const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-      const response = await tunnel.request({ method: 'GET', path: '/hello' })
-      t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'through the proxy' })
+      const response = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
+      t.same(JSON.parse(response.body.toString()), { hello: 'through the proxy' })
 
       await transferBothWays(t, coordinator, box, url, 8 * MIB + 1)
     })

@@ -1,14 +1,54 @@
 // Starts a coordinator over HTTP with one box, whose fake agent is a request handler that the test provides.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Test } from 'tap'
-import { callByRequest } from '../../coordinator/agents/tunnel/calls.ts'
-import type { Tunnel, TunnelRequest, TunnelResponse, Tunnels } from '../../coordinator/agents/tunnel/types.ts'
+import { createTooLargeError } from '../../coordinator/agents/tunnel/agent-errors.ts'
+import { withDeadline } from '../../coordinator/agents/tunnel/deadline.ts'
+import type {
+  Transfers,
+  Tunnel,
+  TunnelCall,
+  TunnelCallResponse,
+  Tunnels,
+} from '../../coordinator/agents/tunnel/types.ts'
+import { TUNNEL_LIMITS } from '../../shared/limits.ts'
 import { type CoordinatorOptions, startTestCoordinator } from './coordinator.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 
-export type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
+export type AgentHandler = (request: TunnelCall) => Promise<TunnelCallResponse>
 
-export type BoxWithFakeAgentOptions = Pick<CoordinatorOptions, 'env' | 'streams' | 'log'>
+/** Calls the handler with the limits of a tunnel for the time and the size of the response. */
+export const callHandler = (handler: AgentHandler, call: TunnelCall): Promise<TunnelCallResponse> =>
+  withDeadline(call.timeoutMs, call.signal, async (signal) => {
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+    const response = await Promise.race([handler({ ...call, signal }), aborted])
+    const limit = call.maxBytes?.(response.status) ?? TUNNEL_LIMITS.messageBytes
+    if (response.body.length > limit) throw createTooLargeError(limit)
+    return response
+  })
+
+/** The dial-back connections of downloads whose head and content the test provides. */
+export const createFakeTransfers = (
+  respond: () => { headers: Record<string, string>; text: string },
+): Transfers => ({
+  expect() {
+    const { headers, text } = respond()
+    const request = Object.assign(Readable.from([Buffer.from(text)]), { headers })
+    const response = { writeHead: () => response, end: () => response }
+    return {
+      id: 'transfer',
+      connection: Promise.resolve({
+        request: request as unknown as IncomingMessage,
+        response: response as unknown as ServerResponse,
+      }),
+      discard: () => void request.destroy(),
+    }
+  },
+})
+
+export type BoxWithFakeAgentOptions = Pick<CoordinatorOptions, 'env' | 'streams' | 'transfers' | 'log'>
 
 /** @param handler responds to every request to the agent, except those that send the variables of the box */
 export async function startBoxWithFakeAgent(
@@ -17,16 +57,9 @@ export async function startBoxWithFakeAgent(
   options: BoxWithFakeAgentOptions = {},
 ) {
   const infra = new FakeInfrastructure()
-  // Like a real tunnel: aborting destroys the response body with an error.
-  const request: AgentHandler = async (request) => {
-    if (request.path === '/environment') return acceptEnvironment()
-    const response = await handler(request)
-    request.signal?.addEventListener('abort', () => response.body.destroy(request.signal?.reason))
-    response.body.on('error', () => undefined)
-    return response
-  }
-  const call: Tunnel['call'] = (call) => callByRequest(request, call)
-  const withFakeAgent = (tunnel: Tunnel): Tunnel => ({ ...tunnel, request, call })
+  const call: Tunnel['call'] = (call) =>
+    callHandler(call.path === '/environment' ? acceptEnvironment : handler, call)
+  const withFakeAgent = (tunnel: Tunnel): Tunnel => ({ ...tunnel, call })
   const tunnels: Tunnels = {
     ...infra.tunnels,
     current(boxId) {
@@ -42,8 +75,4 @@ export async function startBoxWithFakeAgent(
   return { ...coordinator, box, acquiredSlots: coordinator.instance.context.edge.limiter.acquiredCount }
 }
 
-const acceptEnvironment = (): TunnelResponse => ({
-  status: 200,
-  headers: { 'content-type': 'application/json' },
-  body: Readable.from([Buffer.from('{"broker":null}')]),
-})
+const acceptEnvironment: AgentHandler = async () => ({ status: 200, body: Buffer.from('{"broker":null}') })

@@ -1,6 +1,7 @@
 // Enrolls machines at a coordinator under test, and connects agents of them.
+
 import { createHash, randomBytes } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { JsonRouter } from '../../agent/requests/json-routes.ts'
 import type { EnrollRequest } from '../../shared/api/machines.ts'
 import { newBoxToken } from '../../shared/ids.ts'
 import { ENROLL_PATH, LINEAGE_HEADER } from '../../shared/protocol.ts'
@@ -62,7 +63,7 @@ export async function enrollMachine(
 export const connectMachine = (
   { boxId, token, lineage }: EnrolledMachine,
   url: string,
-  routes?: (app: FastifyInstance) => void,
+  routes?: (router: JsonRouter) => void,
   options: Parameters<typeof startTestAgent>[3] = {},
 ): Promise<TestAgent> =>
   startTestAgent({ boxId, token }, url, routes, {

@@ -1,7 +1,5 @@
 // An agent in memory with a desktop, for tests of its routes on the edge.
-import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import type { TunnelRequest } from '../../coordinator/agents/tunnel/types.ts'
+import type { TunnelCall } from '../../coordinator/agents/tunnel/types.ts'
 import type { AgentDesktopStatus, DesktopMode, DesktopSession } from '../../shared/api/desktop.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { DESKTOP_PROGRAMS } from '../../shared/field-values.ts'
@@ -27,7 +25,7 @@ export function createFakeDesktopAgent() {
     startedAt: '2030-01-01T00:00:00.000Z',
   })
 
-  function respond({ method, path }: TunnelRequest, body: Record<string, unknown>): object {
+  function respond({ method, path }: TunnelCall, body: Record<string, unknown>): object {
     const mode = (body.mode ?? 'desktop') as DesktopMode
     if (path === '/desktop/start') {
       const alreadyRunning = modes.has(mode)
@@ -52,11 +50,10 @@ export function createFakeDesktopAgent() {
     if (path === '/desktop/stream') {
       const { failure } = state
       if (failure instanceof ApiError) return respondError(failure)
-      return { status: 200, headers: {}, body: Readable.from([]) }
+      return respondJson(200, '')
     }
     if (!path.startsWith('/desktop')) return respondError(new ApiError('not_found'))
-    const parsed =
-      body === undefined ? {} : JSON.parse(Buffer.isBuffer(body) ? String(body) : await text(body))
+    const parsed = JSON.parse(body ?? '{}')
     requests.push({ method, path, body: parsed })
     if (state.lost) throw new ApiError('box_unreachable')
     const { failure } = state

@@ -250,10 +250,6 @@ export class FakeInfrastructure {
         if (path !== '/activity' || idleForSec === undefined) throw new ApiError(this.agentError)
         return { status: 200, body: Buffer.from(JSON.stringify({ idleForSec })) }
       },
-      request: async ({ path }) => {
-        this.calls.push(`request ${boxId} ${path}`)
-        throw new ApiError(this.agentError)
-      },
     }
     this.#tunnels.set(boxId, tunnel)
     this.#events.emit('connected', tunnel)

@@ -1,6 +1,5 @@
 // An agent in memory that implements the routes of prompts. Tests add runs and events, and replace single responses.
-import { Readable } from 'node:stream'
-import type { TunnelRequest, TunnelResponse } from '../../coordinator/agents/tunnel/types.ts'
+import type { TunnelCall, TunnelCallResponse } from '../../coordinator/agents/tunnel/types.ts'
 import {
   type AgentPromptRequest,
   agentPromptRequestSchema,
@@ -18,13 +17,12 @@ const STARTED_AT = Date.parse('2026-01-01T00:00:00.000Z')
 
 export type FakeRun = { run: Run; events: PromptEvent[] }
 
-export const respondJson = (status: number, body: unknown): TunnelResponse => ({
+export const respondJson = (status: number, body: unknown): TunnelCallResponse => ({
   status,
-  headers: {},
-  body: Readable.from([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))]),
+  body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
 })
 
-export const respondError = (error: ApiError): TunnelResponse =>
+export const respondError = (error: ApiError): TunnelCallResponse =>
   respondJson(error.status, edgeErrorBody(error))
 
 export function createRun(fields: Partial<Run> = {}): Run {
@@ -66,11 +64,11 @@ export type FakePromptAgent = {
   /** Ids of prompts in the queue. */
   queued: Set<string>
   /** The requests so far. */
-  requests: TunnelRequest[]
+  requests: TunnelCall[]
   /** Requests that wait for an event. */
   waiting: number
   /** Responds instead of this agent, unless it returns undefined. */
-  override: ((request: TunnelRequest) => Promise<TunnelResponse> | undefined) | undefined
+  override: ((request: TunnelCall) => Promise<TunnelCallResponse> | undefined) | undefined
   addRun(fields?: Partial<Run>): FakeRun
   /** Throws when there is no such run. */
   getRun(id: string): FakeRun
@@ -89,7 +87,7 @@ export function createFakePromptAgent(): FakePromptAgent {
   /** In the order in which they started. */
   const runs = new Map<string, FakeRun>()
   const queued = new Set<string>()
-  const requests: TunnelRequest[] = []
+  const requests: TunnelCall[] = []
   let waiters: { resolve(): void; reject(error: Error): void }[] = []
   let starts = 0
   const agent: FakePromptAgent = {
@@ -128,7 +126,7 @@ export function createFakePromptAgent(): FakePromptAgent {
     },
     bodiesOf: (path) =>
       requests
-        .filter((request) => request.path === path && Buffer.isBuffer(request.body))
+        .filter((request) => request.path === path && request.body !== undefined)
         .map(({ body }) => JSON.parse(String(body))),
     handler: async (request) => {
       requests.push(request)
@@ -282,7 +280,7 @@ export function createFakePromptAgent(): FakePromptAgent {
     return { type: 'prompt.list', runs: listed.slice(0, 50), active, queued: [] }
   }
 
-  async function route({ method, path, body, signal }: TunnelRequest): Promise<object | undefined> {
+  async function route({ method, path, body, signal }: TunnelCall): Promise<object | undefined> {
     const { pathname, searchParams } = new URL(path, 'http://agent')
     const json = () => JSON.parse(String(body))
     const [, , id = '', verb = ''] = pathname.split('/')
@@ -314,7 +312,7 @@ export function createFakePromptAgent(): FakePromptAgent {
     }
   }
 
-  const respond = async (request: TunnelRequest): Promise<TunnelResponse> =>
+  const respond = async (request: TunnelCall): Promise<TunnelCallResponse> =>
     respondJson(200, { ok: true, ...(await route(request)) })
 
   return agent

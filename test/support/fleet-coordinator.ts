@@ -1,5 +1,5 @@
 // Child process of fleet.ts: runs a coordinator whose provider starts no machines. Sends the parent a Fleet message.
-// Arguments: the number of boxes, and {settings, acceptedVersions} of FleetOptions as JSON. The message 'collect' makes it
+// Arguments: the number of boxes, and {settings} of FleetOptions as JSON. The message 'collect' makes it
 // collect garbage, with the option --expose-gc of Node; it responds with 'collected'.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,9 +11,7 @@ import type { Fleet, FleetOptions } from './fleet.ts'
 import { withoutArchives } from './without-archives.ts'
 
 const boxCount = Number(process.argv[2])
-const { settings = {}, acceptedVersions }: Pick<FleetOptions, 'settings' | 'acceptedVersions'> = JSON.parse(
-  process.argv[3] ?? '{}',
-)
+const { settings = {} }: Pick<FleetOptions, 'settings'> = JSON.parse(process.argv[3] ?? '{}')
 const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
 const tokens = new Map<string, string>()
 
@@ -39,10 +37,7 @@ const config = loadConfig({
   BOXWOOD_LOG: 'fatal',
   ...settings,
 })
-const coordinator = await startCoordinator(config, {
-  provider,
-  ...(acceptedVersions && { agentConnections: { acceptedVersions } }),
-})
+const coordinator = await startCoordinator(config, { provider })
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
 // The start of the coordinator has created the first box.

@@ -12,16 +12,11 @@ export type FleetOptions = {
   execArgv?: string[]
   /** The coordinator's settings, such as BOXWOOD_LIMITS. */
   settings?: Record<string, string>
-  /** The versions of the protocol that the coordinator accepts. Default: its own and the previous one. */
-  acceptedVersions?: readonly number[]
 }
 
-export async function startFleet(
-  boxCount: number,
-  { execArgv = [], settings = {}, acceptedVersions }: FleetOptions = {},
-) {
+export async function startFleet(boxCount: number, { execArgv = [], settings = {} }: FleetOptions = {}) {
   const script = fileURLToPath(new URL('fleet-coordinator.ts', import.meta.url))
-  const options = JSON.stringify({ settings, acceptedVersions })
+  const options = JSON.stringify({ settings })
   const coordinator = fork(script, [String(boxCount), options], { execArgv })
   /** Resolves when the coordinator has exited. */
   async function stop(): Promise<void> {

@@ -1,10 +1,17 @@
 // An agent that connects with the token of a box and violates the protocol. Any program on a box can be one.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { WebSocket } from 'ws'
-import { PREVIOUS_PROTOCOL_VERSION, PROTOCOL_HEADER, PROTOCOL_VERSION } from '../../shared/protocol.ts'
-import { WebSocketDuplex } from '../../shared/websocket-duplex.ts'
+import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
+import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
+import { BodySender } from '../../shared/tunnel-bodies.ts'
+import {
+  type AgentMessage,
+  type CoordinatorMessage,
+  coordinatorMessageSchema,
+  formatMessage,
+  parseMessage,
+} from '../../shared/tunnel-messages.ts'
 import { readAll } from './tunnel.ts'
 
 export type BoxIdentity = { boxId: string; token: string }
@@ -38,70 +45,117 @@ export async function readRejection(ws: WebSocket) {
   return { status: response.statusCode as number, code: error.code as string, headers: response.headers }
 }
 
-/**
- * Connects an HTTP/2 server whose responses the test defines, with the previous version of the protocol, which has no
- * messages. Resolves after the first request, which is for reports.
- */
+type RequestMessage = Extract<CoordinatorMessage, { type: 'request' }>
+
+/** A request that the test responds to, correctly or not. */
+export type HostileRequest = Omit<RequestMessage, 'headers'> & {
+  headers: Record<string, string>
+  body: string
+  /** Responds as a correct agent. */
+  respond(status: number, body?: string | Buffer): void
+  /** Sends any message with the id of this request. */
+  send(head: object, body?: string): void
+  /** Sends any text. */
+  sendRaw(text: string): void
+}
+
+/** Connects an agent whose responses the test defines. Resolves after the first request, which is for reports. */
 export async function connectHostileAgent(
   url: string,
   box: BoxIdentity,
-  onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
+  onRequest: (request: HostileRequest) => void,
 ): Promise<WebSocket> {
-  const ws = openTunnelSocket(url, box, { [PROTOCOL_HEADER]: String(PREVIOUS_PROTOCOL_VERSION) })
-  const server = createServer({ maxSendHeaderBlockLength: 1_000_000, maxSessionMemory: 1000 })
-  server.on('stream', (stream: ServerHttp2Stream, headers) => {
-    stream.on('error', () => undefined)
-    if (!stream.destroyed) onStream(stream, headers)
+  const ws = openTunnelSocket(url, box)
+  const sender = new BodySender((message, onSent) => ws.send(message, onSent))
+  ws.once('close', () => sender.close())
+  const sendRaw = (text: string) => {
+    if (ws.readyState === ws.OPEN) ws.send(text)
+  }
+  const receiveRequest = (message: RequestMessage, body: Buffer) => {
+    const { id, headers = {} } = message
+    const send = (head: object, body?: string) =>
+      sendRaw(formatMessage({ id, ...head } as AgentMessage, body))
+    onRequest({
+      ...message,
+      headers,
+      body: body.toString(),
+      send,
+      sendRaw,
+      respond(status, body = '') {
+        const bytes = Buffer.from(body as Buffer)
+        if (bytes.length <= 64 * 1024) return send({ type: 'response', status }, bytes.toString())
+        send({ type: 'response', status, size: bytes.length })
+        sender.start(id, bytes, () => undefined)
+      },
+    })
+  }
+  const first = new Promise<void>((resolve) => {
+    ws.on('message', (data: Buffer<ArrayBuffer>) => {
+      const { head, body } = parseMessage(coordinatorMessageSchema, data)
+      if (head.type === 'request') receiveRequest(head, body)
+      else if (head.type === 'window') sender.grant(head)
+      else if (head.type === 'cancel' && sender.stop(head.id))
+        sendRaw(formatMessage({ type: 'reset', id: head.id }))
+      resolve()
+    })
   })
-  server.on('sessionError', () => undefined)
-  // In the listener: the coordinator's first message may arrive together with the upgrade.
-  ws.once('open', () => {
-    const duplex = new WebSocketDuplex(ws)
-    duplex.on('error', () => undefined)
-    duplex.once('close', () => ws.terminate())
-    ws.on('message', (data: Buffer) => duplex.receive(data))
-    ws.once('close', () => duplex.destroy())
-    server.emit('connection', duplex)
-  })
-  await Promise.race([once(server, 'stream'), once(ws, 'close')])
+  await Promise.race([first, once(ws, 'close')])
   return ws
 }
 
-/** One HTTP/2 frame. */
-function http2Frame(type: number, streamId: number, payload = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(9)
-  header.writeUIntBE(payload.length, 0, 3)
-  header[3] = type
-  header.writeUInt32BE(streamId, 5)
-  return Buffer.concat([header, payload])
+export const isReportRequest = ({ path }: HostileRequest): boolean => path === '/reports/next'
+
+/** The reports of a hostile agent: any text. */
+export class HostileReports {
+  readonly #texts: { text: string; onSent(): void }[] = []
+  #waiting: HostileRequest | undefined
+  #lastAck: ReportAck | undefined
+
+  /** The last acknowledgement of the coordinator. */
+  get lastAck(): ReportAck | undefined {
+    return this.#lastAck
+  }
+
+  /** Responds with the next text. */
+  serve(request: HostileRequest): void {
+    const { acks }: NextReports = JSON.parse(request.body)
+    this.#lastAck = acks.at(-1) ?? this.#lastAck
+    this.#waiting = request
+    this.#sendNext()
+  }
+
+  /** @param text at most 1 MiB. Resolves when it has been sent. */
+  write(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#texts.push({ text, onSent: resolve })
+      this.#sendNext()
+    })
+  }
+
+  #sendNext(): void {
+    const [next] = this.#texts
+    if (this.#waiting === undefined || next === undefined) return
+    this.#texts.shift()
+    this.#waiting.respond(200, next.text)
+    this.#waiting = undefined
+    next.onSent()
+  }
 }
 
-const PING = http2Frame(6, 0, Buffer.alloc(8))
-const SETTINGS = http2Frame(4, 0)
-const WINDOW_UPDATE = http2Frame(8, 0, Buffer.from([0, 0, 0, 1]))
-const TINY_DATA = http2Frame(0, 1, Buffer.alloc(1, 0x20))
-const repeat = (frame: Buffer, count: number) => Buffer.concat(Array(count).fill(frame))
+const WINDOW = formatMessage({ type: 'window', id: 1_000_000, bytes: 1 })
 
-/** Ways to send many messages or frames. Each sends some, and is called until the connection closes. */
+/** Ways to send many messages. Each sends some, and is called until the connection closes. */
 export const FLOODS: Record<string, (ws: WebSocket) => void> = {
   'WebSocket pings': (ws) => ws.ping(),
   'WebSocket pings with a payload': (ws) => ws.ping(Buffer.alloc(125)),
   'WebSocket pongs': (ws) => ws.pong(),
-  'empty messages': (ws) => ws.send(Buffer.alloc(0)),
-  'messages of one byte': (ws) => {
-    for (const byte of PING) ws.send(Buffer.of(byte))
-  },
-  'HTTP/2 pings': (ws) => ws.send(repeat(PING, 10)),
-  'HTTP/2 settings': (ws) => ws.send(repeat(SETTINGS, 10)),
-  'one message with many window updates': (ws) => ws.send(repeat(WINDOW_UPDATE, 50_000)),
-  'one message with many tiny data frames': (ws) => ws.send(repeat(TINY_DATA, 50_000)),
+  'windows of unknown requests': (ws) => ws.send(WINDOW),
+  'binary messages': (ws) => ws.send(Buffer.from(WINDOW)),
 }
 
 /** Sends the flood as fast as the connection accepts it. Resolves when the coordinator has closed the connection. */
 export async function flood(ws: WebSocket, send: (ws: WebSocket) => void): Promise<void> {
   const closed = once(ws, 'close')
-  // The agent's own HTTP/2 server would close the connection when it receives unexpected acknowledgements.
-  ws.removeAllListeners('message')
   while (ws.readyState === ws.OPEN) {
     for (let i = 0; i < 100 && ws.readyState === ws.OPEN; i++) send(ws)
     do await new Promise(setImmediate)

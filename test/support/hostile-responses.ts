@@ -1,7 +1,6 @@
 // Invalid responses of a hostile agent to the requests of the edge, and invalid reports.
 import { randomBytes } from 'node:crypto'
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
+import { request as httpRequest } from 'node:http'
 import { WebSocket } from 'ws'
 import {
   BOX_HEADER,
@@ -9,7 +8,7 @@ import {
   STREAM_PATH_PREFIX,
   TRANSFER_PATH_PREFIX,
 } from '../../shared/protocol.ts'
-import type { BoxIdentity } from './hostile-agent.ts'
+import type { BoxIdentity, HostileRequest } from './hostile-agent.ts'
 
 const MiB = 1024 * 1024
 const OTHER_ID = 'p_111111111111111111111111'
@@ -128,16 +127,16 @@ const TYPES = [
   ...['file.read', 'file.written', 'file.uploaded'],
 ]
 
-const respond = (stream: ServerHttp2Stream, body: string | Buffer, headers: object = {}) => {
-  stream.respond({ ':status': 200, 'content-type': 'application/json', ...headers })
-  stream.end(body)
-}
-
-export type HostileContext = { url: string; box: BoxIdentity; headers: IncomingHttpHeaders }
-export type HostileResponse = (stream: ServerHttp2Stream, context: HostileContext) => void
+export type HostileContext = { url: string; box: BoxIdentity }
+export type HostileResponse = (request: HostileRequest, context: HostileContext) => void
 
 /** Opens the connection that the coordinator expects, or one with another id, and sends `body`. */
-function sendTransfer({ url, box, headers }: HostileContext, extra: Record<string, string>, body: Buffer) {
+function sendTransfer(
+  { headers }: HostileRequest,
+  { url, box }: HostileContext,
+  extra: Record<string, string>,
+  body: Buffer,
+) {
   const id = String(headers[DIAL_BACK_HEADER] ?? 'unknown')
   for (const [path, method] of [
     [id, 'PUT'],
@@ -164,100 +163,111 @@ export function openStreamSocket(url: string, box: BoxIdentity, id: string): Web
   return ws
 }
 
-function sendStream({ url, box, headers }: HostileContext, send: (ws: WebSocket) => void) {
-  const ws = openStreamSocket(url, box, String(headers[DIAL_BACK_HEADER] ?? 'unknown'))
-  ws.once('open', () => send(ws))
-}
-
-const acceptDialBack = (stream: ServerHttp2Stream, { headers }: HostileContext) =>
-  respond(stream, '', { [DIAL_BACK_HEADER]: headers[DIAL_BACK_HEADER] ?? 'unknown' })
-
 /** Accepts the dial-back connection of a stream, and sends messages on it. */
 const streamOf =
   (send: (ws: WebSocket) => void): HostileResponse =>
-  (stream, context) => {
-    acceptDialBack(stream, context)
-    sendStream(context, send)
+  (request, { url, box }) => {
+    request.respond(200)
+    const ws = openStreamSocket(url, box, request.headers[DIAL_BACK_HEADER] ?? 'unknown')
+    ws.once('open', () => send(ws))
   }
 
 /** Responds to each request of a stream of events with the same page. */
-function respondWithPage(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, page: object): void {
+function respondWithPage(request: HostileRequest, page: object): void {
   const bodies: Record<string, object> = {
     '/prompts': { type: 'prompt.list', ...PROMPT_RESPONSES['prompt.list'] },
     '/prompts/poll': { type: 'prompt.poll', runs: [page], missing: [], sequence: 1, active: 1 },
   }
-  const body = bodies[String(headers[':path'])] ?? { type: 'prompt.events', ...page }
-  respond(stream, JSON.stringify({ ok: true, ...body }))
+  const body = bodies[request.path] ?? { type: 'prompt.events', ...page }
+  request.respond(200, JSON.stringify({ ok: true, ...body }))
 }
+
+const OK = { type: 'response', status: 200 }
 
 export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
   ...Object.fromEntries(
     VALUES.map((value, index): [string, HostileResponse] => [
       `value ${index} in every field`,
-      (stream, { headers }) => {
-        const promptBody = createPromptBody(`${headers[':method']} ${headers[':path']}`, value, index)
-        if (promptBody !== undefined) return respond(stream, promptBody)
-        const type = headers[':method'] === 'DELETE' ? 'exec.killed' : TYPES[index % TYPES.length]
-        respond(stream, createBody(type ?? '', value))
+      (request) => {
+        const promptBody = createPromptBody(`${request.method} ${request.path}`, value, index)
+        if (promptBody !== undefined) return request.respond(200, promptBody)
+        const type = request.method === 'DELETE' ? 'exec.killed' : TYPES[index % TYPES.length]
+        request.respond(200, createBody(type ?? '', value))
       },
     ]),
   ),
-  'another process': (stream) =>
-    respond(
-      stream,
+  'another process': (request) =>
+    request.respond(
+      200,
       JSON.stringify({ ok: true, type: 'exec.killed', processId: OTHER_ID, wasRunning: true, signal: null }),
     ),
-  'another run': (stream) =>
-    respond(
-      stream,
+  'another run': (request) =>
+    request.respond(
+      200,
       JSON.stringify({
         ...{ ok: true, type: 'prompt.interrupted', ...INTERRUPTED, dequeued: false },
         id: OTHER_ID.replace('p_', 'run_'),
       }),
     ),
-  'events without an end': (stream, { headers }) => respondWithPage(stream, headers, PAGE),
-  'empty pages without an end': (stream, { headers }) =>
-    respondWithPage(stream, headers, { ...PAGE, events: [], next: 0 }),
-  'not JSON': (stream) => respond(stream, 'hello'),
-  'random bytes': (stream) => respond(stream, randomBytes(100_000)),
-  'no body': (stream) => respond(stream, ''),
-  'a large error': (stream) =>
-    respond(stream, JSON.stringify({ ok: false, error: { code: 'not_found', message: 'x'.repeat(MiB) } }), {
-      ':status': 404,
-    }),
-  'an error with an unknown code': (stream) =>
-    respond(stream, JSON.stringify({ ok: false, error: { code: 'internal_error', message: '\0' } }), {
-      ':status': 500,
-    }),
-  'an unknown status': (stream) => respond(stream, '{}', { ':status': 599 }),
-  'huge headers': (stream) => respond(stream, '{}', { 'x-huge': 'x'.repeat(200_000) }),
-  'many headers': (stream) =>
-    respond(stream, '{}', Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`x-${i}`, 'y']))),
-  'many informational headers': (stream) => {
-    for (let i = 0; i < 100; i++) stream.additionalHeaders({ ':status': 103 })
-    respond(stream, '{}')
+  'events without an end': (request) => respondWithPage(request, PAGE),
+  'empty pages without an end': (request) => respondWithPage(request, { ...PAGE, events: [], next: 0 }),
+  'not JSON': (request) => request.respond(200, 'hello'),
+  'random bytes': (request) => request.respond(200, randomBytes(100_000)),
+  'no body': (request) => request.respond(200),
+  'a large error': (request) =>
+    request.respond(
+      404,
+      JSON.stringify({ ok: false, error: { code: 'not_found', message: 'x'.repeat(MiB) } }),
+    ),
+  'an error with an unknown code': (request) =>
+    request.respond(500, JSON.stringify({ ok: false, error: { code: 'internal_error', message: '\0' } })),
+  'an unknown status': (request) => request.respond(599, '{}'),
+  'a huge head': (request) => request.send({ ...OK, more: 'x'.repeat(200_000) }, '{}'),
+  'a head with many values': (request) => request.send({ ...OK, more: Array(300).fill(0) }, '{}'),
+  'a response and its size': (request) => request.send({ ...OK, size: 100_000 }, 'x'.repeat(100)),
+  'a size that is not a number': (request) => request.send({ ...OK, size: '1e9' }),
+  'a size of many GiB': (request) => request.send({ ...OK, size: 2 ** 50 }),
+  'a size without chunks': (request) => request.send({ ...OK, size: 100_000 }),
+  'chunks that were not requested': (request) => {
+    request.send({ ...OK, size: 100_000 })
+    for (let i = 0; i < 100; i++) request.send({ type: 'chunk' }, 'x'.repeat(60_000))
   },
-  'headers of a download': (stream) =>
-    respond(stream, 'x', {
+  'empty chunks': (request) => {
+    request.send({ ...OK, size: 100_000 })
+    for (let i = 0; i < 100; i++) request.send({ type: 'chunk' })
+  },
+  'a window that was not requested': (request) => request.send({ type: 'window', bytes: 2 ** 50 }),
+  'two responses': (request) => {
+    request.send({ ...OK, size: 100_000 })
+    request.send({ ...OK, size: 100_000 })
+  },
+  'a response of an earlier version': (request) => request.send({ ...OK, isStored: true }),
+  'no response': () => undefined,
+  'a reset': (request) => request.send({ type: 'reset' }),
+  'a download without its content': (request) =>
+    request.respond(200, JSON.stringify({ status: 200, headers: { 'x-service-path': '/a' } })),
+  'headers of a download': (request, context) => {
+    request.respond(200)
+    const headers = {
       'x-service-path': `/a${'b'.repeat(5000)}`,
       'x-service-content': 'file',
       'content-type': 'text/html',
       'set-cookie': 'a=b',
-    }),
-  'the wrong length': (stream) => respond(stream, 'x', { 'x-service-path': '/a', 'content-length': '9' }),
-  'a body that never ends': (stream) => {
-    stream.respond({ ':status': 200 })
-    stream.write('{"ok":')
+    }
+    sendTransfer(request, context, headers, Buffer.from('x'))
   },
-  'no response': () => undefined,
-  'a reset': (stream) => stream.close(2),
-  'a transfer that no route expects': (stream, context) => {
-    acceptDialBack(stream, context)
-    sendTransfer(context, { 'x-service-path': '/a\u00e9', 'content-length': '3' }, Buffer.from('abc'))
+  'a transfer that no route expects': (request, context) => {
+    request.respond(200)
+    sendTransfer(
+      request,
+      context,
+      { 'x-service-path': '/a\u00e9', 'content-length': '3' },
+      Buffer.from('abc'),
+    )
   },
-  'an incomplete transfer': (stream, context) => {
-    acceptDialBack(stream, context)
-    sendTransfer(context, { 'x-service-path': '/a', 'content-length': '1000' }, Buffer.from('abc'))
+  'an incomplete transfer': (request, context) => {
+    request.respond(200)
+    sendTransfer(request, context, { 'x-service-path': '/a', 'content-length': '1000' }, Buffer.from('abc'))
   },
   'a stream of random bytes': streamOf((ws) => {
     for (let i = 0; i < 100; i++) ws.send(randomBytes(1000))
@@ -281,17 +291,17 @@ export const HOSTILE_RESPONSES: Record<string, HostileResponse> = {
 
 /** Responses of many MiB, which are complete only after some time. */
 export const LARGE_RESPONSES: Record<string, HostileResponse> = {
-  'deep nesting': (stream) => respond(stream, '['.repeat(10 * MiB)),
-  'millions of values': (stream) =>
-    respond(stream, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
-  'an event with a million values': (stream) => {
+  'deep nesting': (request) => request.respond(200, '['.repeat(10 * MiB)),
+  'millions of values': (request) =>
+    request.respond(200, `{"ok":true,"type":"exec.list","processes":[${'0,'.repeat(5 * MiB)}0]}`),
+  'an event with a million values': (request) => {
     const event = JSON.stringify(EVENT).replace('{"line":1}', `[${'0,'.repeat(MiB)}0]`)
-    respond(
-      stream,
+    request.respond(
+      200,
       `{"ok":true,"type":"prompt.events","run":${JSON.stringify(RUN)},"events":[${event}],"next":1,"finished":false}`,
     )
   },
-  'too many bytes': (stream) => respond(stream, Buffer.alloc(20 * MiB, 'x')),
+  'too many bytes': (request) => request.respond(200, Buffer.alloc(20 * MiB, 'x')),
 }
 
 const ID = 'p_0123456789abcdef01234567'

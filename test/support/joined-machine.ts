@@ -31,8 +31,8 @@ export type Changes = Record<string, [string, string][]>
 export const PREVIOUS_BUILD: Changes = {
   'shared/version.ts': [[`VERSION = '${VERSION}'`, "VERSION = '0.0.9'"]],
   'shared/protocol.ts': [
-    ['PREVIOUS_PROTOCOL_VERSION = 4', 'PREVIOUS_PROTOCOL_VERSION = 3'],
-    ['PROTOCOL_VERSION = 5', 'PROTOCOL_VERSION = 4'],
+    ['PREVIOUS_PROTOCOL_VERSION = 5', 'PREVIOUS_PROTOCOL_VERSION = 4'],
+    ['PROTOCOL_VERSION = 6', 'PROTOCOL_VERSION = 5'],
   ],
 }
 

@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
-import { addJsonRoute } from '../../agent/requests/json-routes.ts'
 import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
 import { startTestAgent } from './tunnel.ts'
 
@@ -20,8 +19,8 @@ export async function startReportingAgent(
 ): Promise<ReportingAgent> {
   const reports = new PassThrough()
   let ack: ReportAck | undefined
-  const agent = await startTestAgent(box, url, (app) =>
-    addJsonRoute(app, 'POST', '/reports/next', async ({ body, signal }) => {
+  const agent = await startTestAgent(box, url, (router) =>
+    router.add('POST', '/reports/next', async ({ body, signal }) => {
       ack = (body as NextReports).acks.at(-1) ?? ack
       for (;;) {
         const chunk: Buffer | null = reports.read()

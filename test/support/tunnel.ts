@@ -1,12 +1,11 @@
 // Starts the tunnel components of a coordinator and of an agent, which connect over loopback, without the rest of both.
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { type AgentApp, buildAgentApp } from '../../agent/app.ts'
+import { createJsonRouter, type JsonRouter } from '../../agent/requests/json-routes.ts'
 import { type AgentTunnelOptions, startTunnel } from '../../agent/tunnel/tunnel.ts'
 import {
   type AgentConnections,
@@ -20,6 +19,7 @@ import { DEADLINE_MS } from './wait-until.ts'
 export const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 
 export type TunnelServer = {
+  server: Server
   url: string
   port: number
   tunnels: AgentConnections
@@ -57,6 +57,7 @@ export async function startTunnelServer(
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
+    server,
     url: `http://127.0.0.1:${port}`,
     port,
     tunnels,
@@ -75,37 +76,30 @@ export async function startTunnelServer(
   }
 }
 
-export type TestAgent = { app: AgentApp; instanceId: string; close(): Promise<void> }
+export type TestAgent = { instanceId: string; close(): Promise<void> }
 
 /** Starts an agent with these routes, which reconnects within 50 ms. */
 export async function startTestAgent(
   box: { boxId: string; token: string },
   url: string,
-  routes: (app: FastifyInstance) => void = () => undefined,
+  routes: (router: JsonRouter) => void = () => undefined,
   options: Partial<AgentTunnelOptions> = {},
 ): Promise<TestAgent> {
-  const app = buildAgentApp({ log: silentLog, routes: [routes] })
-  await app.ready()
+  const router = createJsonRouter()
+  routes(router)
   const instanceId = options.instanceId ?? randomUUID()
   const tunnel = startTunnel({
     readUrl: async () => url,
     boxId: box.boxId,
     readToken: async () => box.token,
     instanceId,
-    app,
+    router,
     log: silentLog,
     clock: systemClock,
     backoff: { baseMs: 10, maxMs: 50 },
     ...options,
   })
-  return {
-    app,
-    instanceId,
-    async close() {
-      await tunnel.close()
-      await app.close()
-    },
-  }
+  return { instanceId, close: tunnel.close }
 }
 
 export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -117,13 +111,13 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
 /** Starts a box whose agent must stay reachable. Returns a function that asserts this on `t`. */
 export async function startOtherBox(t: Test, coordinator: TunnelServer): Promise<() => Promise<void>> {
   const otherBox = coordinator.addBox()
-  const agent = await startTestAgent(otherBox, coordinator.url, (app) => {
-    app.get('/hello', async () => ({ hello: 'box' }))
-  })
+  const agent = await startTestAgent(otherBox, coordinator.url, (router) =>
+    router.add('GET', '/hello', () => ({ hello: 'box' })),
+  )
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(otherBox.boxId, DEADLINE_MS)
   return async () => {
-    const { body } = await tunnel.request({ method: 'GET', path: '/hello' })
-    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' }, 'the other box is reachable')
+    const { body } = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
+    t.same(JSON.parse(body.toString()), { hello: 'box' }, 'the other box is reachable')
   }
 }

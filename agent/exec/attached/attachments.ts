@@ -1,5 +1,5 @@
 // The attached commands of a box. Terminates commands whose client does not return, and deletes the output of exited ones.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
 import type { StartTimer } from '../../running-clock.ts'
 import { hasDetachedMarker } from '../detached/record.ts'
@@ -18,7 +18,7 @@ export type Attachments = {
 
 export type AttachmentsOptions = {
   processes: DetachedProcesses
-  log: FastifyBaseLogger
+  log: Logger
   /** Starts the timer of the time limit without a client. */
   startTimer?: StartTimer
   /** Resolves when the reports of an exited process are in the spool. */

@@ -1,9 +1,9 @@
 // Route GET /exec/{processId}/attach: connects a client to an attached command over a dial-back connection.
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { attachQuerySchema } from '../../../shared/api/attach.ts'
 import type { AttachDialer } from '../../attach/attach-dialer.ts'
-import { addJsonRoute, EMPTY_RESPONSE } from '../../requests/json-routes.ts'
-import { readDialBackId } from '../../tunnel/dial-back-id.ts'
+import { readDialBackId } from '../../requests/dial-back-id.ts'
+import { EMPTY_RESPONSE, type JsonRouter } from '../../requests/json-routes.ts'
 import { validateRequest } from '../../validate-request.ts'
 import type { Attachments } from './attachments.ts'
 import { serveAttachedClient } from './serve-client.ts'
@@ -11,7 +11,7 @@ import { serveAttachedClient } from './serve-client.ts'
 export type AttachedRouteDeps = {
   attachments: Attachments
   attachDialer: AttachDialer
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 /**
@@ -19,10 +19,10 @@ export type AttachedRouteDeps = {
  * @throws ApiError not_found, invalid_request
  */
 export function attachedRoutes(
-  app: FastifyInstance,
+  router: JsonRouter,
   { attachments, attachDialer, log }: AttachedRouteDeps,
 ): void {
-  addJsonRoute(app, 'GET', '/exec/:processId/attach', ({ params, query, headers }) => {
+  router.add('GET', '/exec/:processId/attach', ({ params, query, headers }) => {
     const attachment = attachments.get(params.processId)
     const { stdoutOffset, stderrOffset } = validateRequest(attachQuerySchema, query, { root: 'query' })
     const id = readDialBackId(headers)

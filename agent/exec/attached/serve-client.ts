@@ -1,5 +1,5 @@
 // Serves one client of an attached command: sends the output within the client's window, and receives stdin.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Offsets } from '../../../shared/api/processes.ts'
 import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
 import { freeBuffer } from '../../../shared/free-buffer.ts'
@@ -22,7 +22,7 @@ export async function serveAttachedClient(
   attachment: Attachment,
   socket: AttachSocket,
   from: Offsets,
-  log: FastifyBaseLogger,
+  log: Logger,
 ): Promise<void> {
   const { process, stdin } = attachment
   const { logs, processId } = process

@@ -1,5 +1,5 @@
 // Removes process directories in the background.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { removeDirectory } from './record.ts'
 
 export type DirectoryRemover = {
@@ -9,7 +9,7 @@ export type DirectoryRemover = {
   waitUntilIdle(): Promise<void>
 }
 
-export function createDirectoryRemover(log: Pick<FastifyBaseLogger, 'error'>): DirectoryRemover {
+export function createDirectoryRemover(log: Pick<Logger, 'error'>): DirectoryRemover {
   const removals = new Set<Promise<void>>()
   return {
     remove(path) {

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { lstatSync, statSync } from 'node:fs'
 import { promisify } from 'node:util'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { DetachedProcess } from './types.ts'
 
 /** Hole punching frees whole file system blocks. */
@@ -30,7 +30,7 @@ export const bytesOnDisk = (path: string): number =>
  * byte. File size and offsets stay unchanged. A log can exceed its bound between two calls. Where the file system
  * cannot punch holes, logs are not bounded, and the error is logged once per process.
  */
-export function createHeadDiscarder(log: FastifyBaseLogger) {
+export function createHeadDiscarder(log: Logger) {
   /** Processes with a call in progress or a failed call. Further calls have no effect. */
   const busyOrFailedIds = new Set<string>()
   return async ({ processId, logs }: DetachedProcess, maxBytes: number): Promise<void> => {

@@ -2,7 +2,7 @@
 // shell runner, and extends the time limits after a freeze.
 import { mkdir, readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { RunningClock } from '../../running-clock.ts'
 import type { ProcessMonitor } from './process-monitor.ts'
 import type { ShellLogs } from './shell-logs.ts'
@@ -15,7 +15,7 @@ export type PollOptions = {
   tracked: Pick<TrackedProcesses, 'running' | 'get'>
   shellLogs: ShellLogs
   runningClock?: Pick<RunningClock, 'onThaw'> | undefined
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 /** Polling detects changes without a notification: a killed runner, and the growth of a log under the shell runner. */

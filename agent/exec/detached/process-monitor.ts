@@ -1,5 +1,5 @@
 // Monitors one detached process: detects the exit, enforces the time limit and terminates the process tree.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { isAlive } from '../../process-table.ts'
@@ -27,7 +27,7 @@ export type ProcessMonitorOptions = {
   clock: Clock
   /** Starts the timer of the time limit. */
   startTimer: StartTimer
-  log: FastifyBaseLogger
+  log: Logger
   onExit(): void
 }
 

@@ -1,7 +1,7 @@
 // Opens the detached processes of a box. The state directory is the source of truth; the state in memory is a cache.
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -29,7 +29,7 @@ export type DetachedOptions = {
   clock: Clock
   /** Time limits count its time. Absent: time limits also count the time in which the box is frozen. */
   runningClock?: Pick<RunningClock, 'startTimer' | 'onThaw'>
-  log: FastifyBaseLogger
+  log: Logger
   activity: ActivityTracker
   createEnv: CreateEnvironment
   spawnerKind?: SpawnerKind | null

@@ -1,5 +1,4 @@
 // Routes GET /exec, GET /exec/{processId} and DELETE /exec/{processId} (spec §4.14).
-import type { FastifyInstance } from 'fastify'
 import {
   type ExecKilled,
   type ExecList,
@@ -8,21 +7,21 @@ import {
 } from '../../../shared/api/processes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
-import { addJsonRoute } from '../../requests/json-routes.ts'
+import type { JsonRouter } from '../../requests/json-routes.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { listResponse, statusResponse } from './responses.ts'
 import type { DetachedProcess, DetachedProcesses } from './types.ts'
 
-export function detachedRoutes(app: FastifyInstance, processes: DetachedProcesses): void {
-  addJsonRoute(app, 'GET', '/exec', (): ExecList => listResponse(processes.list()))
+export function detachedRoutes(router: JsonRouter, processes: DetachedProcesses): void {
+  router.add('GET', '/exec', (): ExecList => listResponse(processes.list()))
 
-  addJsonRoute(app, 'GET', '/exec/:processId', ({ params, query }): Promise<ExecStatus> => {
+  router.add('GET', '/exec/:processId', ({ params, query }): Promise<ExecStatus> => {
     const detachedProcess = findProcess(processes, params.processId)
     const { tail } = validateRequest(execStatusQuerySchema, query, { root: 'query' })
     return statusResponse(detachedProcess, tail ?? LIMITS.detachedTailBytes.default)
   })
 
-  addJsonRoute(app, 'DELETE', '/exec/:processId', async ({ params: { processId } }): Promise<ExecKilled> => {
+  router.add('DELETE', '/exec/:processId', async ({ params: { processId } }): Promise<ExecKilled> => {
     return { ok: true, type: 'exec.killed', processId, ...(await processes.kill(processId)) }
   })
 }

@@ -1,6 +1,6 @@
 // Maintains the logs of processes under the shell runner, whose commands write to the logs directly: records the times of
 // the output, and discards the heads of the logs.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { createHeadDiscarder } from './log-bounds.ts'
 import type { ProcessMonitor } from './process-monitor.ts'
@@ -12,7 +12,7 @@ export type ShellLogs = {
   discardHead(monitor: Pick<ProcessMonitor, 'meta' | 'detachedProcess'>): void
 }
 
-export function createShellLogs({ clock, log }: { clock: Clock; log: FastifyBaseLogger }): ShellLogs {
+export function createShellLogs({ clock, log }: { clock: Clock; log: Logger }): ShellLogs {
   const timeRecorder = createTimeRecorder({ clock, log })
   const discardHead = createHeadDiscarder(log)
   return {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { AgentStartRequest } from '../../../shared/api/processes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
@@ -32,7 +32,7 @@ export type StartDeps = {
   maxLogBytes: number
   runner: Runner
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** Removes a process directory. */
   remove(dir: string): Promise<void>
 }

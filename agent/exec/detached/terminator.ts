@@ -1,5 +1,5 @@
 // Terminates the tree of one detached process, and stores the requests, so that the next agent completes them.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { SURVIVED_MESSAGE, type Termination, terminateTree } from '../terminate-tree.ts'
@@ -20,7 +20,7 @@ export type TerminatorOptions = {
   meta: ProcessMetadata
   startRecord: StartRecord
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** Resolves when the exit of the process is recorded. */
   waitForExit(): Promise<void>
 }

@@ -1,7 +1,7 @@
 // Writes the time index of logs under the shell runner, whose command writes to the logs directly. native/run.c describes
 // the file.
 import { closeSync, openSync, statSync, writeSync } from 'node:fs'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { getTimesPath, MAX_TIME_RECORDS, readSortedRecords, TIME_RECORD_BYTES } from './output-times.ts'
 import { type DetachedProcess, OUTPUT_STREAMS, type ProcessExit } from './types.ts'
@@ -22,7 +22,7 @@ export type TimeRecorder = {
   update(detachedProcess: DetachedProcess): void
 }
 
-export function createTimeRecorder({ clock, log }: { clock: Clock; log: FastifyBaseLogger }): TimeRecorder {
+export function createTimeRecorder({ clock, log }: { clock: Clock; log: Logger }): TimeRecorder {
   const states = new Map<string, State>()
 
   /** An infinite size for a log without an index: the process was started by an earlier version. */

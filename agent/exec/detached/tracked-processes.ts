@@ -1,6 +1,6 @@
 // The processes that the agent knows, with their monitors and subscribers.
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import type { ActivityTracker } from '../../activity-tracker.ts'
 import type { StartTimer } from '../../running-clock.ts'
@@ -14,7 +14,7 @@ export type TrackedProcessesOptions = {
   bootId: string
   clock: Clock
   startTimer: StartTimer
-  log: FastifyBaseLogger
+  log: Logger
   activity: Pick<ActivityTracker, 'startOperation'>
   /** Records the time of the output so far. Called when a process is added, and after its exit. */
   recordTimes(monitor: ProcessMonitor): void

@@ -1,9 +1,9 @@
 // Route GET /exec/{processId}/stream: sends the output of a detached process over a dial-back connection (spec §4.14).
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { streamQuerySchema } from '../../../shared/api/processes.ts'
 import { parseEventId } from '../../../shared/event-id.ts'
-import { addJsonRoute, EMPTY_RESPONSE } from '../../requests/json-routes.ts'
-import { readDialBackId } from '../../tunnel/dial-back-id.ts'
+import { readDialBackId } from '../../requests/dial-back-id.ts'
+import { EMPTY_RESPONSE, type JsonRouter } from '../../requests/json-routes.ts'
 import type { StreamDialer } from '../../tunnel/stream-dialer.ts'
 import { validateRequest } from '../../validate-request.ts'
 import { findProcess } from '../detached/routes.ts'
@@ -12,7 +12,7 @@ import { type StreamOptions, streamFrames } from './frames.ts'
 
 export type StreamDeps = {
   processes: DetachedProcesses
-  log: FastifyBaseLogger
+  log: Logger
   streamDialer: StreamDialer
 }
 
@@ -20,8 +20,8 @@ export type StreamDeps = {
  * The response is empty; the frames follow on the connection with the id of DIAL_BACK_HEADER.
  * @throws ApiError not_found, invalid_request
  */
-export function streamRoutes(app: FastifyInstance, { processes, log, streamDialer }: StreamDeps): void {
-  addJsonRoute(app, 'GET', '/exec/:processId/stream', ({ params: { processId }, query, headers }) => {
+export function streamRoutes(router: JsonRouter, { processes, log, streamDialer }: StreamDeps): void {
+  router.add('GET', '/exec/:processId/stream', ({ params: { processId }, query, headers }) => {
     const id = readDialBackId(headers)
     const options = {
       detachedProcess: findProcess(processes, processId),

@@ -1,5 +1,5 @@
 // Deletes the least recently active conversations beyond the limit, with their runs, and conversations without a run.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Runs } from '../types.ts'
 import type { Conversations } from './conversations.ts'
 
@@ -10,7 +10,7 @@ export type ConversationCleanupOptions = {
   isIdle(id: string): boolean
   /** The most conversations of the box. */
   limit: number
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export class ConversationCleanup {

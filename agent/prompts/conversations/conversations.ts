@@ -1,6 +1,6 @@
 // The conversations of a box, in one file that is replaced atomically. The file has what outlives the runs; sessions,
 // activity and the status come from the newest run of a conversation.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { z } from 'zod'
 import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../../shared/field-values.ts'
 import { writeDurably } from '../../durable-file.ts'
@@ -67,7 +67,7 @@ export const toConversation = ({
 export function openConversations(
   path: string,
   runs: Pick<Runs, 'get' | 'list'>,
-  log: FastifyBaseLogger,
+  log: Logger,
 ): Conversations {
   const records = new Map(readRecords(path, log).map((record) => [record.id, record]))
 
@@ -147,7 +147,7 @@ const createRecord = (options: NewConversation, at: number): ConversationRecord 
   updatedAt: at,
 })
 
-function readRecords(path: string, log: FastifyBaseLogger): ConversationRecord[] {
+function readRecords(path: string, log: Logger): ConversationRecord[] {
   try {
     const text = readStateFile(path, MAX_BYTES)
     return text === null ? [] : fileSchema.parse(JSON.parse(text)).conversations

@@ -1,5 +1,5 @@
 // Records the positions of the follower from which a reader or a restarted agent can start, in memory and in files.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { OutputLog } from '../../exec/detached/types.ts'
 import { appendCheckpoints, type Checkpoint, replaceCheckpoints, writePosition } from './checkpoints.ts'
 import type { LogPosition } from './event-decoder.ts'
@@ -23,7 +23,7 @@ export type CheckpointRecorderOptions = {
   startAt: number
   /** Bytes between two checkpoints, at least. */
   checkpointBytes: number
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export class CheckpointRecorder {

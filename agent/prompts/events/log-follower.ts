@@ -1,7 +1,7 @@
 // Reads the log of a run in progress once, from its start to its end: numbers the events and writes the checkpoints.
 // Readers never number events beyond the follower. Work per turn of the event loop and memory are bounded.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { DetachedProcess, OutputLog } from '../../exec/detached/types.ts'
 import { createOutputWatcher, type OutputWatcher } from '../../exec/output-watcher.ts'
 import type { Provider } from '../providers/types.ts'
@@ -23,7 +23,7 @@ export type FollowerOptions = {
   start: FollowerStart
   /** Bytes between two checkpoints, at least. */
   checkpointBytes: number
-  log: FastifyBaseLogger
+  log: Logger
   /** Called after events were decoded. */
   onProgress(): void
 }

@@ -1,5 +1,5 @@
 // Decides when runs start: at once, or from the queue when a run ends. Driven by the events of the runs, without polling.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { boundedWait } from '../bounded-wait.ts'
 import type { ChangeNotifier } from '../change-notifier.ts'
 import type { Conversations } from '../conversations/conversations.ts'
@@ -26,7 +26,7 @@ export type DispatcherOptions = {
   changes: ChangeNotifier
   /** The most runs in progress. */
   limit: number
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export class Dispatcher {

@@ -1,7 +1,7 @@
 // The queue of a box. Two files per prompt: `<runId>.prompt` has the exact text; `<runId>.json`, written last, the rest.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { z } from 'zod'
 import { LIMITS } from '../../../shared/limits.ts'
 import { sync, writeDurably } from '../../durable-file.ts'
@@ -46,7 +46,7 @@ export type PromptQueue = {
 const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error
 
 /** Restores the queue. A damaged entry is deleted. */
-export async function openQueue(dir: string, log: FastifyBaseLogger): Promise<PromptQueue> {
+export async function openQueue(dir: string, log: Logger): Promise<PromptQueue> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const getEntryPath = (id: string) => join(dir, `${id}.json`)
   const getPromptPath = (id: string) => join(dir, `${id}.prompt`)

@@ -1,5 +1,5 @@
 // Starts a run in its conversation, from a request or from the queue. A failed start from the queue becomes a failed run.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Conversations } from '../conversations/conversations.ts'
 import type { RunState, Runs, StartRunOptions } from '../types.ts'
@@ -9,7 +9,7 @@ export type StartDeps = {
   runs: Pick<Runs, 'start' | 'recordUnstarted'>
   queue: PromptQueue
   conversations: Conversations
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export type NewRun = Omit<StartRunOptions, 'resumedFrom' | 'parent'>

@@ -1,5 +1,5 @@
 // One run in progress: follows its output, interrupts it, and records how it ended.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { DetachedProcess, DetachedProcesses } from '../../exec/detached/types.ts'
@@ -23,7 +23,7 @@ export type ActiveRunOptions = {
   /** When the box began to stop; null: the box does not stop. Milliseconds since the epoch. */
   getStopRequestedAt(): number | null
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** Called after each change of `state` until the run ends. */
   onChange(state: RunState): void
 }

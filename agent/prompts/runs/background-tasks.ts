@@ -1,11 +1,11 @@
 // Work that no caller waits for: errors are logged, and the shutdown waits for the work.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 
 export class BackgroundTasks {
-  readonly #log: FastifyBaseLogger
+  readonly #log: Logger
   readonly #running = new Set<Promise<void>>()
 
-  constructor(log: FastifyBaseLogger) {
+  constructor(log: Logger) {
     this.#log = log
   }
 

@@ -1,6 +1,6 @@
 // Finishes a run whose coding agent has exited: cleans up after the coding agent, and computes the result.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { bytesOnDisk } from '../../exec/detached/log-bounds.ts'
@@ -28,7 +28,7 @@ export type ExitedRun = {
   /** When the box began to stop; null: the box does not stop. Milliseconds since the epoch. */
   getStopRequestedAt(): number | null
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 /** Resolves with null when the signal aborts: the next agent computes the result. */

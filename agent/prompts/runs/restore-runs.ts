@@ -1,7 +1,7 @@
 // Reads the runs of earlier agents from disk, and removes what a killed agent left incomplete.
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { RUN_ID_PATTERN } from '../../../shared/field-values.ts'
 import { isPendingRemoval, removeDirectory } from '../../exec/detached/record.ts'
 import type { DetachedProcesses, OutputLog } from '../../exec/detached/types.ts'
@@ -23,7 +23,7 @@ export type RestoreDeps = {
   sequence: RunSequence
   background: BackgroundTasks
   stop: StopRecord
-  log: FastifyBaseLogger
+  log: Logger
   /** Aborts when the agent stops. */
   closing: AbortSignal
 }
@@ -62,7 +62,7 @@ export async function restoreRuns(deps: RestoreDeps): Promise<void> {
 async function restoreRecords(
   runsDir: string,
   processes: DetachedProcesses,
-  log: FastifyBaseLogger,
+  log: Logger,
 ): Promise<RunRecord[]> {
   await mkdir(runsDir, { recursive: true, mode: 0o700 })
   const records: RunRecord[] = []
@@ -110,7 +110,7 @@ async function readStart(
   record: RunRecord,
   runDir: string,
   output: OutputLog,
-  log: FastifyBaseLogger,
+  log: Logger,
 ): Promise<FollowerStart> {
   const origin = createOrigin(record)
   try {

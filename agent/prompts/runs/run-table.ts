@@ -1,5 +1,5 @@
 // The runs of a box in memory, and the notification of their changes. The state directory is the source of truth.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
 import { type ChangeNotifier, createChangeNotifier } from '../change-notifier.ts'
 import type { RunState } from '../types.ts'
@@ -17,12 +17,12 @@ export type RunEntry = {
 }
 
 export class RunTable {
-  readonly #log: FastifyBaseLogger
+  readonly #log: Logger
   /** Oldest first. */
   readonly #entries = new Map<string, RunEntry>()
   readonly #subscribers = new Set<(run: RunState) => void>()
 
-  constructor(log: FastifyBaseLogger) {
+  constructor(log: Logger) {
     this.#log = log
   }
 

@@ -1,6 +1,6 @@
 // Follows the runs in progress, and updates the table of runs until each run has ended.
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { ProviderName } from '../../../shared/api/prompts.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { DetachedProcess, DetachedProcesses } from '../../exec/detached/types.ts'
@@ -20,7 +20,7 @@ export type RunTrackerOptions = {
   providers: Record<ProviderName, Provider>
   checkpointBytes: number
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** Called after each end of a run. */
   onEnd(): void
 }

@@ -1,6 +1,6 @@
 // The runs of a box. The state directory is the source of truth; the table of runs in memory is a cache.
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { ProviderName } from '../../../shared/api/prompts.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -27,7 +27,7 @@ export type RunsOptions = {
   providers: Record<ProviderName, Provider>
   detector: ProviderDetector
   clock: Clock
-  log: FastifyBaseLogger
+  log: Logger
   /** The time limit of a run. */
   minutes: number
   retention?: Partial<Retention>

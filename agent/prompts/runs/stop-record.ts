@@ -1,7 +1,7 @@
 // Records that the box stops: the next agent then knows why the runs in progress ended.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { readStateFile } from '../../state-file.ts'
 
@@ -10,11 +10,11 @@ const MAX_BYTES = 64
 export class StopRecord {
   readonly #path: string
   readonly #clock: Clock
-  readonly #log: FastifyBaseLogger
+  readonly #log: Logger
   #requestedAt: number | null = null
 
   /** @param dir state directory of prompts */
-  constructor(dir: string, clock: Clock, log: FastifyBaseLogger) {
+  constructor(dir: string, clock: Clock, log: Logger) {
     this.#path = join(dir, 'stopping')
     this.#clock = clock
     this.#log = log

@@ -1,14 +1,14 @@
 // The record of a run in progress, in memory and on disk.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { type RunRecord, writeRecord } from './run-record.ts'
 
 export class StoredRecord {
   readonly #runDir: string
-  readonly #log: FastifyBaseLogger
+  readonly #log: Logger
   #current: RunRecord
   #lastWrite: Promise<void> = Promise.resolve()
 
-  constructor(runDir: string, record: RunRecord, log: FastifyBaseLogger) {
+  constructor(runDir: string, record: RunRecord, log: Logger) {
     this.#runDir = runDir
     this.#current = record
     this.#log = log

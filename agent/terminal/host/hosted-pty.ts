@@ -1,5 +1,5 @@
 // The pseudoterminal of a terminal host, as a session uses it.
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
 import type { StartRecord } from '../../exec/detached/record.ts'
 import { signalName } from '../../exec/signal-name.ts'
@@ -13,7 +13,7 @@ export type HostedPtyOptions = {
   connection: HostConnection
   state: HostState
   processes: StartRecord
-  log: FastifyBaseLogger
+  log: Logger
   /** Called when the host is not needed any more. */
   onRelease(): Promise<void>
 }

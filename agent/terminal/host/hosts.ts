@@ -1,7 +1,7 @@
 // The terminal hosts of the box: starts one for each session, and finds those of an earlier agent.
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { ApiError } from '../../../shared/errors.ts'
 import { isId } from '../../../shared/ids.ts'
 import { NATIVE_PARTS } from '../../../shared/native-file-names.ts'
@@ -50,7 +50,7 @@ export type TerminalHostsOptions = {
   /** State directory of the sessions. Created when missing. */
   dir: string
   spawnerKind?: SpawnerKind | null
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 export function createTerminalHosts({ dir, spawnerKind = null, log }: TerminalHostsOptions): TerminalHosts {

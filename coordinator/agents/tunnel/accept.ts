@@ -24,6 +24,7 @@ import {
   PROTOCOL_VERSION,
   RECONNECT_AFTER_HEADER,
 } from '../../../shared/protocol.ts'
+import { MAX_MESSAGE_BYTES } from '../../../shared/tunnel-messages.ts'
 import { createLineLimiter } from '../../base/log/line-limiter.ts'
 import { createProxyCheck, readClientAddress, toSubject } from '../../http/client-address.ts'
 import type { BoxLimits } from './box-limits.ts'
@@ -71,8 +72,6 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   onReject?: ((code: string) => void) | undefined
 }
 
-/** The largest accepted message: HTTP/2 frames have at most 256 KiB, and several are sent as one message. */
-const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
 
 export function createAcceptor(options: AcceptorOptions) {

@@ -10,13 +10,10 @@ const ATTEMPTS = { capacity: 60, perSecond: 1 }
 /** Attempts that a flood costs: the box may not reconnect for at least 30 seconds. */
 const FLOOD_ATTEMPTS = 90
 
-/** WebSocket messages and HTTP/2 frames of tunnels. An idle agent sends less than one per second. */
+/** Messages of tunnels. An idle agent sends less than one per second. */
 const MESSAGES = { capacity: 20_000, perSecond: 2000 }
-/**
- * The credit for one response. The largest is the one of a synchronous command with 2 MiB of output: 2.7 MiB of JSON in
- * frames of 16 KiB, with a message per frame.
- */
-const MESSAGES_PER_REQUEST = 400
+/** The credit for one response. The largest has the events of several prompts: up to 31 MiB in chunks of 64 KiB. */
+const MESSAGES_PER_REQUEST = 500
 /** A ping or pong counts as many messages: 200 at once, 20 per second. An agent sends one of each every 15 s. */
 const MESSAGES_PER_CONTROL_FRAME = 100
 
@@ -33,8 +30,8 @@ const STREAM_FRAMES = { capacity: 40_000, perSecond: 20_000 }
 export type BoxLimits = {
   /** Counts a connection attempt. Returns 0 when it is allowed, else the milliseconds until the next one is. */
   attempt(boxId: string): number
-  /** Counts messages and frames of the tunnel. False: the box floods the coordinator and has to be disconnected. */
-  allowMessages(boxId: string, count: number): boolean
+  /** Counts a message of the tunnel. False: the box floods the coordinator and has to be disconnected. */
+  allowMessage(boxId: string): boolean
   allowControlFrame(boxId: string): boolean
   /** Call it for each request of a client: its response consists of messages. */
   expectResponse(boxId: string): void
@@ -53,7 +50,7 @@ export function createBoxLimits(clock: Clock): BoxLimits {
   const streamFrames = createTokenBuckets(clock, STREAM_FRAMES)
   return {
     attempt: attempts.take,
-    allowMessages: (boxId, count) => messages.spend(boxId, count) === 0,
+    allowMessage: (boxId) => messages.spend(boxId, 1) === 0,
     allowControlFrame: (boxId) => messages.spend(boxId, MESSAGES_PER_CONTROL_FRAME) === 0,
     expectResponse: (boxId) => messages.credit(boxId, MESSAGES_PER_REQUEST),
     backOff: (boxId) => void attempts.spend(boxId, FLOOD_ATTEMPTS),

@@ -1,107 +1,159 @@
-// Requests to an agent whose bodies and responses are complete in memory: one text message each way, or HTTP/2 where the
-// agent does not support messages or a body is large. The agent is untrusted: each message is checked.
+// Requests to an agent whose bodies and responses are complete in memory. The agent is untrusted: each message is checked.
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
+import { CHUNKS_PROTOCOL_VERSION } from '../../../shared/protocol.ts'
+import { BodyReceiver, BodySender } from '../../../shared/tunnel-bodies.ts'
 import {
   type AgentMessage,
   type CoordinatorMessage,
   formatMessage,
   InvalidMessageError,
 } from '../../../shared/tunnel-messages.ts'
+import { createTooLargeError, createVersionError } from './agent-errors.ts'
 import { createTimeoutError, withDeadline } from './deadline.ts'
-import { createAgentProtocolError, createTooLargeError, readBody } from './read-response.ts'
-import type { Tunnel, TunnelCall, TunnelCallResponse } from './types.ts'
+import type { TunnelCall, TunnelCallResponse } from './types.ts'
 
-/** Above this, the agent does not read as fast as the coordinator sends. HTTP/2 has flow control. */
-const MAX_UNSENT_BYTES = 1024 * 1024
+type ResponseMessage = Extract<AgentMessage, { type: 'response' }>
+
 const acceptMessage = () => TUNNEL_LIMITS.messageBytes
-const JSON_HEADERS = { 'content-type': 'application/json' }
 
-/** `storedId` is the id of the request whose response the agent has stored. */
-type MessageResponse = TunnelCallResponse & { storedId: number | undefined }
-type OpenCall = { resolve(response: MessageResponse): void; reject(error: unknown): void }
+type OpenCall = Required<Pick<TunnelCall, 'maxBytes'>> & {
+  resolve(response: TunnelCallResponse): void
+  reject(error: unknown): void
+  /** Rejects, and makes the agent stop. The id stays open. */
+  cancel(error: unknown): void
+}
 
 export class Calls {
   readonly #ws: WebSocket
-  readonly #request: Tunnel['request']
-  readonly #usesMessages: boolean
+  readonly #hasChunks: boolean
   /** undefined: the call has been cancelled, and its response will be discarded. */
   readonly #open = new Map<number, OpenCall | undefined>()
+  readonly #responses: BodyReceiver
+  readonly #requests: BodySender
+  /** Calls that wait for the response to another one. */
+  readonly #waiting = new Set<() => void>()
+  #closed: ApiError | undefined
   #lastId = 0
 
-  /** @param request sends a request over HTTP/2 */
-  constructor(ws: WebSocket, request: Tunnel['request'], usesMessages: boolean) {
+  constructor(ws: WebSocket, protocolVersion: number) {
     this.#ws = ws
-    this.#request = request
-    this.#usesMessages = usesMessages
+    this.#hasChunks = protocolVersion >= CHUNKS_PROTOCOL_VERSION
+    this.#responses = new BodyReceiver((message) => this.#send(message))
+    this.#requests = new BodySender((message, onSent) => ws.send(message, onSent))
   }
 
   /** See Tunnel. */
-  async call(call: TunnelCall): Promise<TunnelCallResponse> {
-    if (!this.#canSendMessage(call)) return callByRequest(this.#request, call)
-    const { signal, timeoutMs, maxBytes = acceptMessage } = call
-    const deadline = performance.now() + timeoutMs
-    const { status, body, storedId } = await this.#callByMessage(call)
-    const limit = maxBytes(status)
-    if (body.length > limit) throw createTooLargeError(limit)
-    if (storedId === undefined) return { status, body }
-    const path = `/responses/${storedId}`
-    const remainingMs = deadline - performance.now()
-    const fetchCall = { method: 'GET', path, signal, timeoutMs: remainingMs, maxBytes: () => limit } as const
-    const stored = await callByRequest(this.#request, fetchCall).catch((error: unknown) => {
-      this.#send({ type: 'cancel', id: storedId })
-      throw error
+  call(call: TunnelCall): Promise<TunnelCallResponse> {
+    if (this.#open.size < TUNNEL_LIMITS.openCalls) return this.#start(call)
+    return withDeadline(call.timeoutMs, call.signal, async (signal) => {
+      while (this.#open.size >= TUNNEL_LIMITS.openCalls && this.#closed === undefined)
+        await this.#waitForResponse(signal)
+      const response = this.#start({ ...call, signal })
+      // The call may have been aborted meanwhile, and then occupies no id.
+      if (this.#open.size < TUNNEL_LIMITS.openCalls) this.#resumeNext()
+      return response
     })
-    if (stored.status !== 200) throw createAgentProtocolError('The agent has lost its response.')
-    return { status, body: stored.body }
   }
 
   /** @throws InvalidMessageError */
-  receive(message: Exclude<AgentMessage, { type: 'http2.closed' }>, body: Buffer<ArrayBuffer>): void {
-    const { id } = message
-    if (!this.#open.has(id)) throw new InvalidMessageError('a response to an unknown request')
-    if (body.length > TUNNEL_LIMITS.messageBytes) throw new InvalidMessageError('a response is too large')
-    const call = this.#open.get(id)
-    this.#open.delete(id)
-    if (message.type === 'reset') return void call?.reject(new ApiError('box_unreachable'))
-    const storedId = message.isStored ? id : undefined
-    if (call !== undefined) call.resolve({ status: message.status, body, storedId })
-    else if (storedId !== undefined) this.#send({ type: 'cancel', id: storedId })
+  receive(message: AgentMessage, body: Buffer<ArrayBuffer>): void {
+    if (body.length > TUNNEL_LIMITS.messageBytes) throw new InvalidMessageError('a body is too large')
+    if (message.type === 'window') this.#requests.grant(message)
+    else if (message.type === 'chunk') this.#responses.receive(message.id, body)
+    else if (message.type === 'reset') this.#receiveReset(message.id)
+    else this.#receiveResponse(message, body)
   }
 
   /** Rejects all calls. */
   close(error: ApiError): void {
+    this.#closed = error
     for (const call of this.#open.values()) call?.reject(error)
     this.#open.clear()
+    this.#responses.close()
+    this.#requests.close()
+    for (const resume of this.#waiting) resume()
   }
 
-  /** A cancelled call counts until the agent has responded. */
-  #canSendMessage({ body = '' }: TunnelCall): boolean {
-    return (
-      this.#usesMessages &&
-      this.#open.size < TUNNEL_LIMITS.openCalls &&
-      this.#ws.bufferedAmount < MAX_UNSENT_BYTES &&
-      Buffer.byteLength(body) <= TUNNEL_LIMITS.messageBytes
-    )
+  /** The response is complete: its id is free. */
+  #take(id: number): OpenCall | undefined {
+    const call = this.#open.get(id)
+    this.#open.delete(id)
+    this.#resumeNext()
+    return call
   }
 
-  #callByMessage({ method, path, headers, body, signal, timeoutMs }: TunnelCall): Promise<MessageResponse> {
+  #resumeNext(): void {
+    const [resume] = this.#waiting
+    resume?.()
+  }
+
+  #receiveReset(id: number): void {
+    if (!this.#open.has(id)) throw new InvalidMessageError('a reset of an unknown request')
+    this.#requests.stop(id)
+    this.#responses.remove(id)
+    this.#take(id)?.reject(new ApiError('box_unreachable'))
+  }
+
+  #receiveResponse({ id, status, size, isStored }: ResponseMessage, body: Buffer<ArrayBuffer>): void {
+    if (!this.#open.has(id)) throw new InvalidMessageError('a response to an unknown request')
+    if (this.#responses.has(id)) throw new InvalidMessageError('a second response')
+    this.#requests.stop(id)
+    if (size !== undefined) {
+      if (body.length > 0 || !this.#hasChunks) throw new InvalidMessageError('a size and a body')
+      this.#receiveLargeResponse(id, status, size)
+      return
+    }
+    const call = this.#take(id)
+    if (isStored) {
+      this.#send({ type: 'cancel', id })
+      call?.reject(createVersionError())
+    } else if (call !== undefined) {
+      const limit = call.maxBytes(status)
+      if (body.length > limit) call.reject(createTooLargeError(limit))
+      else call.resolve({ status, body })
+    }
+  }
+
+  #receiveLargeResponse(id: number, status: number, size: number): void {
+    const call = this.#open.get(id)
+    const limit = call?.maxBytes(status) ?? 0
+    if (size <= limit) {
+      this.#responses.expect(id, size, (body) => {
+        const call = this.#take(id)
+        if (body !== null) call?.resolve({ status, body })
+      })
+      return
+    }
+    this.#responses.refuse(id)
+    call?.cancel(createTooLargeError(limit))
+  }
+
+  #start({
+    method,
+    path,
+    headers,
+    body = '',
+    signal,
+    timeoutMs,
+    maxBytes = acceptMessage,
+  }: TunnelCall): Promise<TunnelCallResponse> {
     if (signal?.aborted) return Promise.reject(signal.reason)
+    if (this.#closed !== undefined) return Promise.reject(this.#closed)
+    const size = Buffer.byteLength(body)
+    const isLarge = size > TUNNEL_LIMITS.messageBytes
+    if (isLarge && !this.#hasChunks) return Promise.reject(createVersionError())
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      const cancel = (reason: unknown) => {
-        this.#open.set(id, undefined)
-        this.#send({ type: 'cancel', id })
-        call.reject(reason)
-      }
-      const onAbort = () => cancel(signal?.reason)
-      const timer = setTimeout(() => cancel(createTimeoutError()), timeoutMs)
+      const onAbort = () => call.cancel(signal?.reason)
+      const timer = setTimeout(() => call.cancel(createTimeoutError()), timeoutMs)
       const stopWaiting = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
       }
       const call: OpenCall = {
+        maxBytes,
         resolve(response) {
           stopWaiting()
           resolve(response)
@@ -110,35 +162,41 @@ export class Calls {
           stopWaiting()
           reject(error)
         },
+        cancel: (error) => {
+          this.#open.set(id, undefined)
+          this.#requests.stop(id)
+          this.#responses.discard(id)
+          this.#send({ type: 'cancel', id })
+          call.reject(error)
+        },
       }
       signal?.addEventListener('abort', onAbort, { once: true })
       this.#open.set(id, call)
-      this.#send({ type: 'request', id, method, path, headers }, body)
+      if (isLarge) this.#requests.start(id, Buffer.from(body), () => undefined)
+      this.#send(
+        { type: 'request', id, method, path, headers, ...(isLarge && { size }) },
+        isLarge ? '' : body,
+      )
+    })
+  }
+
+  #waitForResponse(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const resume = () => {
+        this.#waiting.delete(resume)
+        signal.removeEventListener('abort', onAbort)
+        resolve()
+      }
+      const onAbort = () => {
+        this.#waiting.delete(resume)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#waiting.add(resume)
     })
   }
 
   #send(head: CoordinatorMessage, body?: string): void {
     if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(formatMessage(head, body))
   }
-}
-
-/** Sends a call as a request with a stream of its own. See Tunnel. */
-export function callByRequest(
-  request: Tunnel['request'],
-  { timeoutMs, maxBytes = acceptMessage, ...call }: TunnelCall,
-): Promise<TunnelCallResponse> {
-  return withDeadline(timeoutMs, call.signal, async (signal) => {
-    const { method, path, body } = call
-    const headers = body === undefined ? call.headers : { ...call.headers, ...JSON_HEADERS }
-    const response = await request({
-      method,
-      path,
-      signal,
-      headTimeoutMs: timeoutMs,
-      ...(headers && { headers }),
-      ...(body !== undefined && { body: Buffer.from(body) }),
-    })
-    const { status } = response
-    return { status, body: await readBody(response.body, maxBytes(status)) }
-  })
 }

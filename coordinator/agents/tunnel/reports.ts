@@ -41,7 +41,6 @@ export type ReportStreamOptions = {
   retryMs?: { first: number; max: number }
 }
 
-const REQUEST_TIMEOUT_MS = 30_000
 /** The agent responds with a heartbeat after 10 s, if not with reports before. */
 const POLL_TIMEOUT_MS = 60_000
 /** A chunk of one short line counts as this many bytes, because it costs a request. */
@@ -72,8 +71,7 @@ export function startReportReader(session: Session, options: ReportStreamOptions
   async function readUntilRetired(): Promise<void> {
     while (!retiring.aborted) {
       try {
-        const read = session.usesMessages ? pollReports : readStream
-        await read(session, options, () => {
+        await pollReports(session, options, () => {
           waitMs = first
         })
       } catch (error) {
@@ -123,7 +121,7 @@ async function pollReports(
   options: ReportStreamOptions,
   onCommit: () => void,
 ): Promise<void> {
-  const readChunk = createChunkReader(session, options, MIN_CHUNK_BYTES)
+  const readChunk = createChunkReader(session, options)
   let request: NextReports = { isFirst: true, acks: [] }
   while (!session.retiring.aborted) {
     const { status, body } = await session.callForReports({
@@ -143,33 +141,8 @@ async function pollReports(
   }
 }
 
-/** Reads the report stream of an agent without messages to its end. Rejects when the stream or a commit fails. */
-async function readStream(
-  session: Session,
-  options: ReportStreamOptions,
-  onCommit: () => void,
-): Promise<void> {
-  const { status, body } = await session.requestReports({
-    method: 'GET',
-    path: '/reports',
-    signal: session.retiring,
-    headTimeoutMs: REQUEST_TIMEOUT_MS,
-  })
-  if (status !== 200) {
-    body.destroy()
-    throw new Error(`GET /reports returned status ${status}`)
-  }
-  const readChunk = createChunkReader(session, options)
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    for await (const ack of readChunk(chunk)) {
-      await acknowledge(session, ack)
-      onCommit()
-    }
-  }
-}
-
 /** Returns a function that commits the lines of consecutive chunks, and yields their acknowledgements. */
-function createChunkReader(session: Session, options: ReportStreamOptions, minChunkBytes = 0) {
+function createChunkReader(session: Session, options: ReportStreamOptions) {
   const { log, limits } = options
   const splitter = createLineSplitter(TUNNEL_LIMITS.reportBytes)
   const parseLine = createLineParser(session.boxId, log)
@@ -177,7 +150,7 @@ function createChunkReader(session: Session, options: ReportStreamOptions, minCh
     const lines = splitter.push(chunk)
     if (lines === null)
       throw new InvalidReportError(`a report is longer than ${TUNNEL_LIMITS.reportBytes} bytes`)
-    const delayMs = limits.countLines(session.boxId, lines.length, Math.max(chunk.length, minChunkBytes))
+    const delayMs = limits.countLines(session.boxId, lines.length, Math.max(chunk.length, MIN_CHUNK_BYTES))
     for (let i = 0; i < lines.length; i += MAX_BATCH_LINES) {
       yield* handleLines(session, options, lines.slice(i, i + MAX_BATCH_LINES), parseLine)
       // Other boxes come first: without a report to commit, the loop would not wait for anything.
@@ -200,15 +173,4 @@ async function* handleLines(
     if (reports.length > 0) await ingest.apply(session.boxId, epoch, reports)
     yield { epoch, seq, now: clock.now() }
   }
-}
-
-async function acknowledge(session: Session, ack: ReportAck): Promise<void> {
-  const { status } = await session.callForReports({
-    method: 'POST',
-    path: '/reports/ack',
-    body: JSON.stringify(ack),
-    signal: session.retiring,
-    timeoutMs: REQUEST_TIMEOUT_MS,
-  })
-  if (status >= 300) throw new Error(`POST /reports/ack returned status ${status}`)
 }

@@ -1,9 +1,8 @@
-// One agent's connection: text messages and HTTP/2 over its WebSocket, with the coordinator as the client.
+// One agent's connection: messages over its WebSocket, with the coordinator as the client.
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
 import { checkLiveness, type LivenessSettings, newLivenessState } from '../../../shared/liveness.ts'
-import { MESSAGES_PROTOCOL_VERSION } from '../../../shared/protocol.ts'
 import {
   agentMessageSchema,
   InvalidMessageError,
@@ -12,15 +11,7 @@ import {
 } from '../../../shared/tunnel-messages.ts'
 import type { BoxLimits } from './box-limits.ts'
 import { Calls } from './calls.ts'
-import { Http2Client } from './http2-client.ts'
-import type {
-  Tunnel,
-  TunnelCall,
-  TunnelCallResponse,
-  TunnelRequest,
-  TunnelRequestObserver,
-  TunnelResponse,
-} from './types.ts'
+import type { Tunnel, TunnelCall, TunnelCallResponse, TunnelRequestObserver } from './types.ts'
 
 /** A larger send buffer means that the agent has stopped reading. */
 const MAX_UNSENT_BYTES = 32 * 1024 * 1024
@@ -38,7 +29,7 @@ export type SessionOptions = {
   identity: Identity
   liveness: LivenessSettings
   random: () => number
-  limits: Pick<BoxLimits, 'allowMessages' | 'allowControlFrame' | 'expectResponse' | 'backOff'>
+  limits: Pick<BoxLimits, 'allowMessage' | 'allowControlFrame' | 'expectResponse' | 'backOff'>
   /** Observes the requests of clients. */
   observeRequest?: TunnelRequestObserver | undefined
 }
@@ -48,16 +39,13 @@ export type Session = Tunnel & {
   readonly ready: Promise<void>
   /** Resolves with the reason when the session has closed. */
   readonly closed: Promise<string>
-  /** Whether calls are messages. */
-  readonly usesMessages: boolean
-  /** As call() and request(), for requests that no client made: they do not raise the limit of the box's messages. */
+  /** As call(), for requests that no client made: they do not raise the limit of the box's messages. */
   callForReports: Tunnel['call']
-  requestReports: Tunnel['request']
   /** Whether the agent sends anything within `ms` after a ping. */
   isResponsive(ms: number): Promise<boolean>
   /** Aborts when the session accepts no more requests: retired or closed. */
   readonly retiring: AbortSignal
-  /** Requests whose response has not been read to its end. */
+  /** Requests without a complete response. */
   inFlight(): number
   /** One step of the liveness check. */
   runLivenessCheck(elapsedMs: number): void
@@ -73,9 +61,7 @@ export type Session = Tunnel & {
 export function openSession(options: SessionOptions): Session {
   const { ws, socket, identity, liveness, random, limits, observeRequest } = options
   const { boxId } = identity
-  const usesMessages = identity.protocolVersion >= MESSAGES_PROTOCOL_VERSION
-  const http2 = new Http2Client(ws, (reason) => destroy(reason))
-  const calls = new Calls(ws, (request) => http2.request(request, () => undefined), usesMessages)
+  const calls = new Calls(ws, identity.protocolVersion)
   const livenessState = newLivenessState(liveness, random)
   const retirement = new AbortController()
   let closeReason: string | undefined
@@ -91,7 +77,6 @@ export function openSession(options: SessionOptions): Session {
     resolveClosed(reason)
   }
   function release(reason: string): void {
-    http2.destroy()
     calls.close(new ApiError('box_unreachable', undefined, { cause: new Error(reason) }))
   }
   function disconnectFlood(what: string): void {
@@ -99,24 +84,17 @@ export function openSession(options: SessionOptions): Session {
     destroy(`the agent sent too many ${what}`)
     limits.backOff(boxId)
   }
-  ws.on('message', (data: Buffer<ArrayBuffer>, isBinary) => {
+  ws.on('message', (data: Buffer<ArrayBuffer>) => {
     if (closeReason !== undefined) return
-    if (!limits.allowMessages(boxId, 1 + (isBinary ? http2.countFrames(data) : 0)))
-      return disconnectFlood('messages')
-    if (isBinary) http2.receive(data)
-    else receiveMessage(data)
-  })
-  function receiveMessage(data: Buffer<ArrayBuffer>): void {
+    if (!limits.allowMessage(boxId)) return disconnectFlood('messages')
     try {
-      if (!usesMessages) throw new InvalidMessageError('a text message, which its version does not have')
       const { head, body } = parseMessage(agentMessageSchema, data, MAX_AGENT_HEAD_BYTES)
-      if (head.type === 'http2.closed') http2.onAgentClosed()
-      else calls.receive(head, body)
+      calls.receive(head, body)
     } catch (error) {
       if (!(error instanceof InvalidMessageError)) throw error
       destroy(`the agent sent an invalid message: ${error.message}`)
     }
-  }
+  })
   ws.on('error', (error) => destroy(`WebSocket: ${error.message}`))
   ws.once('close', (code) => destroy(`the connection closed (code ${code})`))
   // The listener replaces autoPong, which would answer the pings of a flood.
@@ -134,21 +112,13 @@ export function openSession(options: SessionOptions): Session {
   }
 
   const ready = Promise.race([
-    usesMessages ? new Promise<void>((resolve) => ws.once('pong', () => resolve())) : http2.open(),
+    new Promise<void>((resolve) => ws.once('pong', () => resolve())),
     closed.then((reason) => {
       throw new ApiError('box_unreachable', undefined, { cause: new Error(reason) })
     }),
   ])
   ready.catch(() => undefined)
-  if (usesMessages) ws.ping()
-
-  function request(request: TunnelRequest): Promise<TunnelResponse> {
-    if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
-    inFlight += 1
-    return http2.request(request, () => {
-      inFlight -= 1
-    })
-  }
+  ws.ping()
 
   function call(call: TunnelCall): Promise<TunnelCallResponse> {
     if (retirement.signal.aborted) return Promise.reject(new ApiError('box_unreachable'))
@@ -167,13 +137,7 @@ export function openSession(options: SessionOptions): Session {
       limits.expectResponse(boxId)
       return observeRequest ? observeRequest(toAgent, () => call(toAgent)) : call(toAgent)
     },
-    request(toAgent) {
-      limits.expectResponse(boxId)
-      return observeRequest ? observeRequest(toAgent, () => request(toAgent)) : request(toAgent)
-    },
-    usesMessages,
     callForReports: call,
-    requestReports: request,
     isResponsive(ms) {
       const bytesBefore = socket.bytesRead
       return new Promise((resolve) => {
@@ -192,7 +156,6 @@ export function openSession(options: SessionOptions): Session {
     inFlight: () => inFlight,
     runLivenessCheck(elapsedMs) {
       if (ws.bufferedAmount > MAX_UNSENT_BYTES) return destroy('the agent does not read')
-      http2.closeWhenIdle(elapsedMs)
       const observed = { bytes: socket.bytesRead, elapsedMs }
       const verdict = checkLiveness(livenessState, observed, liveness, random)
       if (verdict === 'dead') destroy('liveness timeout')

@@ -3,26 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 
-export type TunnelRequest = {
-  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
-  /** Path and query on the agent. */
-  path: string
-  headers?: Record<string, string>
-  body?: Buffer | Readable
-  /** Aborting resets the HTTP/2 stream, so that the agent stops too. */
-  signal?: AbortSignal
-  /** Timeout for the response headers in milliseconds. Default: longer than the longest command. */
-  headTimeoutMs?: number
-}
-
-export type TunnelResponse = {
-  status: number
-  headers: Record<string, string>
-  /** Must be read to its end or destroyed. Errors with box_unreachable when the tunnel closes first. */
-  body: Readable
-}
-
-/** A request whose body and response are small and complete in memory. */
+/** A request whose body and response are complete in memory. */
 export type TunnelCall = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query on the agent. */
@@ -34,7 +15,7 @@ export type TunnelCall = {
   signal?: AbortSignal | undefined
   /** Timeout for the complete response in milliseconds. */
   timeoutMs: number
-  /** Returns the size of the largest response body that is accepted with this status. Default: 64 KiB. */
+  /** Returns the size of the largest response body that is accepted with this status, at most 64 MiB. Default: 64 KiB. */
   maxBytes?: (status: number) => number
 }
 
@@ -53,20 +34,18 @@ export interface Tunnel {
   /** The failed upgrade that the agent reports, as `<build>@<time>`; see FAILED_BUILD_HEADER. null: none. */
   readonly failedBuild: string | null
   /**
-   * Sends a request as one message, and over HTTP/2 where the agent does not support messages or the body is large.
-   * Rejects with ApiError box_unreachable when the tunnel closes before the response or in time, with exec_failed for a
-   * response that is too large, and with the reason of the signal.
+   * Sends a request. Rejects with ApiError box_unreachable when the tunnel closes before the response, when there is none
+   * in time, and when the version of the agent cannot serve the request; with exec_failed for a response that is too large;
+   * and with the reason of the signal.
    */
   call(call: TunnelCall): Promise<TunnelCallResponse>
-  /** Sends a request over HTTP/2. Rejects with ApiError box_unreachable when the tunnel closes before the response headers. */
-  request(request: TunnelRequest): Promise<TunnelResponse>
 }
 
 /** Observes each request to an agent, for metrics and traces. Resolves as `send()`. */
-export type TunnelRequestObserver = <T extends { status: number }>(
-  request: Pick<TunnelRequest, 'method' | 'path'>,
-  send: () => Promise<T>,
-) => Promise<T>
+export type TunnelRequestObserver = (
+  request: Pick<TunnelCall, 'method' | 'path'>,
+  send: () => Promise<TunnelCallResponse>,
+) => Promise<TunnelCallResponse>
 
 export type TunnelEvents = {
   connected: [tunnel: Tunnel]

@@ -1,10 +1,10 @@
 // Labels of metrics and attributes of spans. Each has a bounded number of values.
-import type { TunnelRequest } from '../../agents/tunnel/types.ts'
+import type { TunnelCall } from '../../agents/tunnel/types.ts'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 export const getMethodLabel = (method = ''): string => (METHODS.has(method) ? method : 'other')
 
 /** The first segment of the path: further segments contain ids. */
-export const getTunnelRoute = ({ path }: Pick<TunnelRequest, 'path'>): string =>
+export const getTunnelRoute = ({ path }: Pick<TunnelCall, 'path'>): string =>
   /^\/[a-z-]{1,32}(?=[/?]|$)/.exec(path)?.[0] ?? 'unknown'

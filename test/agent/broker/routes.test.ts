@@ -1,9 +1,9 @@
 // PUT /environment of the agent.
 import t from 'tap'
-import { buildAgentApp } from '../../../agent/app.ts'
 import { brokerRoutes } from '../../../agent/broker/routes.ts'
+import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
 import type { AgentBroker } from '../../../shared/api/prompts.ts'
-import { silentLog } from '../../support/tunnel.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 
 t.test('the variables of the box, and the hosts of its secrets', async (t) => {
   const environments: Record<string, string>[] = []
@@ -18,22 +18,12 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
   const secretFiles: (readonly string[])[] = []
   const credentialFiles = { setSecretFiles: (paths: readonly string[]) => void secretFiles.push(paths) }
   const deps = { detector, broker, credentialFiles }
-  const routes = [(scope: Parameters<typeof brokerRoutes>[0]) => brokerRoutes(scope, deps)]
-  const app = buildAgentApp({ log: silentLog, routes })
-  t.teardown(() => app.close())
-  await app.ready()
-  const { handler } = app.jsonRouter.find('PUT', '/environment')
-  const abort = () => undefined
-  const put = async (body: unknown) =>
-    handler({
-      params: {},
-      query: {},
-      headers: {},
-      body,
-      signal: AbortSignal.any([]),
-      abort,
-      afterResponse: abort,
-    })
+  const router = createJsonRouter()
+  brokerRoutes(router, deps)
+  const put = async (body: unknown) => {
+    const { text } = await callRoute(router, { method: 'PUT', path: '/environment', body })
+    return JSON.parse(text)
+  }
 
   t.same(await put({ env: { A: 'x', B: '' }, broker: null, secretFiles: [] }), { broker: null })
   const secrets = { certificate: 'PEM', hosts: ['*.example.com'] }
@@ -46,9 +36,9 @@ t.test('the variables of the box, and the hosts of its secrets', async (t) => {
   t.same(secretFiles, [[], ['~/.npmrc'], []])
   t.same(contents, [null, secrets, secrets])
   for (const env of [undefined, [], { 'NOT VALID': '' }, { A: 1 }, { A: 'x\0' }])
-    await t.rejects(
-      put({ env, broker: null, secretFiles: [] }),
-      { code: 'invalid_request' },
+    t.match(
+      await put({ env, broker: null, secretFiles: [] }),
+      { error: { code: 'invalid_request' } },
       JSON.stringify(env),
     )
   t.equal(environments.length, 3)

@@ -1,7 +1,6 @@
 // Serves only the exec routes, for tests of synchronous commands. Helpers for processes that commands start.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import { createActivityTracker } from '../../../agent/activity-tracker.ts'
 import type { DetachedProcesses } from '../../../agent/exec/detached/types.ts'
@@ -13,8 +12,10 @@ import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
 import type { StreamDialer } from '../../../agent/tunnel/stream-dialer.ts'
 import { type ExecResult, execResultSchema } from '../../../shared/api/exec.ts'
 import { systemClock } from '../../../shared/clock.ts'
-import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const noDetachedProcesses: DetachedProcesses = {
@@ -40,12 +41,12 @@ export const noStreams: StreamDialer = {
 export function createExecApp(t: Test, env: Record<string, string | undefined> = process.env) {
   const home = createTempDir(t, 'exec')
   const activity = createActivityTracker(systemClock)
-  const app = fastify({ bodyLimit: 16 * 1024 * 1024 }).decorate('jsonRouter', createJsonRouter())
+  const router = createJsonRouter()
   const spawnerKind = SPAWNER_KINDS.find((kind) => kind === process.env.BOXWOOD_SPAWNER) ?? null
   const processes = noDetachedProcesses
   const deps = {
     home,
-    log: app.log,
+    log: silentLog,
     clock: systemClock,
     activity,
     createEnv: createEnvironmentFactory(baseEnvironment(home, env)),
@@ -53,32 +54,28 @@ export function createExecApp(t: Test, env: Record<string, string | undefined> =
     processes,
     streamDialer: noStreams,
   }
-  app.setErrorHandler((error, _request, reply) => {
-    const apiError = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
-    return reply.status(apiError.status).send(edgeErrorBody(apiError))
-  })
-  app.register(async (scope) => {
-    await execRoutes(scope, deps)
-  })
-  t.teardown(() => app.close())
+  const { close } = execRoutes(router, deps)
+  t.teardown(close)
 
-  const post = (body: object) => app.inject({ method: 'POST', url: '/exec', payload: body })
+  const post = (body: object, signal?: AbortSignal) =>
+    callRoute(router, { method: 'POST', path: '/exec', body, ...(signal && { signal }) })
   return {
-    app,
+    router,
+    close,
     deps,
+    post,
     home,
     activity,
     /** Runs the command to its exit. */
     async exec(command: string, fields: object = {}): Promise<ExecResult> {
       const response = await post({ command, ...fields })
-      if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execResultSchema.parse(response.json())
+      if (response.status !== 200) throw new Error(`${response.status}: ${response.text}`)
+      return execResultSchema.parse(JSON.parse(response.text))
     },
     /** Sends a request that must fail. */
     async expectError(body: object): Promise<{ status: number; code: string; message: string }> {
       const response = await post(body)
-      const { error } = response.json<{ error: { code: string; message: string } }>()
-      return { status: response.statusCode, ...error }
+      return { status: response.status, ...JSON.parse(response.text).error }
     },
   }
 }

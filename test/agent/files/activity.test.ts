@@ -1,21 +1,18 @@
-// Requests for files are activity of the box, as messages and over HTTP.
+// Requests for files are activity of the box.
 import t from 'tap'
-import type { JsonMethod, JsonRequest, JsonRouter } from '../../../agent/requests/json-routes.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 import { query, serveFiles } from './support.ts'
 
 t.test('each request for a file is activity', async (t) => {
   let touches = 0
-  const { app, url } = await serveFiles(t, { activity: { touch: () => void touches++ } })
-  const router = app.getDecorator<JsonRouter>('jsonRouter')
-  const sendMessage = async (method: JsonMethod, path: string, body?: object) => {
-    const { handler, ...found } = router.find(method, path)
-    await handler({ ...found, body, headers: {} } as unknown as JsonRequest)
-  }
+  const { router, url } = await serveFiles(t, { activity: { touch: () => void touches++ } })
   const path = query('a')
   const requests: [string, () => Promise<unknown>][] = [
-    ['PUT /files as a message', () => sendMessage('PUT', '/files', { path: 'a', content: 'text' })],
-    ['GET /files as a message', () => sendMessage('GET', `/files${path}`)],
-    ['GET /files over HTTP', () => fetch(`${url}/files${path}`)],
+    [
+      'PUT /files',
+      () => callRoute(router, { method: 'PUT', path: '/files', body: { path: 'a', content: 'text' } }),
+    ],
+    ['GET /files', () => callRoute(router, { path: `/files${path}` })],
     ['GET /download', () => fetch(`${url}/download${path}`)],
     ['GET /files/list', () => fetch(`${url}/files/list${query('~')}`)],
     ['DELETE /files', () => fetch(`${url}/files${path}`, { method: 'DELETE' })],

@@ -13,7 +13,6 @@ import {
   truncate,
   writeFile,
 } from 'node:fs/promises'
-import { connect as connectHttp2, constants } from 'node:http2'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -166,28 +165,21 @@ t.test('handles files that grow, shrink or disappear during the download', async
   )
 })
 
-for (const http2 of [false, true]) {
-  t.test(`an archive that fails midway aborts the response, over HTTP/${http2 ? 2 : 1}`, async (t) => {
-    const server = await serveFiles(t, { http2 })
-    const path = join(server.home, 'shrinking')
-    await mkdir(path)
-    await writeFile(join(path, 'file'), '')
-    await truncate(join(path, 'file'), 256 * 1024 * 1024)
-    const session = http2 ? connectHttp2(server.url) : null
-    session?.on('error', () => undefined)
-    const body: Readable =
-      session?.request({ ':path': '/download?path=shrinking' }) ??
-      Readable.fromWeb((await fetch(`${server.url}/download?path=shrinking`)).body ?? (t.fail() as never))
-    // Read past the tar headers: from here on the file has a declared size.
-    for (let received = 0; received < 4096; received += body.read()?.length ?? 0) await once(body, 'readable')
-    await truncate(join(path, 'file'), 0)
-    await t.rejects(async () => {
-      for await (const _ of body);
-      if ('rstCode' in body && body.rstCode !== constants.NGHTTP2_NO_ERROR) throw new Error('reset')
-    })
-    session?.destroy()
+t.test('an archive that fails midway aborts the response', async (t) => {
+  const server = await serveFiles(t)
+  const path = join(server.home, 'shrinking')
+  await mkdir(path)
+  await writeFile(join(path, 'file'), '')
+  await truncate(join(path, 'file'), 256 * 1024 * 1024)
+  const response = await fetch(`${server.url}/download?path=shrinking`)
+  const body = Readable.fromWeb(response.body ?? (t.fail() as never))
+  // Read past the tar headers: from here on the file has a declared size.
+  for (let received = 0; received < 4096; received += body.read()?.length ?? 0) await once(body, 'readable')
+  await truncate(join(path, 'file'), 0)
+  await t.rejects(async () => {
+    for await (const _ of body);
   })
-}
+})
 
 t.test('the path of every entry starts with the name of the downloaded directory', async (t) => {
   const tar = await buffer(archiveDirectory(dir, LIMITS.transferBytes, NO_LIMITS))

@@ -4,11 +4,11 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { appendFile, chmod, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { CHUNK_BYTES, createFixedLengthStream, openForReading } from '../../../agent/files/read.ts'
-import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
+import { SMALL_FILE_BYTES } from '../../../agent/files/download.ts'
+import { CHUNK_BYTES, openForReading, readChunks } from '../../../agent/files/read.ts'
 import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 import { measureReferencedBytes } from '../../support/heap.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { NO_LIMITS, query, readError, serveFiles } from './support.ts'
@@ -21,7 +21,7 @@ const pattern = (size: number) =>
     Uint8Array.from({ length: 251 }, (_, n) => n),
   )
 
-for (const size of [0, 1, TUNNEL_LIMITS.inlineBodyBytes + 1, CHUNK_BYTES, 3 * CHUNK_BYTES + 7]) {
+for (const size of [0, 1, SMALL_FILE_BYTES + 1, CHUNK_BYTES, 3 * CHUNK_BYTES + 7]) {
   t.test(`downloads a file of ${size} bytes`, async (t) => {
     const bytes = pattern(size)
     await writeFile(join(home, 'file'), bytes)
@@ -66,7 +66,7 @@ t.test('rejects a file of more than 1 GiB without reading it, but sends ranges o
 t.test('sends the mode and the modification time in headers', async (t) => {
   for (const [size, name] of [
     [10, 'tool'],
-    [TUNNEL_LIMITS.inlineBodyBytes + 1, 'large-tool'],
+    [SMALL_FILE_BYTES + 1, 'large-tool'],
   ] as const) {
     await writeFile(join(home, name), pattern(size))
     await chmod(join(home, name), 0o750)
@@ -83,18 +83,18 @@ t.test('sends the mode and the modification time in headers', async (t) => {
 t.test('truncates a file that grows, and fails on a file that shrinks', async (t) => {
   const path = join(home, 'changing')
   const size = 8 * CHUNK_BYTES
-  const openStream = async (t: Test) => {
+  const openChunks = async (t: Test) => {
     await writeFile(path, pattern(size))
-    const stream = createFixedLengthStream((await openForReading(path, NO_LIMITS)).handle, size, path)
-    t.teardown(() => stream.destroy())
-    return stream
+    const { handle } = await openForReading(path, NO_LIMITS)
+    t.teardown(() => handle.close())
+    return readChunks(handle, size, path)
   }
-  const grown = await openStream(t)
+  const grown = await openChunks(t)
   await appendFile(path, 'more')
-  t.ok(pattern(size).equals(await buffer(grown)), 'appended bytes are not sent')
-  const shrunk = await openStream(t)
+  t.ok(pattern(size).equals(await collect(grown)), 'appended bytes are not sent')
+  const shrunk = await openChunks(t)
   await truncate(path, size - 1)
-  await t.rejects(buffer(shrunk), /became shorter/)
+  await t.rejects(collect(shrunk), /became shorter/)
 })
 
 /** Several times what a stalled download may buffer. */
@@ -149,44 +149,40 @@ t.test('downloads over a dial-back connection', async (t) => {
       },
     },
   })
-  const request = (path: string) =>
-    fetch(`${server.url}/download${query(path)}`, { headers: { [DIAL_BACK_HEADER]: 'one' } })
-  const big = pattern(TUNNEL_LIMITS.inlineBodyBytes + 1)
+  const headers = { [DIAL_BACK_HEADER]: 'one' }
+  const request = (path: string) => callRoute(server.router, { path: `/download${query(path)}`, headers })
+  const big = pattern(SMALL_FILE_BYTES + 1)
   await writeFile(join(server.home, 'big'), big)
   await writeFile(join(server.home, 'small'), 'small')
 
-  t.test('sends a small file in the response', async (t) => {
-    const response = await request('small')
-    t.equal(response.headers.get(DIAL_BACK_HEADER), null)
-    t.equal(await response.text(), 'small')
-    t.same(sent, [])
-  })
-  t.test('sends a large file over the connection, without delaying the response', async (t) => {
-    const response = await request('big')
-    t.equal(response.status, 200)
-    t.equal(response.headers.get(DIAL_BACK_HEADER), 'one')
-    t.equal(await response.text(), '')
-    const [transfer] = sent
-    if (transfer === undefined) return t.fail('no transfer was sent')
-    t.equal(transfer.id, 'one')
-    t.match(transfer.headers, {
-      'content-type': 'application/octet-stream',
-      'content-length': String(big.length),
-      'x-service-path': join(server.home, 'big'),
-    })
-    mayRead.resolve()
-    t.ok(big.equals(await transfer.bytes))
+  t.test('sends a file over the connection, without delaying the response', async (t) => {
+    for (const [name, bytes] of [
+      ['small', Buffer.from('small')],
+      ['big', big],
+    ] as const) {
+      t.same(await request(name), { status: 200, text: '' })
+      const transfer = sent.pop()
+      if (transfer === undefined) return t.fail('no transfer was sent')
+      t.equal(transfer.id, 'one')
+      t.match(transfer.headers, {
+        'content-type': 'application/octet-stream',
+        'content-length': String(bytes.length),
+        'x-service-path': join(server.home, name),
+      })
+      mayRead.resolve()
+      t.ok(bytes.equals(await transfer.bytes))
+    }
   })
   t.test('sends a directory of any size over the connection', async (t) => {
-    const response = await request('.')
-    t.equal(response.headers.get(DIAL_BACK_HEADER), 'one')
-    const transfer = sent[1]
+    t.same(await request('.'), { status: 200, text: '' })
+    const transfer = sent.pop()
     t.match(transfer?.headers, { 'content-type': 'application/x-tar', 'x-service-content': 'directory' })
     t.ok(((await transfer?.bytes)?.length ?? 0) > big.length)
   })
   t.test('sends an error in the response', async (t) => {
-    t.match(await readError(await request('missing')), { status: 404, code: 'not_found' })
-    t.equal(sent.length, 2)
+    const { status, text } = await request('missing')
+    t.match({ status, ...JSON.parse(text) }, { status: 404, error: { code: 'not_found' } })
+    t.same(sent, [])
   })
 })
 
@@ -197,9 +193,9 @@ t.test('closes the file when the transfer fails', async (t) => {
       send: () => Promise.reject(new Error('refused')),
     },
   })
-  await writeFile(join(server.home, 'big'), pattern(TUNNEL_LIMITS.inlineBodyBytes + 1))
+  await writeFile(join(server.home, 'big'), pattern(SMALL_FILE_BYTES + 1))
   const headers = { [DIAL_BACK_HEADER]: 'one' }
-  t.equal((await fetch(`${server.url}/download?path=big`, { headers })).status, 200)
+  t.same(await callRoute(server.router, { path: '/download?path=big', headers }), { status: 200, text: '' })
   const big = join(server.home, 'big')
   await waitUntil('the file is closed', () => listOpenFiles().every((path) => path !== big))
 })

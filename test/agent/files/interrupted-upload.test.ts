@@ -1,14 +1,13 @@
 // An upload that is interrupted or has the wrong length leaves the old file unchanged and no temporary file.
-import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../../shared/protocol.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { createBody, type FileServer, listNames, query, readError, serveFiles } from './support.ts'
+import { createBody, type FileServer, listNames, query, serveFiles } from './support.ts'
 
 const GiB = 1024 ** 3
 const chunk = Buffer.alloc(3_000_000, 'n')
@@ -24,8 +23,6 @@ async function expectUnchanged(t: Test, home: string, interrupt: () => Promise<u
 /** Waits until the temporary file exists, so that the interruption happens during the write. */
 const waitForTempFile = (home: string) =>
   waitUntil('the temporary file exists', async () => (await listNames(join(home, 'dir'))).length === 2)
-
-const PUT = { ':method': 'PUT', ':path': '/upload?path=dir/file' }
 
 const requestHead = (headers: string) =>
   `PUT /upload?path=dir/file HTTP/1.1\r\nhost: box\r\ncontent-type: text/plain\r\n${headers}\r\n\r\n`
@@ -48,44 +45,6 @@ for (const [framing, headers] of [
   })
 }
 
-for (const interruption of ['stream reset', 'lost session'] as const) {
-  t.test(`keeps the old file after a ${interruption} on HTTP/2`, async (t) => {
-    const { home, url } = await serveFiles(t, { http2: true })
-    await expectUnchanged(t, home, async () => {
-      const session = connectHttp2(url)
-      session.on('error', () => undefined)
-      const stream = session.request({ ...PUT, 'content-length': 2 * chunk.length })
-      stream.on('error', () => undefined)
-      stream.write(chunk)
-      await waitForTempFile(home)
-      if (interruption === 'stream reset') stream.close(8)
-      else session.destroy()
-      await new Promise((resolve) => stream.once('close', resolve))
-      session.destroy()
-    })
-  })
-}
-
-t.test(
-  'rejects an HTTP/2 upload without a content-length, since truncation could not be detected',
-  async (t) => {
-    const { home, url } = await serveFiles(t, { http2: true })
-    await expectUnchanged(t, home, async () => {
-      const session = connectHttp2(url)
-      const stream = session.request(PUT)
-      stream.end('new')
-      const [headers] = await once(stream, 'response')
-      t.equal(headers[':status'], 400)
-      session.destroy()
-    })
-    const session = connectHttp2(url)
-    const empty = session.request({ ...PUT, ':path': '/upload?path=empty' }, { endStream: true })
-    const [headers] = await once(empty, 'response')
-    t.equal(headers[':status'], 200, 'an empty body needs no content-length')
-    session.destroy()
-  },
-)
-
 t.test('rejects an upload that declares more than 1 GiB before reading it', async (t) => {
   const { home, port } = await serveFiles(t)
   await expectUnchanged(t, home, async () => {
@@ -106,16 +65,17 @@ async function serveTransfer(t: Test, body: () => Readable, length: number | nul
       send: async () => {},
     },
   })
-  const send = async () =>
-    readError(
-      await fetch(`${server.url}/upload?path=dir/file`, {
-        method: 'PUT',
-        headers: {
-          [DIAL_BACK_HEADER]: 'one',
-          ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
-        },
-      }),
-    )
+  const send = async () => {
+    const { status, text } = await callRoute(server.router, {
+      method: 'PUT',
+      path: '/upload?path=dir/file',
+      headers: {
+        [DIAL_BACK_HEADER]: 'one',
+        ...(length === null ? {} : { [TRANSFER_LENGTH_HEADER]: String(length) }),
+      },
+    })
+    return { status, ...JSON.parse(text).error }
+  }
   return { home: server.home, send }
 }
 
@@ -151,7 +111,7 @@ t.test('rejects a transfer of undeclared length that exceeds 1 GiB', async (t) =
 })
 
 t.test('writes a complete transfer', async (t) => {
-  const { home, url } = await serveFiles(t, {
+  const { home, router } = await serveFiles(t, {
     transferDialer: {
       fetch: async () => ({
         chunks: Readable.from([Buffer.from(chunk), Buffer.from(chunk)]),
@@ -160,15 +120,24 @@ t.test('writes a complete transfer', async (t) => {
       send: async () => {},
     },
   })
-  const response = await fetch(`${url}/upload${query('~/big')}`, {
+  const { text } = await callRoute(router, {
     method: 'PUT',
+    path: `/upload${query('~/big')}`,
     headers: { [DIAL_BACK_HEADER]: 'x', [TRANSFER_LENGTH_HEADER]: String(2 * chunk.length) },
   })
-  t.same(await response.json(), {
+  t.same(JSON.parse(text), {
     ok: true,
     type: 'file.uploaded',
     path: join(home, 'big'),
     size: 2 * chunk.length,
   })
   t.same(await readFile(join(home, 'big')), Buffer.concat([chunk, chunk]))
+})
+
+t.test('rejects an upload without a dial-back connection', async (t) => {
+  const { home, router } = await serveFiles(t)
+  await expectUnchanged(t, home, async () => {
+    const { status, text } = await callRoute(router, { method: 'PUT', path: '/upload?path=dir/file' })
+    t.match({ status, ...JSON.parse(text) }, { status: 400, error: { code: 'invalid_request' } })
+  })
 })

@@ -1,31 +1,14 @@
-// Downloads with HEAD, Range and ETag, in the response and over a dial-back connection.
+// Downloads with HEAD, Range and ETag.
 import { appendFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { CHUNK_BYTES } from '../../../agent/files/read.ts'
-import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { query, readError, serveFiles } from './support.ts'
 
-const sent: { headers: Record<string, string>; body: Promise<Buffer> }[] = []
-const { home, url } = await serveFiles(t, {
-  transferDialer: {
-    fetch: () => Promise.reject(new Error('not an upload')),
-    async send(_id, headers, chunks) {
-      const body = copyChunks(chunks)
-      sent.push({ headers, body })
-      await body
-    },
-  },
-})
+const { home, url } = await serveFiles(t)
 const download = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`${url}/download${query(path)}`, { method, headers })
-
-async function copyChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const copies: Buffer[] = []
-  for await (const chunk of chunks) copies.push(Buffer.from(chunk))
-  return Buffer.concat(copies)
-}
 
 for (const [name, size] of [
   ['small', 1000],
@@ -58,18 +41,9 @@ for (const [name, size] of [
       t.equal(part.headers.get('content-range'), `bytes ${start}-${end}/${size}`)
       t.equal(part.headers.get('content-length'), String(expected.length))
       t.ok(expected.equals(Buffer.from(await part.arrayBuffer())), `bytes ${start} to ${end}`)
-      sent.length = 0
-      const overDialBack = await download(name, { ...headers, [DIAL_BACK_HEADER]: 'id' })
-      const body = await overDialBack.arrayBuffer()
-      if (name === 'small') t.ok(expected.equals(Buffer.from(body)))
-      else {
-        t.match(sent[0]?.headers, { 'content-range': `bytes ${start}-${end}/${size}`, etag })
-        t.ok(expected.equals((await sent[0]?.body) ?? Buffer.alloc(0)))
-      }
     }
     const outside = await download(name, { range: `bytes=${size}-` })
-    t.equal(outside.headers.get('content-range'), `bytes */${size}`)
-    t.match(await readError(outside), { status: 416, code: 'range_not_satisfiable' })
+    t.match(await readError(outside), { status: 416, code: 'range_not_satisfiable', size })
 
     const unchanged = await download(name, { 'if-none-match': etag })
     t.equal(unchanged.status, 304)

@@ -1,33 +1,23 @@
 // Serves only the file routes over HTTP, with a temporary home directory.
 import { readdir } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import fastify, { type FastifyInstance } from 'fastify'
 import { CredentialFiles } from '../../../agent/files/credential-files.ts'
 import type { ReadLimits } from '../../../agent/files/read.ts'
 import { fileRoutes } from '../../../agent/files/routes.ts'
 import type { TransferDialer } from '../../../agent/files/transfer-dialer.ts'
-import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
+import { createJsonRouter, type JsonRouter } from '../../../agent/requests/json-routes.ts'
 import type { Clock } from '../../../shared/clock.ts'
-import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
+import { serveRoutes } from '../../support/agent-routes.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { silentLog } from '../../support/tunnel.ts'
 
 type Test = { teardown(fn: () => unknown): void }
-
-const noTransfers: TransferDialer = {
-  fetch: async () => {
-    throw new Error('transfers are not available in this test')
-  },
-  send: async () => {
-    throw new Error('transfers are not available in this test')
-  },
-}
 
 /** Of a client that may run commands. */
 export const NO_LIMITS: ReadLimits = { stateDir: '/nonexistent', credentials: null }
 
 export type FileServer = {
-  app: FastifyInstance
+  router: JsonRouter
   home: string
   stateDir: string
   url: string
@@ -35,9 +25,9 @@ export type FileServer = {
   credentialFiles: CredentialFiles
 }
 type Options = {
+  /** Default: the HTTP request is the connection. */
   transferDialer?: TransferDialer
   clock?: Clock
-  http2?: boolean
   activity?: { touch(): void }
 }
 
@@ -45,29 +35,21 @@ export async function serveFiles(t: Test, options: Options = {}): Promise<FileSe
   const home = createTempDir(t, 'files')
   const stateDir = join(home, '.state')
   const credentialFiles = new CredentialFiles(home)
-  const app = (options.http2
-    ? fastify({ http2: true })
-    : fastify({ forceCloseConnections: true })) as unknown as FastifyInstance
-  app.decorate('jsonRouter', createJsonRouter())
-  app.setErrorHandler((error, _request, reply) => {
-    if (error instanceof ApiError)
-      return reply.code(error.status).headers(error.headers).send(edgeErrorBody(error))
-    return reply.code(500).send({ ok: false, error: { code: 'internal_error', message: String(error) } })
+  const { close, router, port, url } = await serveRoutes((transferDialer) => {
+    const router = createJsonRouter()
+    fileRoutes(router, {
+      home,
+      stateDir,
+      credentialFiles,
+      log: silentLog,
+      transferDialer: options.transferDialer ?? transferDialer,
+      activity: options.activity ?? { touch: () => undefined },
+      ...(options.clock && { clock: options.clock }),
+    })
+    return router
   })
-  const transferDialer = options.transferDialer ?? noTransfers
-  await fileRoutes(app, {
-    home,
-    stateDir,
-    credentialFiles,
-    log: app.log,
-    transferDialer,
-    activity: options.activity ?? { touch: () => undefined },
-    ...(options.clock && { clock: options.clock }),
-  })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = app.server.address() as AddressInfo
-  t.teardown(() => app.close())
-  return { app, home, stateDir, credentialFiles, port, url: `http://127.0.0.1:${port}` }
+  t.teardown(close)
+  return { router, home, stateDir, credentialFiles, port, url }
 }
 
 /** serveFiles for a process that is not a tap test. `close` stops the server and removes the home directory. */

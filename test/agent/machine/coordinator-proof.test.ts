@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openMachine } from '../../../agent/machine/machine.ts'
+import type { JsonRouter } from '../../../agent/requests/json-routes.ts'
 import { rejectUpgrade } from '../../../coordinator/agents/tunnel/reject-upgrade.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { toProofText, verifyProof } from '../../../shared/coordinator-proof.ts'
@@ -35,8 +36,7 @@ async function startMachine(t: Test, box: { boxId: string; token: string }, url:
   const { readCoordinatorKey, onConnected, onDisconnected } = machine
   const requests: string[] = []
   const options = { readCoordinatorKey, onConnected, onDisconnected }
-  const routes = (app: { get: (path: string, handler: () => Promise<string>) => unknown }) =>
-    void app.get('/hello', async () => String(requests.push('hello')))
+  const routes = (router: JsonRouter) => router.add('GET', '/hello', () => requests.push('hello'))
   const agent = await startTestAgent(box, url, routes, options)
   t.teardown(async () => {
     await agent.close()
@@ -81,8 +81,7 @@ t.test('a coordinator with the key is accepted', async (t) => {
   const box = coordinator.addBox()
   const machine = await startMachine(t, box, coordinator.url)
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const { status, body } = await tunnel.request({ method: 'GET', path: '/hello' })
-  body.resume()
+  const { status } = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
   t.equal(status, 200)
   t.same(machine.requests, ['hello'])
 })

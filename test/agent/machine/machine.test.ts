@@ -49,7 +49,7 @@ async function startMachine(
   const agent = await startTestAgent(
     box as { boxId: string; token: string },
     url,
-    (app) => uninstallRoutes(app, machine.uninstall),
+    (router) => uninstallRoutes(router, machine.uninstall),
     {
       readHeaders: async () => ({ [LINEAGE_HEADER]: machine.lineage.ids.join(',') }),
       ...{ onConnected: machine.onConnected, onDisconnected: machine.onDisconnected },
@@ -102,8 +102,7 @@ t.test('the request of the coordinator starts one uninstallation', async (t) => 
   await startMachine(t, installation, box, coordinator.url, remove)
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   for (let requests = 0; requests < 2; requests++) {
-    const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
-    body.resume()
+    const { status } = await tunnel.call({ method: 'POST', path: '/uninstall', timeoutMs: DEADLINE_MS })
     t.equal(status, 204)
   }
   await waitUntil('the uninstallation has started', async () => installation.readStarts().length > 0)
@@ -145,10 +144,9 @@ t.test('an agent that was not installed on a machine refuses to be uninstalled',
   const coordinator = await startTunnelServer()
   t.teardown(() => coordinator.close())
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, coordinator.url, (app) => uninstallRoutes(app, null))
+  const agent = await startTestAgent(box, coordinator.url, (router) => uninstallRoutes(router, null))
   t.teardown(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const { status, body } = await tunnel.request({ method: 'POST', path: '/uninstall' })
-  body.resume()
+  const { status } = await tunnel.call({ method: 'POST', path: '/uninstall', timeoutMs: DEADLINE_MS })
   t.equal(status, 404)
 })

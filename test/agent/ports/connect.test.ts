@@ -31,8 +31,8 @@ async function setUp(
     readUrl: async () => coordinator.url,
     readToken: async () => box.token,
   })
-  const agent = await startTestAgent(box, coordinator.url, (app) =>
-    portRoutes(app, { connector: createConnector(listeners), portDialer, activity, log: silentLog }),
+  const agent = await startTestAgent(box, coordinator.url, (router) =>
+    portRoutes(router, { connector: createConnector(listeners), portDialer, activity, log: silentLog }),
   )
   t.teardown(async () => {
     portDialer.close()

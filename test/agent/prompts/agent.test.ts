@@ -1,17 +1,16 @@
 // Prompts on the agent process: they survive a restart of the agent, and a stop of the box interrupts them truthfully.
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:http2'
-import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readAll } from '../../support/tunnel.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import type { JsonMethod } from '../../../agent/requests/json-routes.ts'
+import { startTunnelServer } from '../../support/tunnel.ts'
+import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
 import { createHome } from '../exec/detached/support.ts'
 import { createPromptRequest } from './prompts-support.ts'
 
+const MiB = 1024 * 1024
 const MAIN = join(import.meta.dirname, '../../../agent/main.ts')
 
 /** Appends its prompt to `starts`, prints a session, and succeeds as soon as the file `go` exists. */
@@ -31,21 +30,22 @@ function createBoxHome(t: Test): string {
   writeFileSync(join(bin, 'claude'), FAKE_CLAUDE, { mode: 0o755 })
   writeFileSync(join(home, '.profile'), 'PATH=$HOME/.local/bin:$PATH\n')
   mkdirSync(join(home, '.state'))
-  writeFileSync(join(home, '.state/token'), 'bxt_test\n')
   return home
 }
 
 async function startAgent(t: Test, home: string, settings: Record<string, string> = {}) {
-  const socketPath = join(home, 'agent.sock')
+  const coordinator = await startTunnelServer()
+  t.teardown(() => coordinator.close())
+  const { boxId, token } = coordinator.addBox()
+  writeFileSync(join(home, '.state/token'), token)
   const child = spawn(process.execPath, [MAIN], {
     env: {
       PATH: `${join(home, '.local/bin')}:${process.env.PATH}`,
       HOME: home,
       BOXWOOD_HOME: home,
-      BOXWOOD_URL: 'http://127.0.0.1:1',
-      BOXWOOD_BOX: randomUUID(),
+      BOXWOOD_URL: coordinator.url,
+      BOXWOOD_BOX: boxId,
       BOXWOOD_STATE: join(home, '.state'),
-      BOXWOOD_SOCKET: socketPath,
       ...settings,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -56,20 +56,20 @@ async function startAgent(t: Test, home: string, settings: Record<string, string
   })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
-  await waitUntil('the agent runs', () => {
-    if (child.exitCode !== null) throw new Error(stderr)
-    return stderr.includes('agent started')
-  })
-  const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
-  session.on('error', () => undefined)
-  t.teardown(() => session.destroy())
-  const send = async (method: string, path: string, body?: unknown) => {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
-    const stream = session.request({ ':method': method, ':path': path, ...headers })
-    stream.end(body === undefined ? undefined : JSON.stringify(body))
-    const [response] = await once(stream, 'response')
-    const text = (await readAll(stream)).toString()
-    return { status: Number(response[':status']), body: text === '' ? null : JSON.parse(text) }
+  const exited = exit.then(() => Promise.reject(new Error(stderr)))
+  exited.catch(() => undefined)
+  const tunnel = await Promise.race([coordinator.tunnels.wait(boxId, DEADLINE_MS), exited])
+  const send = async (method: JsonMethod, path: string, body?: unknown) => {
+    const content = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await tunnel.call({
+      method,
+      path,
+      ...content,
+      timeoutMs: DEADLINE_MS,
+      maxBytes: () => MiB,
+    })
+    const text = response.body.toString()
+    return { status: response.status, body: text === '' ? null : JSON.parse(text) }
   }
   const submit = async (fields: Parameters<typeof createPromptRequest>[0]) => {
     const request = createPromptRequest({ boxEnv: { ANTHROPIC_API_KEY: 'test' }, ...fields })

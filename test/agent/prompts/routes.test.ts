@@ -1,13 +1,10 @@
-// The HTTP routes of prompts: validation, status codes, and clients that disconnect.
-import { once } from 'node:events'
-import { type ClientHttp2Stream, connect, constants } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+// The routes of prompts: validation, status codes, and clients that disconnect.
 import t, { type Test } from 'tap'
-import { buildAgentApp } from '../../../agent/app.ts'
 import { promptRoutes } from '../../../agent/prompts/routes.ts'
 import type { Prompts } from '../../../agent/prompts/types.ts'
+import { createJsonRouter, type JsonMethod } from '../../../agent/requests/json-routes.ts'
 import { newId } from '../../../shared/ids.ts'
-import { readAll, silentLog } from '../../support/tunnel.ts'
+import { callRoute } from '../../support/agent-routes.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { createPromptRequest, openPrompts } from './prompts-support.ts'
 
@@ -28,25 +25,13 @@ async function serve(t: Test) {
   let touches = 0
   const activity = { touch: () => void touches++ }
   const deps = { prompts: counted, activity, stopping: stopping.signal }
-  const app = buildAgentApp({
-    log: silentLog,
-    routes: [(scope) => promptRoutes(scope, deps)],
-  })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const session = connect(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
-  t.teardown(async () => {
-    session.destroy()
-    await app.close()
-  })
-  const send = (method: string, path: string, body?: unknown): ClientHttp2Stream => {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
-    const stream = session.request({ ':method': method, ':path': path, ...headers })
-    return stream.end(body === undefined ? undefined : JSON.stringify(body))
-  }
-  const request = async (method: string, path: string, body?: unknown) => {
-    const stream = send(method, path, body)
-    const [headers] = await once(stream, 'response')
-    return { status: headers[':status'], body: JSON.parse((await readAll(stream)).toString()) }
+  const router = createJsonRouter()
+  promptRoutes(router, deps)
+  const send = (method: JsonMethod, path: string, body?: unknown, signal?: AbortSignal) =>
+    callRoute(router, { method, path, body, ...(signal && { signal }) })
+  const request = async (method: JsonMethod, path: string, body?: unknown) => {
+    const { status, text } = await send(method, path, body)
+    return { status, body: JSON.parse(text) }
   }
   return {
     fake,
@@ -125,19 +110,21 @@ t.test('a client that disconnects ends its wait', async (t) => {
   const { request, send, getWaiting } = await serve(t)
   const { runId } = createPromptRequest()
   await request('POST', '/prompts', createPromptRequest({ runId }))
-  const streams = [
-    send('GET', `/prompts/${runId}/events?waitMs=15000`),
-    send('POST', '/prompts/poll', { after: { [runId]: 0 }, waitMs: 15_000 }),
-  ]
+  const controller = new AbortController()
+  const { signal } = controller
+  const responses = Promise.all([
+    send('GET', `/prompts/${runId}/events?waitMs=15000`, undefined, signal),
+    send('POST', '/prompts/poll', { after: { [runId]: 0 }, waitMs: 15_000 }, signal),
+  ])
   await waitUntil('both wait', () => getWaiting() === 2)
-  for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL)
+  controller.abort()
   await waitUntil('no request waits', () => getWaiting() === 0)
+  await responses
 })
 
 t.test('an agent that stops accepts no prompt', async (t) => {
   const { send, stopping, fake } = await serve(t)
   stopping.abort()
-  const stream = send('POST', '/prompts', createPromptRequest())
-  await t.rejects(once(stream, 'response'))
+  await t.rejects(send('POST', '/prompts', createPromptRequest()), { message: /stopping/ })
   t.equal(fake.started.length, 0)
 })

@@ -1,16 +1,16 @@
 // The exit of a terminal session outlives its output: a client that was away for longer gets it, also from the next agent.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
 import t from 'tap'
 import { DEFAULT_RETENTION } from '../../../agent/exec/detached/retention.ts'
 import { createExitRecords, type SessionExit } from '../../../agent/terminal/exit-records.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { describeLines } from '../../support/terminal-screen.ts'
+import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { attachClient, createSessions } from './support.ts'
 
-const { log } = fastify()
+const log = silentLog
 
 t.test('a client gets the exit after the output has been forgotten', async (t) => {
   const exitsFile = join(createTempDir(t, 'exits'), 'sub', 'exits.json')

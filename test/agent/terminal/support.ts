@@ -1,5 +1,4 @@
 // Terminal sessions without a coordinator: an in-memory client with its own terminal, in which a test reads the screen.
-import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import { createActivityTracker } from '../../../agent/activity-tracker.ts'
 import type { AttachSocket } from '../../../agent/attach/attach-socket.ts'
@@ -13,6 +12,7 @@ import type { AgentTerminalStart } from '../../../shared/api/terminal.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { createTerminal, writeTerminal } from '../../support/terminal-screen.ts'
+import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -23,7 +23,7 @@ export function createSessions(
 ) {
   const home = createTempDir(t, 'terminal')
   const activity = createActivityTracker(systemClock)
-  const { log } = fastify()
+  const log = silentLog
   const createEnv = createEnvironmentFactory({ ...baseEnvironment(home, process.env), SHELL: '/bin/sh' })
   // without-host.test.ts runs the tests of sessions that end with the agent.
   const dir = process.env.TEST_TERMINALS === 'without-host' ? null : createTempDir(t, 'terminals')

@@ -8,7 +8,7 @@ import { createServer, getCACertificates, setDefaultCACertificates } from 'node:
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../agent/tunnel/transfer-dialer.ts'
 import { transferBothWays } from '../../support/transfer-files.ts'
-import { readAll, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
+import { startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { DEADLINE_MS } from '../../support/wait-until.ts'
 
 const readPem = (name: string) => readFileSync(join(import.meta.dirname, '../../fixtures/tls', name))
@@ -38,13 +38,13 @@ t.test('connects with a trusted certificate', async (t) => {
   t.after(() => setDefaultCACertificates(defaultCertificates))
   const { coordinator, url } = await startTlsCoordinator(t)
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, url, (app) => {
-    app.get('/hello', async () => ({ hello: 'over tls' }))
+  const agent = await startTestAgent(box, url, (router) => {
+    router.add('GET', '/hello', async () => ({ hello: 'over tls' }))
   })
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const response = await tunnel.request({ method: 'GET', path: '/hello' })
-  t.same(JSON.parse((await readAll(response.body)).toString()), { hello: 'over tls' })
+  const response = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
+  t.same(JSON.parse(response.body.toString()), { hello: 'over tls' })
 
   await transferBothWays(t, coordinator, box, url, 3_000_001)
 })

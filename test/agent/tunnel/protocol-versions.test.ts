@@ -41,14 +41,19 @@ t.test('an agent uses the newest version first', async (t) => {
 t.test('an agent falls back to the previous version', async (t) => {
   const { coordinator, url, attempts } = await startCoordinator(t, [PREVIOUS_PROTOCOL_VERSION])
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, url, (app) => app.get('/hello', async () => 'hello'))
+  const agent = await startTestAgent(box, url, (router) => {
+    router.add('GET', '/hello', () => 'hello')
+    router.add('GET', '/large', () => 'x'.repeat(100_000))
+  })
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   t.equal(tunnel.protocolVersion, PREVIOUS_PROTOCOL_VERSION)
   t.same(attempts, [PROTOCOL_VERSION, PREVIOUS_PROTOCOL_VERSION].map(String))
-  const { status, body } = await tunnel.request({ method: 'GET', path: '/hello' })
-  body.destroy()
+  const { status } = await tunnel.call({ method: 'GET', path: '/hello', timeoutMs: DEADLINE_MS })
   t.equal(status, 200)
+  // A coordinator of version 5 knows no chunks.
+  const large = await tunnel.call({ method: 'GET', path: '/large', timeoutMs: DEADLINE_MS })
+  t.match(large, { status: 500, body: { length: 0 } })
 })
 
 t.test('an agent retries both versions with a coordinator that accepts neither', async (t) => {

@@ -1,9 +1,7 @@
 // The agent of a box gets the variables of the box when it connects and after each change, the newest ones last.
 import { EventEmitter } from 'node:events'
-import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import { callByRequest } from '../../../coordinator/agents/tunnel/calls.ts'
-import type { Tunnel, TunnelEvents, TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
+import type { Tunnel, TunnelCall, TunnelEvents } from '../../../coordinator/agents/tunnel/types.ts'
 import { createEnvironmentSender } from '../../../coordinator/boxes/environment-sender.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
@@ -32,11 +30,11 @@ async function setUp(t: Test, env: Record<string, string>) {
   const boxes = createTestBoxService(db, { onEnvironmentChange: sender.onChange })
   const owner = await createOwner(db)
   const { id } = await boxes.create(owner, { name: 'plum', env })
-  const request = async ({ method, path, body }: TunnelRequest) => {
+  const call = async ({ method, path, body }: TunnelCall) => {
     const content = JSON.parse(String(body))
     sent.push([`${method} ${path}`, content.env])
     brokers.push(content.broker)
-    return { status: await respond(), headers: {}, body: Readable.from([Buffer.from(responseText)]) }
+    return { status: await respond(), body: Buffer.from(responseText) }
   }
   return {
     ...{ sent, events, sender, id, brokers },
@@ -55,8 +53,7 @@ async function setUp(t: Test, env: Record<string, string>) {
           platform: null,
           failedBuild: null,
         },
-        request,
-        call: (call) => callByRequest(request, call),
+        call,
       }
       events.emit('connected', current)
     },

@@ -1,5 +1,4 @@
 // Responses of an agent that are too large, have too many values or unknown fields.
-import { Readable } from 'node:stream'
 import t from 'tap'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import type { ExecResult } from '../../../shared/api/exec.ts'
@@ -29,8 +28,7 @@ async function startBox(t: Parameters<typeof startBoxWithFakeAgent>[0]) {
   const response = { status: 200, text: '' }
   const box = await startBoxWithFakeAgent(t, async () => ({
     status: response.status,
-    headers: {},
-    body: Readable.from([Buffer.from(response.text)]),
+    body: Buffer.from(response.text),
   }))
   const send = (method: string, path: string, body?: unknown) =>
     box.edge(box.box.hostname, method, path, body)

@@ -1,22 +1,24 @@
 // Downloads of a box whose agent sends headers that the client's request does not allow.
-import { Readable } from 'node:stream'
 import t from 'tap'
-import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
+import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
+import { createFakeTransfers, startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 
 const FILE = { 'x-service-path': '/home/a', 'content-length': '3', etag: '"1"' }
 const PART = { ...FILE, 'content-range': 'bytes 0-2/10' }
 
 async function startBox(t: Parameters<typeof startBoxWithFakeAgent>[0]) {
-  const response = { status: 200, headers: {} as Record<string, string>, text: 'abc' }
+  const response = { status: 200, headers: {} as Record<string, string> }
   const received: Record<string, string>[] = []
-  const { edge, box } = await startBoxWithFakeAgent(t, async ({ headers = {} }) => {
-    received.push(headers)
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: Readable.from([Buffer.from(response.text)]),
-    }
-  })
+  const { edge, box } = await startBoxWithFakeAgent(
+    t,
+    async ({ headers = {} }) => {
+      received.push(headers)
+      const { status } = response
+      const hasContent = headers[DIAL_BACK_HEADER] !== undefined && (status === 200 || status === 206)
+      return { status: 200, body: Buffer.from(hasContent ? '' : JSON.stringify(response)) }
+    },
+    { transfers: createFakeTransfers(() => ({ headers: response.headers, text: 'abc' })) },
+  )
   const download = (headers: Record<string, string> = {}, method = 'GET') =>
     edge(box.hostname, method, '/download?path=a', undefined, { headers })
   return { response, received, download }
@@ -72,5 +74,37 @@ t.test('rejects headers that do not fit the request', async (t) => {
     Object.assign(response, { status, headers })
     for (const method of ['GET', 'HEAD'])
       t.equal((await download(conditions, method)).status, 502, `${method}: ${name}`)
+  }
+})
+
+t.test('rejects a head without a content, and the head of an error', async (t) => {
+  const bodies = ['{}', 'x', '[]', JSON.stringify({ status: 200, headers: FILE })]
+  let body = ''
+  const { edge, box } = await startBoxWithFakeAgent(t, async () => ({ status: 200, body: Buffer.from(body) }))
+  for (body of bodies)
+    t.match(await edge(box.hostname, 'GET', '/download?path=a'), {
+      status: 502,
+      json: { error: { code: 'exec_failed' } },
+    })
+})
+
+t.test('a range that is not satisfiable has the size of the file', async (t) => {
+  const error = { code: 'range_not_satisfiable', message: 'The file has only 3 bytes.' }
+  let size: unknown = 3
+  const { edge, box } = await startBoxWithFakeAgent(t, async () => ({
+    status: 416,
+    body: Buffer.from(JSON.stringify({ ok: false, error: { ...error, size } })),
+  }))
+  for (const [value, expected] of [
+    [3, 'bytes */3'],
+    ['3', null],
+    [1.5, null],
+    [undefined, null],
+  ] as const) {
+    size = value
+    const { status, headers, json } = await edge(box.hostname, 'GET', '/download?path=a')
+    t.equal(status, 416)
+    t.equal(headers.get('content-range'), expected)
+    t.same(json.error, error)
   }
 })

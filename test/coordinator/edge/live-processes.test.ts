@@ -1,5 +1,4 @@
 // GET /processes on the edge: what the agent responds is validated and bounded.
-import { Readable } from 'node:stream'
 import t from 'tap'
 import {
   LIVE_COMMAND_CHARS,
@@ -24,7 +23,7 @@ t.test('GET /processes', async (t) => {
   const paths: string[] = []
   const box = await startBoxWithFakeAgent(t, async ({ path }) => {
     paths.push(path)
-    return { status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(response))]) }
+    return { status: 200, body: Buffer.from(JSON.stringify(response)) }
   })
   const get = (query = '') => box.edge(box.box.hostname, 'GET', `/processes${query}`)
 

@@ -1,17 +1,11 @@
 // Starting a detached command whose response is lost: the start is repeated with the same id, within a time limit.
-import { Readable } from 'node:stream'
 import t from 'tap'
-import { callByRequest } from '../../../coordinator/agents/tunnel/calls.ts'
-import type {
-  Tunnel,
-  TunnelRequest,
-  TunnelResponse,
-  Tunnels,
-} from '../../../coordinator/agents/tunnel/types.ts'
+import type { Tunnel, TunnelCallResponse, Tunnels } from '../../../coordinator/agents/tunnel/types.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
 import { createResponseParser } from '../../../coordinator/edge/response-parser.ts'
 import { startDetached } from '../../../coordinator/edge/start-detached.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { type AgentHandler, callHandler } from '../../support/box-with-fake-agent.ts'
 
 const ID = 'p_0123456789abcdef01234567'
 const started = {
@@ -25,21 +19,12 @@ const started = {
   commandId: ID,
 }
 
-type AgentHandler = (request: TunnelRequest) => Promise<TunnelResponse>
-
-const respond = (status: number, body: unknown) => async (): Promise<TunnelResponse> => ({
+const respond = (status: number, body: unknown) => async (): Promise<TunnelCallResponse> => ({
   status,
-  headers: {},
-  body: Readable.from([Buffer.from(JSON.stringify(body))]),
+  body: Buffer.from(JSON.stringify(body)),
 })
 /** The tunnel closes before the response. */
 const disconnect: AgentHandler = () => Promise.reject(new ApiError('box_unreachable'))
-/** The tunnel closes before the end of the response body. */
-const disconnectInBody: AgentHandler = async () => {
-  const body = new Readable({ read: () => undefined })
-  setImmediate(() => body.destroy(new ApiError('box_unreachable')))
-  return { status: 200, headers: {}, body }
-}
 const neverRespond: AgentHandler = (request) =>
   new Promise((_resolve, reject) => {
     request.signal?.addEventListener('abort', () => reject(request.signal?.reason))
@@ -55,7 +40,7 @@ function start(
   const tunnel = {
     call(call) {
       requests.push(JSON.parse(String(call.body)))
-      return callByRequest(handlers[requests.length - 1] ?? disconnect, call)
+      return callHandler(handlers[requests.length - 1] ?? disconnect, call)
     },
   } as Tunnel
   const rejectAfter = (ms: number, signal?: AbortSignal) =>
@@ -82,12 +67,7 @@ function start(
 }
 
 t.test('repeats the same request when the tunnel closes before the response', async (t) => {
-  const { response, requests, accepted } = start([
-    disconnect,
-    disconnectInBody,
-    disconnect,
-    respond(200, started),
-  ])
+  const { response, requests, accepted } = start([disconnect, disconnect, disconnect, respond(200, started)])
   t.same(await response, started)
   t.equal(requests.length, 4)
   t.match(requests[0], {

@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import type { Streams, TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
+import type { Streams, TunnelCall } from '../../../coordinator/agents/tunnel/types.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { DIAL_BACK_HEADER } from '../../../shared/protocol.ts'
 import { encodeFrame, type StreamFrame } from '../../../shared/stream-frames.ts'
 import { type AgentHandler, startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { limitsEnv } from '../../support/limits-env.ts'
@@ -47,7 +46,7 @@ function createFakeStreams() {
 
 /** A box whose agent accepts every stream, or calls `handle`. `requests` and `connections` are live arrays. */
 async function startBox(t: Test, handle?: AgentHandler) {
-  const requests: TunnelRequest[] = []
+  const requests: TunnelCall[] = []
   const { streams, connections } = createFakeStreams()
   const boxWithAgent = await startBoxWithFakeAgent(
     t,
@@ -55,10 +54,7 @@ async function startBox(t: Test, handle?: AgentHandler) {
       requests.push(request)
       if (handle) return handle(request)
       if (!request.path.includes('/stream')) throw new ApiError('box_unreachable')
-      const body = new PassThrough()
-      body.end()
-      const id = request.headers?.[DIAL_BACK_HEADER] ?? ''
-      return { status: 200, headers: { [DIAL_BACK_HEADER]: id }, body }
+      return { status: 200, body: Buffer.alloc(0) }
     },
     { env: limitsEnv({ edgeRequestsPerSecond: 1000 }), streams },
   )
@@ -163,11 +159,7 @@ t.test('releases the slot of a client that disconnects before the response', asy
 })
 
 t.test('releases the slot when the response is an error or invalid, or the box unreachable', async (t) => {
-  const respond = (status: number, body: string) => async () => {
-    const stream = new PassThrough()
-    stream.end(body)
-    return { status, headers: {}, body: stream }
-  }
+  const respond = (status: number, body: string) => async () => ({ status, body: Buffer.from(body) })
   const errorBody = (code: string) => JSON.stringify({ ok: false, error: { code, message: 'no' } })
   const cases: [AgentHandler, number, string][] = [
     [respond(404, errorBody('not_found')), 404, 'not_found'],

@@ -2,7 +2,7 @@
 // requests that the agent has received, and with the API.
 
 import t from 'tap'
-import type { TunnelRequest } from '../../../coordinator/agents/tunnel/types.ts'
+import type { TunnelCall } from '../../../coordinator/agents/tunnel/types.ts'
 import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { collectProblems, signIn, waitForExpression } from '../../support/dashboard.ts'
@@ -24,13 +24,13 @@ function completeAgent(agent: FakePromptAgent): void {
         ...{ id, conversationId, prompt, provider: 'claude', model: null, position: index + 1 },
         queuedAt: '2026-01-01T00:00:00.000Z',
       }))
-  agent.override = (request: TunnelRequest) => {
+  agent.override = (request: TunnelCall) => {
     const { pathname, searchParams } = new URL(request.path, 'http://agent')
     if (request.method === 'POST' && pathname === '/prompts') {
       const body = JSON.parse(String(request.body))
       if (isRunning(body.conversationId))
         queued.set(body.runId, { conversationId: body.conversationId, prompt: body.prompt })
-      else request.body = Buffer.from(JSON.stringify({ ...body, queue: false }))
+      else request.body = JSON.stringify({ ...body, queue: false })
       return undefined
     }
     if (request.method !== 'GET') return undefined

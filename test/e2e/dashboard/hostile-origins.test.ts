@@ -6,13 +6,12 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Tables } from '../../../coordinator/db/schema.ts'
 import { DOWNLOAD_PATH_HEADER } from '../../../shared/download-headers.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
+import { createFakeTransfers, startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
 import { signIn } from '../../support/dashboard.ts'
 import { respondError } from '../../support/fake-prompt-agent.ts'
@@ -69,10 +68,15 @@ t.test('pages of other origins', { skip: NO_BROWSER }, async (t) => {
     async ({ method, path }) => {
       agentRequests.push(`${method} ${path}`)
       if (!path.startsWith('/download?')) return respondError(new ApiError('not_found'))
-      const headers = { 'content-length': String(HTML_FILE.length), [DOWNLOAD_PATH_HEADER]: '/page.html' }
-      return { status: 200, headers, body: Readable.from([Buffer.from(HTML_FILE)]) }
+      return { status: 200, body: Buffer.alloc(0) }
     },
-    { env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_SHARE_BASE: publicUrl } },
+    {
+      env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_PUBLIC_URL: publicUrl, BOXWOOD_SHARE_BASE: publicUrl },
+      transfers: createFakeTransfers(() => ({
+        headers: { 'content-length': String(HTML_FILE.length), [DOWNLOAD_PATH_HEADER]: '/page.html' },
+        text: HTML_FILE,
+      })),
+    },
   )
   const { api, box, dataDir } = coordinator
   const port = Number(new URL(coordinator.url).port)

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page, WebSocketRoute } from 'playwright-core'
 import t, { type Test } from 'tap'
-import type { TunnelRequest, TunnelResponse } from '../../../coordinator/agents/tunnel/types.ts'
+import type { TunnelCall, TunnelCallResponse } from '../../../coordinator/agents/tunnel/types.ts'
 import type { BoxDetail } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
 import type { Conversation } from '../../../shared/api/prompts.ts'
@@ -50,7 +50,7 @@ const createEntry = (name: string): FileEntry => ({
 })
 
 /** What the agent of the box responds, besides prompts. Undefined: not one of these requests. */
-function respondHostile({ method, path }: TunnelRequest, agent: FakePromptAgent): object | undefined {
+function respondHostile({ method, path }: TunnelCall, agent: FakePromptAgent): object | undefined {
   const { pathname, searchParams } = new URL(path, 'http://agent')
   if (method !== 'GET') return undefined
   if (pathname === '/files/list') {
@@ -103,7 +103,7 @@ function respondHostile({ method, path }: TunnelRequest, agent: FakePromptAgent)
 
 function createHostileAgent() {
   const agent = createFakePromptAgent()
-  agent.override = (request): Promise<TunnelResponse> | undefined => {
+  agent.override = (request): Promise<TunnelCallResponse> | undefined => {
     const response = respondHostile(request, agent)
     return response && Promise.resolve(respondJson(200, { ok: true, ...response }))
   }

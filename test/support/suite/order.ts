@@ -54,7 +54,7 @@ const SLOW: Record<string, number> = {
   'test/e2e/dashboard/keyboard.test.ts': 35,
   'test/faults/hostile-agent-metrics.test.ts': 35,
   'test/install/systemd-service.test.ts': 35,
-  'test/e2e/both-protocol-versions.test.ts': 35,
+  'test/e2e/commands-over-tunnel.test.ts': 35,
   'test/faults/connection-loss.test.ts': 35,
   'test/support/suite/run-suite.test.ts': 35,
   'test/e2e/fuzz.test.ts': 30,

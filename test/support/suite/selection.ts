@@ -104,7 +104,7 @@ const LONG: readonly Choice[] = [
     reason: 'starts coordinators at each isolation level',
   },
   {
-    glob: 'test/e2e/{both-protocol-versions,up-down,up-down-problems,npm-start}.test.ts',
+    glob: 'test/e2e/{commands-over-tunnel,up-down,up-down-problems,npm-start}.test.ts',
     reason: 'upgrades, starts and stops coordinators',
   },
   { glob: 'test/e2e/{cli-terminal,log,cli-openssh}.test.ts', reason: 'types into terminals' },

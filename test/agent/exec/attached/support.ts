@@ -17,7 +17,7 @@ export async function openAttachedAgent(
   const recorded: string[] = []
   const attachments = createAttachments({
     processes: agent.processes,
-    log: agent.app.log,
+    log: agent.log,
     waitUntilRecorded: async (processId) => void recorded.push(processId),
   })
   t.teardown(() => attachments.close())
@@ -28,7 +28,7 @@ export async function openAttachedAgent(
     start: (command: string, fields: object = {}) => agent.start(command, { attached: true, ...fields }),
     connect(processId: string, from = { stdout: 0, stderr: 0 }) {
       const client = createClient()
-      void serveAttachedClient(attachments.get(processId), client.socket, from, agent.app.log)
+      void serveAttachedClient(attachments.get(processId), client.socket, from, agent.log)
       t.teardown(client.cut)
       return client
     },

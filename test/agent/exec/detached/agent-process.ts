@@ -1,20 +1,19 @@
-// Starts the agent as a process of its own and sends requests over its unix socket, for tests that kill the agent.
+// Starts the agent as a process of its own and sends requests over its tunnel, for tests that kill the agent.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { connect } from 'node:http2'
-import { createConnection } from 'node:net'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { waitUntil } from '../../../support/wait-until.ts'
+import type { JsonMethod } from '../../../../agent/requests/json-routes.ts'
+import { startTunnelServer } from '../../../support/tunnel.ts'
+import { DEADLINE_MS, LONG_DEADLINE_MS } from '../../../support/wait-until.ts'
 
 const MAIN = join(import.meta.dirname, '../../../../agent/main.ts')
 
 export type AgentProcess = {
   child: ChildProcess
   /** Rejects when the agent exits before the response. */
-  request(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }>
+  request(method: JsonMethod, path: string, body?: object): Promise<{ status: number; body: unknown }>
   /** Sends SIGKILL and waits for the exit. */
   kill(): Promise<void>
 }
@@ -26,17 +25,20 @@ export async function startAgentProcess(
   env: Record<string, string> = {},
 ): Promise<AgentProcess> {
   const stateDir = join(home, '.state')
-  const socketPath = join(home, 'app.sock')
+  const coordinator = await startTunnelServer()
+  t.teardown(() => coordinator.close())
+  const { boxId, token } = coordinator.addBox()
+  mkdirSync(stateDir, { recursive: true })
+  writeFileSync(join(stateDir, 'token'), token)
   const child = spawn(process.execPath, [MAIN], {
     env: {
       PATH: process.env.PATH ?? '',
       // createHome() kills all processes with this HOME.
       HOME: home,
-      BOXWOOD_URL: 'http://127.0.0.1:1',
-      BOXWOOD_BOX: randomUUID(),
+      BOXWOOD_URL: coordinator.url,
+      BOXWOOD_BOX: boxId,
       BOXWOOD_STATE: stateDir,
       BOXWOOD_HOME: home,
-      BOXWOOD_SOCKET: socketPath,
       BOXWOOD_LOG: 'info',
       ...env,
     },
@@ -52,26 +54,17 @@ export async function startAgentProcess(
     await exit
   }
   t.teardown(kill)
-  await waitUntil('the agent runs', () => stderr.includes('agent started') || child.exitCode !== null)
-  if (child.exitCode !== null) throw new Error(`the agent exited with ${child.exitCode}: ${stderr}`)
-  const session = connect('http://box', { createConnection: () => createConnection(socketPath) })
-  session.on('error', () => session.destroy())
-  t.teardown(() => session.destroy())
+  const exited = exit.then(() =>
+    Promise.reject(new Error(`the agent exited with ${child.exitCode}: ${stderr}`)),
+  )
+  exited.catch(() => undefined)
+  const tunnel = await Promise.race([coordinator.tunnels.wait(boxId, DEADLINE_MS), exited])
   return {
     child,
     async request(method, path, body) {
-      const stream = session.request({
-        ':method': method,
-        ':path': path,
-        ...(body && { 'content-type': 'application/json' }),
-      })
-      stream.end(body && JSON.stringify(body))
-      const closed = once(stream, 'close').then(() =>
-        Promise.reject(new Error('the stream closed before the response')),
-      )
-      const [headers] = await Promise.race([once(stream, 'response'), closed])
-      closed.catch(() => undefined)
-      return { status: headers[':status'], body: JSON.parse(await text(stream)) }
+      const call = { method, path, ...(body && { body: JSON.stringify(body) }), timeoutMs: LONG_DEADLINE_MS }
+      const response = await tunnel.call(call)
+      return { status: response.status, body: JSON.parse(response.body.toString()) }
     },
     kill,
   }

@@ -24,7 +24,7 @@ t.test('selects processes beyond the maximum count, age and size', async (t) => 
 })
 
 t.test('deletes the oldest process with its directory', async (t) => {
-  const { start, waitForExit, list, kill, app, dir } = await createAgent(t, { retention: { count: 2 } })
+  const { start, waitForExit, list, kill, request, dir } = await createAgent(t, { retention: { count: 2 } })
   const running = await start('exec sleep 600')
   const ids = []
   for (let number = 0; number < 4; number++) {
@@ -36,7 +36,7 @@ t.test('deletes the oldest process with its directory', async (t) => {
     (await list()).map(({ processId }) => processId),
     [ids[0], ids[1], running.processId],
   )
-  t.equal((await app.inject(`/exec/${ids[3]}`)).statusCode, 404)
+  t.equal((await request({ path: `/exec/${ids[3]}` })).status, 404)
   await waitUntil(
     'the directories are deleted',
     () => readdirSync(dir).filter((name) => name[0] === 'p').length === 3,

@@ -176,9 +176,9 @@ t.test('a running process counts as activity', async (t) => {
 })
 
 t.test('responds not_found for an unknown id', async (t) => {
-  const { app } = await createAgent(t)
+  const { request } = await createAgent(t)
   for (const method of ['GET', 'DELETE'] as const) {
-    const response = await app.inject({ method, url: `/exec/${newId('process')}` })
-    t.match(response.json(), { ok: false, error: { code: 'not_found' } })
+    const response = await request({ method, path: `/exec/${newId('process')}` })
+    t.match(JSON.parse(response.text), { ok: false, error: { code: 'not_found' } })
   }
 })

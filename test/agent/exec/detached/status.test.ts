@@ -26,7 +26,7 @@ t.test('leaves out a split character and shows invalid bytes as U+FFFD', async (
 })
 
 t.test('returns at most 1 MiB per stream', async (t) => {
-  const { app, start, getStatus, waitForExit } = await createAgent(t)
+  const { request, start, getStatus, waitForExit } = await createAgent(t)
   const { processId } = await start(`head -c ${MiB + 1} /dev/zero; head -c ${MiB} /dev/zero >&2`)
   await waitForExit(processId)
   const both = await getStatus(processId, MiB)
@@ -34,9 +34,9 @@ t.test('returns at most 1 MiB per stream', async (t) => {
   t.equal(both.stderr.length, MiB)
   t.match(both, { stdoutTruncated: true, stderrTruncated: false })
   for (const tail of [`${MiB + 1}`, '-1', '1.5', 'x']) {
-    const response = await app.inject(`/exec/${processId}?tail=${tail}`)
+    const response = await request({ path: `/exec/${processId}?tail=${tail}` })
     t.match(
-      response.json(),
+      JSON.parse(response.text),
       { ok: false, error: { code: 'invalid_request', message: /^tail must be / } },
       tail,
     )

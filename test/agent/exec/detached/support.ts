@@ -1,6 +1,5 @@
 // Serves the exec routes with detached processes, for tests that restart the agent within one process.
 import { join } from 'node:path'
-import { fastify } from 'fastify'
 import type { Test } from 'tap'
 import { createActivityTracker } from '../../../../agent/activity-tracker.ts'
 import { type DetachedOptions, openDetachedProcesses } from '../../../../agent/exec/detached/processes.ts'
@@ -26,9 +25,10 @@ import {
   execStatusSchema,
 } from '../../../../shared/api/processes.ts'
 import { systemClock } from '../../../../shared/clock.ts'
-import { ApiError, edgeErrorBody } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
+import { callRoute, type RouteRequest } from '../../../support/agent-routes.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
+import { silentLog } from '../../../support/tunnel.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { noStreams } from '../support.ts'
 
@@ -45,12 +45,12 @@ type Options = Partial<DetachedOptions & Pick<ExecDeps, 'streamDialer'>>
 /** Opens the state directory in `home`. To restart the agent, close it and open another one with the same `home`. */
 export async function openAgent(t: Test, home: string, options: Options = {}) {
   const activity = createActivityTracker(systemClock)
-  const app = fastify({ bodyLimit: 16 * 1024 * 1024 }).decorate('jsonRouter', createJsonRouter())
+  const router = createJsonRouter()
   const dir = join(home, '.state/exec')
   const deps = {
     dir,
     home,
-    log: app.log,
+    log: silentLog,
     clock: systemClock,
     activity,
     runnerKind,
@@ -59,25 +59,22 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     ...options,
   }
   const processes = await openDetachedProcesses(deps)
-  app.setErrorHandler((error, _request, reply) => {
-    const apiError = error instanceof ApiError ? error : new ApiError('internal_error', String(error))
-    return reply.status(apiError.status).send(edgeErrorBody(apiError))
-  })
-  app.register((scope) => execRoutes(scope, { ...deps, processes }))
+  const routes = execRoutes(router, { ...deps, processes })
   let closed = false
   const close = async () => {
     if (closed) return
     closed = true
-    await app.close()
+    await routes.close()
     await processes.close()
   }
   t.teardown(close)
 
+  const request = (request: RouteRequest) => callRoute(router, request)
   const postStart = (command: string, fields: object) =>
-    app.inject({
+    request({
       method: 'POST',
-      url: '/exec',
-      payload: { command, detached: true, processId: newId('process'), ...fields },
+      path: '/exec',
+      body: { command, detached: true, processId: newId('process'), ...fields },
     })
   const getProcess = (processId: string): DetachedProcess => {
     const process = processes.get(processId)
@@ -85,7 +82,8 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     return process
   }
   return {
-    app,
+    request,
+    log: deps.log,
     dir,
     home,
     activity,
@@ -93,26 +91,25 @@ export async function openAgent(t: Test, home: string, options: Options = {}) {
     close,
     async start(command: string, fields: object = {}): Promise<ExecStarted> {
       const response = await postStart(command, fields)
-      if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execStartedSchema.parse(response.json())
+      if (response.status !== 200) throw new Error(`${response.status}: ${response.text}`)
+      return execStartedSchema.parse(JSON.parse(response.text))
     },
     /** Sends a start request that must fail. */
     async expectStartError(command: string, fields: object = {}) {
       const response = await postStart(command, fields)
-      const { error } = response.json<{ error: { code: string; message: string } }>()
-      return { status: response.statusCode, ...error }
+      return { status: response.status, ...JSON.parse(response.text).error }
     },
     async list() {
-      return execListSchema.parse((await app.inject('/exec')).json()).processes
+      return execListSchema.parse(JSON.parse((await request({ path: '/exec' })).text)).processes
     },
     async getStatus(processId: string, tail?: number): Promise<ExecStatus> {
-      const response = await app.inject(`/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`)
-      return execStatusSchema.parse(response.json())
+      const path = `/exec/${processId}${tail === undefined ? '' : `?tail=${tail}`}`
+      return execStatusSchema.parse(JSON.parse((await request({ path })).text))
     },
     async kill(processId: string): Promise<ExecKilled> {
-      const response = await app.inject({ method: 'DELETE', url: `/exec/${processId}` })
-      if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
-      return execKilledSchema.parse(response.json())
+      const response = await request({ method: 'DELETE', path: `/exec/${processId}` })
+      if (response.status !== 200) throw new Error(`${response.status}: ${response.text}`)
+      return execKilledSchema.parse(JSON.parse(response.text))
     },
     getProcess,
     async waitForExit(processId: string): Promise<ProcessExit> {

@@ -28,17 +28,18 @@ async function setUp(t: Parameters<typeof createAgent>[0]) {
   let count = 0
   const request = (processId: string, query = '', headers: Record<string, string> = {}) => {
     const id = `connection-${count++}`
-    const url = `/exec/${processId}/stream${query}`
-    return opened.app.inject({ url, headers: { [DIAL_BACK_HEADER]: id, ...headers } })
+    const path = `/exec/${processId}/stream${query}`
+    return opened.request({ path, headers: { [DIAL_BACK_HEADER]: id, ...headers } })
   }
   return {
     ...opened,
     dialer,
     connections,
     request,
+    requestRoute: opened.request,
     async readFrames(processId: string, query?: string, headers?: Record<string, string>) {
       const response = await request(processId, query, headers)
-      t.match(response, { statusCode: 200, body: '' })
+      t.same(response, { status: 200, text: '' })
       return (await connections.get(`connection-${count - 1}`)) ?? []
     },
   }
@@ -78,9 +79,10 @@ t.test('resumes by offsets, and by Last-Event-ID, which overrides them', async (
 })
 
 t.test('rejects invalid requests in the response, without opening a connection', async (t) => {
-  const { app, start, request, connections } = await setUp(t)
+  const { start, request, requestRoute, connections } = await setUp(t)
   const { processId } = await start('true')
-  const getErrorCode = async (response: ReturnType<typeof request>) => (await response).json().error.code
+  const getErrorCode = async (response: ReturnType<typeof request>) =>
+    JSON.parse((await response).text).error.code
   for (const query of [
     'stdoutOffset=-1',
     'stdoutOffset=',
@@ -92,7 +94,11 @@ t.test('rejects invalid requests in the response, without opening a connection',
   for (const id of ['5', '1:', 'a:b', '1:2:3', '1234567890123456:0'])
     t.equal(await getErrorCode(request(processId, '', { 'last-event-id': id })), 'invalid_request', id)
   t.equal(await getErrorCode(request('p_0123456789abcdef01234567')), 'not_found')
-  t.equal(await getErrorCode(app.inject(`/exec/${processId}/stream`)), 'invalid_request', 'no dial-back id')
+  t.equal(
+    await getErrorCode(requestRoute({ path: `/exec/${processId}/stream` })),
+    'invalid_request',
+    'no dial-back id',
+  )
   t.equal(connections.size, 0)
 })
 

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
 import t, { type Test } from 'tap'
 import { readProcess } from '../../../../agent/process-table.ts'
 import { createTerminalHosts } from '../../../../agent/terminal/host/hosts.ts'
@@ -11,6 +10,7 @@ import { createSession } from '../../../../agent/terminal/session.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { skipWithoutTerminalHost as skip } from '../../../support/native-parts.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
+import { silentLog } from '../../../support/tunnel.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { isAlive } from '../../exec/support.ts'
 import { encodeHello, startFakeHost } from './support.ts'
@@ -20,7 +20,7 @@ const METADATA = { session: 'test', startedAt: 1 }
 
 function createHosts(t: Test) {
   const dir = createTempDir(t, 'terminals')
-  const hosts = createTerminalHosts({ dir, log: fastify().log })
+  const hosts = createTerminalHosts({ dir, log: silentLog })
   const start = async (script: string) => {
     const program = { file: '/bin/sh', args: ['-c', script], cwd: '/', cols: 80, rows: 24 }
     const env = { PATH: process.env.PATH ?? '', BOXWOOD_PROCESS_ID: ID }

@@ -1,6 +1,6 @@
 // Draining: the orderly shutdown of a coordinator's tunnels.
 import t from 'tap'
-import { readAll, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
+import { startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
 t.test('completes requests in flight, rejects new ones, and delays the reconnect of the agent', async (t) => {
@@ -13,8 +13,8 @@ t.test('completes requests in flight, rejects new ones, and delays the reconnect
   const agent = await startTestAgent(
     box,
     coordinator.url,
-    (app) => {
-      app.get('/slow', async () => {
+    (router) => {
+      router.add('GET', '/slow', async () => {
         received.resolve()
         await mayRespond.promise
         return { done: true }
@@ -31,12 +31,14 @@ t.test('completes requests in flight, rejects new ones, and delays the reconnect
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
   const reasons: string[] = []
   coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
-  const running = tunnel.request({ method: 'GET', path: '/slow' })
+  const running = tunnel.call({ method: 'GET', path: '/slow', timeoutMs: DEADLINE_MS })
   await received.promise
   const drained = coordinator.tunnels.drain()
-  await t.rejects(tunnel.request({ method: 'GET', path: '/slow' }), { code: 'box_unreachable' })
+  await t.rejects(tunnel.call({ method: 'GET', path: '/slow', timeoutMs: DEADLINE_MS }), {
+    code: 'box_unreachable',
+  })
   mayRespond.resolve()
-  t.same(JSON.parse((await readAll((await running).body)).toString()), { done: true })
+  t.same(JSON.parse((await running).body.toString()), { done: true })
   await drained
   t.equal(coordinator.tunnels.current(box.boxId), undefined)
   t.notMatch(reasons, ['the coordinator is stopping'], 'the agent closed the connection itself')
@@ -47,12 +49,12 @@ t.test('closes a request in flight after the drain timeout', async (t) => {
   const coordinator = await startTunnelServer({ drainMs: 50 })
   t.after(() => coordinator.close())
   const box = coordinator.addBox()
-  const agent = await startTestAgent(box, coordinator.url, (app) => {
-    app.get('/never', (_request, reply) => void reply.hijack())
+  const agent = await startTestAgent(box, coordinator.url, (router) => {
+    router.add('GET', '/never', () => new Promise(() => undefined))
   })
   t.after(() => agent.close())
   const tunnel = await coordinator.tunnels.wait(box.boxId, DEADLINE_MS)
-  const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/never' }), {
+  const interrupted = t.rejects(tunnel.call({ method: 'GET', path: '/never', timeoutMs: DEADLINE_MS }), {
     code: 'box_unreachable',
   })
   await coordinator.tunnels.drain()

@@ -1,9 +1,11 @@
 // A disconnected agent reconnects without its back-off when the coordinator asks for it, and after it was frozen.
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { readAll, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
+import { startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
 import { startTunnelProxy } from '../../../support/tunnel-proxy.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
+const FLOOD_BYTES = 32 * 1024 * 1024
 /** Longer than the test. */
 const LONG_BACKOFF = { backoff: { baseMs: 3_600_000, maxMs: 3_600_000 }, random: () => 0.5 }
 
@@ -16,10 +18,10 @@ async function startBox(t: Test, clock: { now(): number } = { now: () => Date.no
   const agent = await startTestAgent(
     box,
     proxy.url,
-    (app) => {
-      app.get('/hello', async () => ({ hello: 'box' }))
-      app.get('/wait', (_request, reply) => void reply.hijack())
-      app.get('/flood', (_request, reply) => reply.send(Buffer.alloc(64 * 1024 * 1024)))
+    (router) => {
+      router.add('GET', '/hello', async () => ({ hello: 'box' }))
+      router.add('GET', '/wait', () => new Promise(() => undefined))
+      router.add('GET', '/flood', () => Buffer.alloc(FLOOD_BYTES))
     },
     { ...LONG_BACKOFF, clock },
   )
@@ -30,18 +32,21 @@ async function startBox(t: Test, clock: { now(): number } = { now: () => Date.no
       'a new tunnel is connected',
       () => (coordinator.tunnels.current(box.boxId)?.generation ?? 0) > tunnel.generation,
     )
-    const { body } = await (await coordinator.tunnels.wait(box.boxId, 0)).request({
+    const { body } = await (await coordinator.tunnels.wait(box.boxId, 0)).call({
       method: 'GET',
       path: '/hello',
+      timeoutMs: DEADLINE_MS,
     })
-    t.same(JSON.parse((await readAll(body)).toString()), { hello: 'box' })
+    t.same(JSON.parse(body.toString()), { hello: 'box' })
   }
   return { coordinator, proxy, box, tunnel, waitForNext }
 }
 
 t.test('an agent that is disconnected to reconnect immediately does so', async (t) => {
   const { coordinator, box, tunnel, waitForNext } = await startBox(t)
-  const interrupted = t.rejects(tunnel.request({ method: 'GET', path: '/wait' }), { code: 'box_unreachable' })
+  const interrupted = t.rejects(tunnel.call({ method: 'GET', path: '/wait', timeoutMs: DEADLINE_MS }), {
+    code: 'box_unreachable',
+  })
   const reasons: string[] = []
   coordinator.tunnels.on('disconnected', (_boxId, reason) => void reasons.push(reason))
   coordinator.tunnels.disconnect(box.boxId, 'the box is suspended', { reconnect: 'immediately' })
@@ -53,8 +58,10 @@ t.test('an agent that is disconnected to reconnect immediately does so', async (
 
 t.test('also while the coordinator has received more than it has read', async (t) => {
   const { coordinator, box, tunnel, waitForNext } = await startBox(t)
-  const { body } = await tunnel.request({ method: 'GET', path: '/flood' })
-  const failed = t.rejects(readAll(body), { code: 'box_unreachable' })
+  const maxBytes = () => FLOOD_BYTES
+  const flood = tunnel.call({ method: 'GET', path: '/flood', timeoutMs: DEADLINE_MS, maxBytes })
+  const failed = t.rejects(flood, { code: 'box_unreachable' })
+  await setImmediate()
   coordinator.tunnels.disconnect(box.boxId, 'the box is suspended', { reconnect: 'immediately' })
   await failed
   await waitForNext()

@@ -135,5 +135,7 @@ t.test('a reconnect of the same agent replaces its older connection immediately'
   t.after(() => Promise.all([older.close(), newer.close()]))
   await waitUntil('the newer connection is active', () => coordinator.tunnels.current(box.boxId) !== first)
   t.same(disconnected, [], 'the box stayed connected')
-  await t.rejects(first.request({ method: 'GET', path: '/' }), { code: 'box_unreachable' })
+  await t.rejects(first.call({ method: 'GET', path: '/', timeoutMs: DEADLINE_MS }), {
+    code: 'box_unreachable',
+  })
 })

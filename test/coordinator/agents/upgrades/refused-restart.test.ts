@@ -1,6 +1,5 @@
 // An agent that refuses a restart keeps its tunnel, and is asked at most once in 30 seconds.
 import t, { type Test } from 'tap'
-import { addJsonRoute } from '../../../../agent/requests/json-routes.ts'
 import { AgentUpgrades } from '../../../../coordinator/agents/upgrades/agent-upgrades.ts'
 import { ApiError } from '../../../../shared/errors.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../../../support/tunnel.ts'
@@ -13,8 +12,8 @@ async function setUp(t: Test) {
   const { tunnels } = coordinator
   const box = coordinator.addBox()
   const state = { inUse: true, status: 429, restarts: 0, gate: Promise.resolve() }
-  const agent = await startTestAgent(box, coordinator.url, (app) =>
-    addJsonRoute(app, 'POST', '/restart', async (request) => {
+  const agent = await startTestAgent(box, coordinator.url, (router) =>
+    router.add('POST', '/restart', async (request) => {
       state.restarts += 1
       await state.gate
       if (state.inUse)
