@@ -1,8 +1,9 @@
-// The links of the Markdown pages: each relative link names a file of the project, and each anchor a heading of the page.
+// The links of the Markdown pages and of the READMEs of directories: each relative link names a file of the project, and each anchor a heading of the page.
 import { existsSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
+import { listReadmes } from './support/directories.ts'
 import { PROJECT_DIR } from './support/project.ts'
 
 type Link = { page: string; target: string }
@@ -41,7 +42,8 @@ async function listPages(): Promise<string[]> {
 }
 
 t.test('every relative link of a page has a target', async (t) => {
-  const links = (await listPages()).flatMap((page) =>
+  const readmes = listReadmes(PROJECT_DIR).map((name) => join(PROJECT_DIR, name))
+  const links = [...(await listPages()), ...readmes].flatMap((page) =>
     findTargets(readFileSync(page, 'utf8')).map((target) => ({ page, target })),
   )
   t.ok(links.length > 30, `${links.length} links`)

@@ -151,7 +151,7 @@ function refuseImage(image: string | null, { allowedImages }: AdmissionRules): s
   return `The policy allowedImages may refuse the image ${showHidden(image)}. It allows ${showHidden(allowedImages?.join(', ') || 'none')}.`
 }
 
-/** Whether a policy allows the image, as far as its name tells; the coordinator also compares its full form. */
+/** Whether a policy allows the image, as far as its name shows; the coordinator also compares its full form. */
 export function matchesImages(image: string, allowed: readonly string[] | null): boolean {
   if (allowed === null || image === '') return true
   return allowed.some((pattern) => {

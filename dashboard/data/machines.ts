@@ -1,4 +1,4 @@
-// The machines that were enrolled as boxes, and the one that is expected to join.
+// The machines that were enrolled as boxes, and the machine that is expected to join.
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Enrollment } from '../../shared/api/machines.ts'
 import type { Boxes } from './items.ts'

@@ -1,4 +1,4 @@
-// Opens the WebSocket of a terminal, with a ticket as a subprotocol: a browser sets no headers, and a URL is no place for it.
+// Opens the WebSocket of a terminal, with a ticket as a subprotocol: a browser sets no headers, and URLs are logged.
 import type { BoxClient } from '../api/box-client.ts'
 import type { TerminalSocket, TerminalSocketHandlers } from '../api/terminal-connection.ts'
 

@@ -41,7 +41,7 @@ export type SaveResult =
   /** Another program has changed the file. Null: it has removed the file. */
   | { isSaved: false; current: FileEntry | null }
 
-/** Writes the text, unless the file is not the one that was read. Rejects with RequestError. */
+/** Writes the text, unless the file has changed since it was read. Rejects with RequestError. */
 export async function saveText(
   files: EditFiles,
   { origin, text }: Draft,

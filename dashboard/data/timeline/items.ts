@@ -35,7 +35,7 @@ export type Sources = {
   snapshots: readonly Snapshot[]
 }
 
-/** `userId`: of the signed-in user, who is `you`. `names`: of the members by id, as far as the user may see them. */
+/** `userId`: of the signed-in user, shown as `you`. `names`: of the members by id, as far as the user may see them. */
 export type Viewer = {
   userId: string | null
   names: ReadonlyMap<string, string>

@@ -65,7 +65,7 @@ export const formatView = ({ range, isLive, at }: TimelineView): Record<string, 
 const formatTime = (ms: number): string => new Date(ms).toISOString()
 
 /** A range that begins at most 30 days ago and ends now at the latest. A range that would end later ends now, and is live. */
-function place(from: number, span: number, { at }: TimelineView, now: number): TimelineView {
+function shiftTo(from: number, span: number, { at }: TimelineView, now: number): TimelineView {
   if (from + span >= now) return selectLast(span, now, at)
   const start = Math.max(from, now - MAX_SPAN_MS)
   return { range: { from: start, to: start + span }, isLive: false, at }
@@ -80,12 +80,12 @@ export function zoom(view: TimelineView, factor: number, anchor: number, now: nu
   const span = clampSpan(getSpan(range) * factor)
   if (isLive) return selectLast(span, now, at)
   const share = (anchor - range.from) / getSpan(range)
-  return place(anchor - share * span, span, view, now)
+  return shiftTo(anchor - share * span, span, view, now)
 }
 
 /** @param ms positive: to later times */
 export const pan = (view: TimelineView, ms: number, now: number): TimelineView =>
-  place(view.range.from + ms, getSpan(view.range), view, now)
+  shiftTo(view.range.from + ms, getSpan(view.range), view, now)
 
 /** The range does not advance any more: the URL then shows the same to others. */
 export function selectMoment({ range }: TimelineView, at: number, now: number): TimelineView {
