@@ -1,10 +1,39 @@
 // Each directory of sources has one opening sentence, in its README.md, and the checker reports each kind of violation.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { findDirectoryProblems } from './support/directories.ts'
+import { findDirectoryProblems, findMissingFiles, readSentence } from './support/directories.ts'
 import { PROJECT_DIR } from './support/project.ts'
+import { ROOMS } from './support/rooms.ts'
 
 t.test('every directory says what it is for', async (t) => {
   t.same(findDirectoryProblems(PROJECT_DIR), [])
+})
+
+const readPage = (name: string): string => readFileSync(join(PROJECT_DIR, 'docs', name), 'utf8')
+
+/** The pages about the sources. */
+const PAGES = ['architecture.md', 'failures.md']
+
+t.test('the sources that a page about them names exist', async (t) => {
+  for (const page of PAGES)
+    t.same(findMissingFiles(PROJECT_DIR, readPage(page), ['', 'coordinator', 'agent']), [], page)
+})
+
+t.test('docs/architecture.md lists the rooms in their order, each with its sentence', async (t) => {
+  for (const component of ['coordinator', 'agent']) {
+    const [, section = ''] = readPage('architecture.md').split(new RegExp(`^## ${component}$`, 'im'))
+    const [table = ''] = section.split('\n## ')
+    const rows = ROOMS[component]?.map((room) => {
+      const sentence = readSentence(PROJECT_DIR, `${component}/${room}`)
+      return `| \`${room}/\` | ${sentence} |`
+    })
+    t.same(
+      table.split('\n').filter((line) => line.startsWith('| `')),
+      rows,
+      component,
+    )
+  }
 })
 
 const SENTENCE = 'Runs commands.\n'
