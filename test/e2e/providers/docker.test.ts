@@ -1,4 +1,4 @@
-// The life of a box in Docker.
-import { testLifeOfABox } from './life-of-a-box.ts'
+// The conformance suite of providers, with Docker.
+import { testProviderConformance } from './conformance.ts'
 
-testLifeOfABox('docker')
+testProviderConformance('docker')

@@ -1,4 +1,4 @@
-// The life of a box in Incus.
-import { testLifeOfABox } from './life-of-a-box.ts'
+// The conformance suite of providers, with Incus.
+import { testProviderConformance } from './conformance.ts'
 
-testLifeOfABox('incus')
+testProviderConformance('incus')

@@ -1,4 +1,4 @@
-// The life of a box without an engine.
-import { testLifeOfABox } from './life-of-a-box.ts'
+// The conformance suite of providers, with local boxes.
+import { testProviderConformance } from './conformance.ts'
 
-testLifeOfABox('local')
+testProviderConformance('local')

@@ -1,4 +1,4 @@
-// The life of a box in Podman as an ordinary user.
-import { testLifeOfABox } from './life-of-a-box.ts'
+// The conformance suite of providers, with Podman as an ordinary user.
+import { testProviderConformance } from './conformance.ts'
 
-testLifeOfABox('podman-rootless')
+testProviderConformance('podman-rootless')

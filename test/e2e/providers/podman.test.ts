@@ -1,4 +1,4 @@
-// The life of a box in Podman as root.
-import { testLifeOfABox } from './life-of-a-box.ts'
+// The conformance suite of providers, with Podman as root.
+import { testProviderConformance } from './conformance.ts'
 
-testLifeOfABox('podman')
+testProviderConformance('podman')

@@ -1,4 +1,4 @@
-// The whole life of a box of one provider, over HTTP: everything that works in a local box works in a box of each engine.
+// The conformance suite of providers, over HTTP: everything that works in a local box works in a box of each provider.
 // The steps share a coordinator and a box, so those that follow a failed step are skipped.
 import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
@@ -48,12 +48,12 @@ unset NODE_EXTRA_CA_CERTS
 ${CONTAINER_PATHS.nodeDir}/${NODE_FILES.program} --use-openssl-ca -e '
   fetch("https://${BROKER_TEST_HOST}/").then(({ status }) => console.log(status))'`
 
-export function testLifeOfABox(name: TestProviderName): void {
-  t.test(`the life of a box of the provider ${name}`, async (t) => {
+export function testProviderConformance(name: TestProviderName): void {
+  t.test(`the provider ${name} conforms`, async (t) => {
     const provider = await TEST_PROVIDERS[name].start()
     if ('skip' in provider) return void t.pass('', { skip: provider.skip })
     t.teardown(provider.close)
-    const dataDir = createTempDir(t, 'life')
+    const dataDir = createTempDir(t, 'conformance')
     provider.prepareData(dataDir)
     const coordinator = await startCoordinatorProcess(t, { ...provider.env, BOXWOOD_DATA: dataDir })
     const { sendJson, waitForState } = coordinator
