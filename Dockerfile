@@ -1,5 +1,5 @@
 # The coordinator as a container image, built from a checkout: docker build -t boxwood .
-# docs/operate.md, Run in a container, has the command that starts it.
+# docs/install.md, Run in a container, has the command that starts it.
 FROM node:24-trixie AS build
 WORKDIR /source
 COPY . .

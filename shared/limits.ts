@@ -157,7 +157,7 @@ export const LOG_LIMITS = {
   exitedProcesses: { default: GiB },
 } as const
 
-/** Not in the spec: per box. Operators can change them; see docs/operate.md. */
+/** Not in the spec: per box. Operators can change them; see docs/configuration.md. */
 export const PROMPT_LIMITS = {
   /** Runs in progress. */
   runs: { min: 1, max: 64, default: 4 },

@@ -1,5 +1,5 @@
 // The links of the Markdown pages and of the READMEs of directories: each relative link names a file of the project, and each anchor a heading of the page.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
@@ -51,6 +51,34 @@ t.test('every relative link of a page has a target', async (t) => {
     links.map(findProblem).filter((problem) => problem !== null),
     [],
   )
+})
+
+/** The pages that a message or a comment names: `box docs TOPIC`, docs/TOPIC.md, and the guides of the coordinator. */
+const findTopics = (source: string): string[] =>
+  [...source.matchAll(/\bdocs (?!-)([a-z-]+)\\?`|\bdocs\/(?:guides\/)?([a-z-]+)\.md\b/g)].map(
+    ([, topic, file]) => topic ?? file ?? '',
+  )
+
+t.test('every page that a source names exists', async (t) => {
+  const topics = (await readdir(join(PROJECT_DIR, 'docs'))).map((name) => name.replace(/\.md$/, ''))
+  const sources = globSync(
+    ['{agent,cli,coordinator,dashboard,install,shared}/**/*.{ts,tsx,js,sh,service,yaml,json}', 'Dockerfile'],
+    { cwd: PROJECT_DIR },
+  )
+  const found = sources.flatMap((file) =>
+    findTopics(readFileSync(join(PROJECT_DIR, file), 'utf8')).map((topic) => ({ file, topic })),
+  )
+  t.ok(found.length > 30, `${found.length} names of pages`)
+  t.same(
+    found.filter(({ topic }) => !topics.includes(topic)),
+    [],
+  )
+  t.same(findTopics('`$(box) docs aws`, \\`box docs tls\\`, docs/a-b.md, docs/guides/c.md, docs -h`'), [
+    'aws',
+    'tls',
+    'a-b',
+    'c',
+  ])
 })
 
 t.test('a missing file and a missing heading are reported', async (t) => {

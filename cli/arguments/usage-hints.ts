@@ -73,7 +73,7 @@ const COMMAND_HINTS = new Map([
   ...forWords('migrate relocate', '`box move NAME REGION` moves a box to another region.'),
   ...forWords(
     'update',
-    '`box upgrade` restarts the coordinator with the version that is installed; `box docs operate` describes the installation. `box set NAME` changes the settings of a box.',
+    '`box upgrade` restarts the coordinator with the version that is installed; `box docs upgrade` describes the steps. `box set NAME` changes the settings of a box.',
   ),
   ...forWords(
     'schedule edit autostop auto-pause ttl',

@@ -27,7 +27,7 @@ Examples:
   box regions -o wide                          also how boxes are isolated
   box regions --filter images=yes              those whose boxes can have an image
 
-The operator selects the regions and their providers: \`box docs operate\`.`,
+The operator selects the regions and their providers: \`box docs engines\`.`,
     )
     .action((options: ListOptions) =>
       runAction(({ client, signal }) => {

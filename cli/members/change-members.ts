@@ -71,7 +71,7 @@ async function explainSignIn(client: Client): Promise<void> {
   )
   if (LOOPBACK.test(url.hostname))
     printMessage(
-      `${sanitize(url.origin)} is an address of this machine only: another person cannot use it. \`box docs operate\` describes TLS, BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
+      `${sanitize(url.origin)} is an address of this machine only: another person cannot use it. \`box docs tls\` and \`box docs sign-in\` describe BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
     )
 }
 

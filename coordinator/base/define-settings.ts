@@ -7,9 +7,9 @@ export type Setting = {
   variable: string
   /** null: there is none, and the value is null without the variable. */
   default: string | null
-  /** The default in docs/operate.md, where it is not `default`. */
+  /** The default in docs/configuration.md, where it is not `default`. */
   shownDefault?: string
-  /** In docs/operate.md. */
+  /** In docs/configuration.md. */
   description: string
   schema: z.ZodType
   /** Error messages do not contain the value. */

@@ -1,4 +1,4 @@
-// Limits that operators rarely change: the fields of an optional JSON file. docs/operate.md has the same table.
+// Limits that operators rarely change: the fields of an optional JSON file. docs/configuration.md has the same table.
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import {

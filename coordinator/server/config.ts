@@ -17,7 +17,7 @@ import { SECRET_SETTINGS, type SecretSettings } from '../secrets/settings.ts'
 import { isTracingRequested } from './telemetry/is-tracing-requested.ts'
 import { TELEMETRY_SETTINGS, type TelemetrySettings } from './telemetry/settings.ts'
 
-/** In the order of docs/operate.md. */
+/** In the order of docs/configuration.md. */
 export const SETTINGS = [
   BASE_SETTINGS,
   DATABASE_SETTINGS,

@@ -82,7 +82,7 @@ t.test('box and boxwood work as npm installs them', async (t) => {
   t.equal(await box('exec', name, '--', 'echo', 'hello'), 'hello\n')
   t.match(await box('version'), /^coordinator +\d/m)
   t.match(await box('docs'), /docs cli/)
-  t.match(await box('docs', 'operate'), /^# Operate Boxwood\n/)
+  t.match(await box('docs', 'install'), /^# Install and run a coordinator\n/)
   // The length of the path of the command decides where the lines are wrapped.
   const help = (await box('--help')).replaceAll(/\s+/g, ' ')
   t.match(help, 'put the bin directory of `npm prefix -g` first on your PATH')

@@ -29,7 +29,7 @@ t.test('the coordinator as a service of systemd', 'skip' in trees ? { skip: tree
   installInto(join(machine.rootDir(), 'usr/local'), createTempDir(t, 'package'))
   for (const unit of ['boxwood.service', 'boxwood.socket'])
     cpSync(join(PROJECT_DIR, 'install/systemd', unit), join(machine.rootDir(), 'etc/systemd/system', unit))
-  // The steps of docs/operate.md.
+  // The steps of docs/install.md.
   await run('useradd --system --user-group --home-dir /var/lib/boxwood --shell /usr/sbin/nologin boxwood')
   t.equal(
     (await machine.run('systemd-analyze verify boxwood.service boxwood.socket')).stderr,

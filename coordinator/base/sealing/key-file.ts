@@ -51,7 +51,7 @@ async function readPrivateText({ path, isMounted }: KeyFile): Promise<string | n
     // Platforms that mount secrets let a group read them.
     if ((mode & (isMounted ? 0o037 : 0o077)) !== 0)
       throw new StartError(
-        `The file of the master keys ${path} has mode ${formatMode(mode)}, with which other users may use it. Set its mode to 0600. Replace the keys if others have read it: \`box docs operate\`, "Master keys".`,
+        `The file of the master keys ${path} has mode ${formatMode(mode)}, with which other users may use it. Set its mode to 0600. Replace the keys if others have read it: \`box docs master-keys\`.`,
       )
     if (uid !== process.getuid?.() && uid !== 0)
       throw new StartError(

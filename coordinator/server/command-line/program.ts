@@ -14,7 +14,8 @@ Without a command, boxwood starts the coordinator in the foreground. \`box up\` 
 for boxes are those of \`box\`.
 
 The data directory is BOXWOOD_DATA, else .boxwood in the current directory, else .boxwood in the directory of Boxwood, or
-in your home directory if npm has installed Boxwood. \`box docs operate\` has the variables and instructions.`
+in your home directory if npm has installed Boxwood. \`box docs install\` has instructions, \`box docs configuration\`
+the variables.`
 
 export function createProgram(signal: AbortSignal): Command {
   const program = new Command('boxwood')

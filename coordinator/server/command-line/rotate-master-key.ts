@@ -21,7 +21,7 @@ export function addRotateMasterKeyCommand(program: Command): void {
       const file = locateKeyFile(config)
       if (file.isMounted)
         throw new StartError(
-          `Boxwood does not write ${file.path}, the file of BOXWOOD_MASTER_KEYS. Add a line with a new key before the others; \`box docs operate\`, "Master keys", describes its form.`,
+          `Boxwood does not write ${file.path}, the file of BOXWOOD_MASTER_KEYS. Add a line with a new key before the others; \`box docs master-keys\` describes its form.`,
         )
       if (!hasData(dataDir))
         throw new StartError(`${dataDir} is not the data directory of a coordinator. Set BOXWOOD_DATA to it.`)

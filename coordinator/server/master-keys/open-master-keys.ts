@@ -22,7 +22,7 @@ export async function openMasterKeys(
   if (content !== null) return { file, keyring: createKeyring(content.keys), store: async () => undefined }
   if (file.isMounted)
     throw new StartError(
-      `The file of the master keys ${file.path} does not exist. Mount it; \`box docs operate\`, "Master keys", describes its form.`,
+      `The file of the master keys ${file.path} does not exist. Mount it; \`box docs master-keys\` describes its form.`,
     )
   const created = createMasterKey(file)
   return { file, keyring: createKeyring([created.key]), store: created.store }

@@ -314,7 +314,7 @@ t.test('reads limits from a file, and names what is wrong in it', async (t) => {
 
 /** The rows of a table of the page whose first cell matches: the name → the default. */
 function readTable(name: RegExp): Map<string | undefined, string | undefined> {
-  const page = readFileSync(join(PROJECT_DIR, 'docs/operate.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_DIR, 'docs/configuration.md'), 'utf8')
   const rows = page.split('\n').map((row) => row.split('|').map((cell) => cell.trim()))
   return new Map(
     rows.filter(([, cell = '']) => name.test(cell)).map(([, cell, fallback]) => [cell, fallback]),

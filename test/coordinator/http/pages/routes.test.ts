@@ -29,7 +29,7 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
     'BOXWOOD_API_KEY',
     'box install',
     'box login https://boxes.example.com\n',
-    'href="docs/guides/operate.md"',
+    'href="docs/guides/install.md"',
   ])
     t.match(page.text, text)
   const [box] = (await api('GET', '/boxes')).json.boxes

@@ -153,7 +153,7 @@ t.test('each alert has a valid expression, a severity and advice', async (t) => 
 })
 
 t.test('the documentation has a row for each metric and each alert', async (t) => {
-  const page = readFileSync(join(PROJECT_DIR, 'docs/operate.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_DIR, 'docs/monitoring.md'), 'utf8')
   const rows = page.split('\n').filter((line) => line.startsWith('| `boxwood_'))
   const code = (name: string) => `\`${name}\``
   const expected = (await listMetricDefinitions())
