@@ -19,6 +19,9 @@ const ANSWERS: Record<string, { after: RegExp; type: string } | { after: RegExp;
   'box rm fig plum': { after: /\[y\/N\]\s*$/, type: 'y' },
 }
 
+/** The pages with commands for curl, in an order in which the variables of one are those of the next. */
+const CURL_PAGES = ['docs/api.md', 'docs/api-snapshots.md', 'docs/api-boxes.md']
+
 const CURL_EXEC = `curl -s http://127.0.0.1:7070/v1/box/fig/exec -H "Authorization: Bearer $KEY" --json '{"command":"uname -a"}'`
 
 /** Text that the screen shows after the command. */
@@ -136,7 +139,8 @@ else {
 
     // The last block of the README stops the coordinator.
     const lastLines = lines.splice(lines.findIndex((line) => stripComment(line) === 'box up'))
-    const allLines = [...lines, ...readPageCommands('docs/api.md'), ...lastLines]
+    const curlLines = CURL_PAGES.flatMap(readPageCommands)
+    const allLines = [...lines, ...curlLines, ...lastLines]
     const terminal = await startShell(t, user.loginCommand)
     for (const line of [suggestedLine, ...allLines]) {
       // The ports of the README may be in use on the machine that runs the tests.
