@@ -13,7 +13,7 @@ t.test('every directory says what it is for', async (t) => {
 const readPage = (name: string): string => readFileSync(join(PROJECT_DIR, 'docs', name), 'utf8')
 
 /** The pages about the sources. */
-const PAGES = ['architecture.md', 'failures.md']
+const PAGES = ['architecture.md', 'failures.md', 'locks.md', 'one-process.md', 'providers.md']
 
 t.test('the sources that a page about them names exist', async (t) => {
   for (const page of PAGES)
