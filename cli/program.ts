@@ -1,35 +1,14 @@
 // Creates the command line of `box`: the commands, and the options and help that they share.
 
-import { Command, Help, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { VERSION } from '../shared/version.ts'
 import { formatPathNote } from './command-name.ts'
 import { selectProfileByOption } from './connection/select-profile.ts'
 import { enableTrace } from './connection/trace.ts'
-import { EXIT_CODE_HELP } from './output/exit-codes.ts'
 import { print } from './output/print.ts'
+import { configureProgramHelp } from './output/program-help.ts'
 import { wrapHelp } from './output/wrap-help.ts'
-import { IS_NPM_PACKAGE } from './project-directory.ts'
 import { type Actions, registerCommands } from './register-commands.ts'
-
-const HELP = `
-Getting started:
-  box up                         starts the coordinator in the background; box down stops it and the boxes
-  box create fig
-  box exec fig uname -a
-  box exec -d fig make world     runs in the background; prints the id
-  box ssh fig                    opens a terminal, which survives disconnects
-  box logs -f fig ID             follows the output and reconnects when needed
-  box share fig 3000             prints the address of a web server of the box
-  box cp src fig:                copies a directory to the box's home directory
-  box cp fig:src/out.log .
-  box stop fig                   keeps the files; box start fig starts the box again
-  box rm fig
-  box run --rm -- make test      runs a command in a new box, then deletes the box
-
-box uses the coordinator of a data directory on this machine: BOXWOOD_DATA, else .boxwood in the current directory, else
-.boxwood in ${IS_NPM_PACKAGE ? 'your home directory' : 'the project that contains this command'}. \`box login URL\` signs in to another coordinator, \`box use\` and --profile select one. Scripts
-set BOXWOOD_URL (such as http://127.0.0.1:7070) and BOXWOOD_API_KEY.
-${EXIT_CODE_HELP}`
 
 /** The width of help pages when stdout is not a terminal. */
 const DEFAULT_COLUMNS = 80
@@ -58,14 +37,11 @@ export async function createProgram(actions: Actions, names: readonly string[] |
       outputError: () => undefined,
       writeOut: (text) => process.stdout.write(wrapHelp(text, process.stdout.columns ?? DEFAULT_COLUMNS)),
     })
-    // Every command has options.
-    .configureHelp({
-      subcommandTerm: (command) => Help.prototype.subcommandTerm(command).replace(' [options]', ''),
-    })
-    .addHelpText('after', HELP)
-    .addHelpText('afterAll', formatPathNote)
     .enablePositionalOptions()
+    // commands/help.ts has the command.
+    .helpCommand(false)
     .exitOverride()
+  configureProgramHelp(program).addHelpText('afterAll', formatPathNote)
   await registerCommands(program, actions, names)
   program.option('--verbose', 'print each request on stderr').on('option:verbose', enableTrace)
   program

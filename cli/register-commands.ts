@@ -1,4 +1,4 @@
-// The commands of box, in the groups and the order of `box --help`. Imports only the modules of the commands that are needed.
+// The commands of box, in the groups and the order of `box help --all`. Imports only the modules of the commands that are needed.
 import type { Command } from 'commander'
 import type { RunAction, RunLocalAction } from './connection/session.ts'
 
@@ -147,6 +147,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     local('doctor', async () => (await import('./commands/doctor.ts')).addDoctorCommand),
     local('version', async () => (await import('./commands/version.ts')).addVersionCommand),
     local('docs', async () => (await import('./commands/docs.ts')).addDocsCommand),
+    local('help', async () => (await import('./commands/help.ts')).addHelpCommand),
   ],
 }
 
@@ -174,5 +175,4 @@ export async function registerCommands(
     program.commandsGroup(title)
     for (const addCommand of commands) addCommand(program, actions)
   }
-  program.helpCommand('help [command]', 'show help for a command')
 }

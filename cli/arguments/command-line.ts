@@ -44,6 +44,9 @@ const VERSION_OPTION = /^(-v|-V|--version)$/
 /** The command of the completion scripts. Its arguments are the words of a command line up to the cursor. */
 const COMPLETE = '__complete'
 
+/** Shows the help of any command. */
+const HELP = 'help'
+
 /** `words` start with the command; the options of box itself precede them in `args`. */
 export type CommandLine = { args: string[]; words: string[] }
 
@@ -54,12 +57,12 @@ export function parseCommandLine(argv: readonly string[], isCommandName: IsComma
   const start = argv.findIndex((word, index) => !word.startsWith('-') && argv[index - 1] !== '--profile')
   if (start < 0) return { args: [...argv], words: [] }
   const words = argv.slice(start)
-  const position = words[0] === 'help' && words.length > 1 ? 1 : 0
+  const position = words[0] === HELP && words.length > 1 ? 1 : 0
   replaceNounAndVerb(words, position)
   const command = ALIASES.get(words[position] ?? '') ?? words[position] ?? ''
   words[position] = command
   // For `box help UNKNOWN` and `box UNKNOWN --help`, commander prints the help of box without an error.
-  if (command !== 'help' && !command.startsWith('-') && !isCommandName(command))
+  if (!command.startsWith('-') && !isCommandName(command))
     return { args: [command], words: [command, ...words.slice(position + 1)] }
   return { args: [...argv.slice(0, start), ...words], words }
 }
@@ -71,10 +74,10 @@ export function parseCommandLine(argv: readonly string[], isCommandName: IsComma
 export function listNeededCommands(words: readonly string[], isCommandName: IsCommandName): string[] | null {
   const [name = ''] = words
   if (VERSION_OPTION.test(name)) return []
-  if (!isCommandName(name)) return null
+  if (!isCommandName(name) || name === HELP) return null
   if (name !== COMPLETE) return [name]
   const [typedName = ''] = parseCommandLine(words.slice(1, -1), isCommandName).words
-  return isCommandName(typedName) ? [name, typedName] : null
+  return isCommandName(typedName) && typedName !== HELP ? [name, typedName] : null
 }
 
 function replaceNounAndVerb(words: string[], position: number): void {

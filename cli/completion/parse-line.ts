@@ -27,7 +27,7 @@ export function parseLine(program: Command, line: readonly string[]): Completion
   if (index < 0)
     return last.startsWith('-') ? { kind: 'option', command: program } : { kind: 'command', of: program }
   const name = previous[index]
-  if (name === 'help')
+  if (name === 'help' && !last.startsWith('-'))
     return index === previous.length - 1 ? { kind: 'command', of: program } : { kind: 'none' }
   const command = findCommand(program, name)
   if (command === undefined) return { kind: 'none' }
