@@ -12,7 +12,7 @@ explain() {
   cat >&2 <<EOF
 $1 does not work in this box: it shares the programs of its machine, and has no root access.
 ${advice:-Boxes with an image have root access: docs/images.md}
-Without root access, install into the home directory: npm install -g, pip, pipx or cargo install (docs/isolation.md#installing-software).
+Without root access, install into the home directory: npm install -g, pip, pipx or cargo install (docs/software.md).
 EOF
   exit 1
 }

@@ -1,5 +1,5 @@
 // A load of known size on a box shows in its metrics, listening ports and process snapshots over HTTP, at every isolation level and
-// each kind of network, with the errors that docs/isolation.md states. Nothing of the host or of another box shows.
+// each kind of network, with the errors that docs/measurements.md states. Nothing of the host or of another box shows.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -33,7 +33,7 @@ const userEnv = (): Record<string, string | undefined> => ({
 })
 
 /**
- * The reasons for the settings are in docs/machines.md. Every setting that restricts this process also restricts the commands
+ * The reasons for the settings are in docs/machine-service.md. Every setting that restricts this process also restricts the commands
  * of the users, which are its children.
  */
 export function renderUnit({ current, prefix }: Layout, scope: SystemdScope, user: AgentUser): string {

@@ -33,7 +33,7 @@ export async function hashContent({ files, executables, binaries }: ArchiveConte
 }
 
 /**
- * Writes the archive and replaces `target`. gzip runs on Node's thread pool. Level 6: see docs/machines.md for the
+ * Writes the archive and replaces `target`. gzip runs on Node's thread pool. Level 6: see docs/machine-service.md for the
  * measured sizes and times.
  */
 export async function writeArchive(
