@@ -1,4 +1,4 @@
-// Runs the tests of the sources' texts (test/*.test.ts: language, links, imports, npx, optional programs) as a part of `npm run check`.
+// Runs the tests of the sources' texts (test/*.test.ts: language, links, directories, imports, npx, optional programs) as a part of `npm run check`.
 // Prints one line when they pass, and otherwise the failed assertions only.
 import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
