@@ -1,7 +1,7 @@
 // The links of the Markdown pages and of the READMEs of directories: each relative link names a file of the project, and each anchor a heading of the page.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { listReadmes } from './support/directories.ts'
 import { PROJECT_DIR } from './support/project.ts'
@@ -79,6 +79,28 @@ t.test('every page that a source names exists', async (t) => {
     'a-b',
     'c',
   ])
+})
+
+/** Ten minutes of reading. Tables are for reference, and code is skimmed. */
+const MAX_WORDS = 2000
+/** A reference of the messages between two programs, which is not read from the start to the end. */
+const REFERENCES = ['protocol.md']
+
+const countWords = (markdown: string): number =>
+  stripCode(markdown)
+    .split('\n')
+    .filter((line) => !line.startsWith('|'))
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '').length
+
+t.test('every page fits ten minutes of reading', async (t) => {
+  const pages = (await listPages()).filter((page) => dirname(page) === join(PROJECT_DIR, 'docs'))
+  for (const page of pages.filter((page) => !REFERENCES.includes(basename(page)))) {
+    const words = countWords(readFileSync(page, 'utf8'))
+    t.ok(words <= MAX_WORDS, `${page}: ${words} words`)
+  }
+  t.equal(countWords('# A page\n\nTwo `words of code`.\n\n| a | table |\n\n```sh\nrun this\n```\n'), 5)
 })
 
 t.test('a missing file and a missing heading are reported', async (t) => {
