@@ -1,8 +1,10 @@
 // An upgrade of the coordinator while boxes run: their agents restart with the new version, also when the project directory
 // has been moved. Detached commands and their streams continue.
+
 import { appendFileSync, existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { VERSION } from '../../shared/version.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import { findAgentPid } from '../support/find-agent-process.ts'
 import { copyProject } from '../support/joined-machine.ts'
@@ -46,7 +48,7 @@ for (const isolation of ['auto', 'process']) {
       // The coordinator creates a new bundle before it restarts the agent.
       LONG_DEADLINE_MS,
     )
-    t.match(newVersion, /^\d+\.\d+\.\d+\+[0-9a-f]{16}$/)
+    t.match(newVersion, new RegExp(`^${VERSION}\\+[0-9a-f]{16}$`))
     t.not(findAgentPid(id), oldPid)
 
     const { processes } = await coordinator.sendJson('GET', `/v1/box/${hostname}/exec`)

@@ -1,4 +1,5 @@
 // An agent of an enrolled machine: connection.json, its lineage, and its uninstallation on request and on 410.
+
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { openMachine } from '../../../agent/machine/machine.ts'
 import { uninstallRoutes } from '../../../agent/machine/uninstall.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { LINEAGE_HEADER } from '../../../shared/protocol.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../support/wait-until.ts'
@@ -84,7 +86,7 @@ t.test('connection.json has the connection, and the id is accepted', async (t) =
   t.teardown(() => coordinator.close())
   const machine = await startMachine(t, installation, coordinator.addBox(), coordinator.url)
   await waitUntil('the connection is recorded', async () => installation.readConnection()?.connected === true)
-  t.match(installation.readConnection(), { connected: true, at: Number, version: /^0\.1\.0/ })
+  t.match(installation.readConnection(), { connected: true, at: Number, version: VERSION })
   await waitUntil('the id is accepted', async () => {
     const { accepted } = JSON.parse(readFileSync(join(installation.stateDir, 'lineage.json'), 'utf8'))
     return accepted === machine.lineage.ids[0]
