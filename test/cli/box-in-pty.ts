@@ -4,7 +4,7 @@ import { spawn } from '@lydell/node-pty'
 import type { Test } from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
 import { KEY } from './fake-coordinator.ts'
-import { TEST_PATH } from './run-box.ts'
+import { type Target, TEST_PATH } from './run-box.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
 
@@ -23,14 +23,14 @@ export type BoxInPty = {
 
 /**
  * Runs `script`, in which `box` is the command, and $BOX its path for `exec`. It is killed after the test.
- * @param url of the coordinator
  */
 export function runBoxInPty(
   t: Test,
-  url: string,
+  target: Target | string,
   script: string,
   { env = {}, cols = 80, rows = 24 }: { env?: Record<string, string>; cols?: number; rows?: number } = {},
 ): BoxInPty {
+  const { url, key } = typeof target === 'string' ? { url: target, key: KEY } : target
   // The test runner and the CI system set these.
   const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...inheritedEnv } = process.env
   const box = `box() { '${process.execPath}' '${MAIN}' "$@"; }`
@@ -43,7 +43,7 @@ export function runBoxInPty(
       ...inheritedEnv,
       PATH: TEST_PATH,
       BOXWOOD_URL: `${url}/api/v1`,
-      BOXWOOD_API_KEY: KEY,
+      BOXWOOD_API_KEY: key,
       BOX: `${process.execPath} ${MAIN}`,
       ...env,
     },

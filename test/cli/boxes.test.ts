@@ -1,42 +1,42 @@
 // The commands create, ls, show, suspend, wake, rm and me: output, exit codes, retries and usage errors.
-
+import { VERSION } from '../../shared/version.ts'
 import t from 'tap'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
-import { VERSION } from '../../shared/version.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { createVitals, startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t)
+const box = (...args: string[]) => runBox(coordinator, args)
 const boxJson = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)
 
 t.test('create waits until the box runs; prints its name on stdout, its states on stderr', async (t) => {
-  t.same(await box('create', '--name', 'fig', '--tier', 'pro'), {
+  coordinator.holdUntilPolled('create')
+  t.match(await box('create', '--name', 'fig', '--tier', 'pro'), {
     code: 0,
     stdout: 'fig\n',
-    stderr: 'fig: requested\nfig: running\n',
+    stderr: /^fig: provisioning\n(.*\n)*fig: running\n$/,
   })
+  t.match(await coordinator.findBox('fig'), { tier: 'pro' })
   t.match(await box('create', '--name', 'fig'), { code: 1, stderr: /\(name_taken\)/ })
 })
 
-t.test('create sends all options', async (t) => {
-  let body = ''
-  fake.handleNext('POST /api/v1/boxes', async (response, request) => {
-    for await (const chunk of request) body += chunk
-    response.writeHead(202).end(JSON.stringify({ box: { ...fake.boxes[0], hostname: 'lime' } }))
-  })
+t.test('create has options for all settings', async (t) => {
   const options = '--region us-east-1 --env A=1 -e B=2=3 --ttl 60 --auto-pause 2h --no-wait'
-  t.same(await box('create', ...options.split(' ')), {
+  t.same(await box('create', 'lime', ...options.split(' ')), {
     code: 0,
     stdout: 'lime\n',
     stderr: '',
   })
-  t.same(JSON.parse(body), {
+  t.match(await coordinator.findBox('lime'), {
     region: 'us-east-1',
-    env: { A: '1', B: '2=3' },
-    ttlMinutes: 60,
+    envVars: [
+      { name: 'A', value: '1' },
+      { name: 'B', value: '2=3' },
+    ],
+    pauseAt: /Z$/,
     autoPauseMin: 120,
   })
+  await box('rm', 'lime')
 })
 
 t.test('create takes the name as an argument or an option, and refuses two names', async (t) => {
@@ -53,11 +53,8 @@ t.test('create takes the name as an argument or an option, and refuses two names
 })
 
 t.test('create reports why provisioning failed', async (t) => {
-  fake.handleNext('GET /api/v1/boxes/', (response) => {
-    const box = { ...fake.boxes[0], hostname: 'kiwi', observedState: 'provision_failed' }
-    const job = { op: 'create', step: 'make', attempt: 3, lastError: 'the disk is full', nextRetryAt: null }
-    response.end(JSON.stringify({ box, job, events: [] }))
-  })
+  const job = { op: 'create', step: 'make', attempt: 3, lastError: 'the disk is full', nextRetryAt: null }
+  coordinator.changeDetailNext({ observedState: 'provision_failed' }, { job })
   t.match(await box('create', '--name', 'kiwi'), {
     code: 1,
     stderr:
@@ -71,88 +68,68 @@ t.test('ls prints a row for each live box; --all includes terminated boxes', asy
   const [header, row] = stdout.split('\n')
   t.equal(code, 0)
   t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE$/)
-  t.match(row, /^fig +running +pro +bubblewrap +- +0s$/)
+  t.match(row, /^fig +running +pro +process +- +\d+s$/)
   t.match(await boxJson('ls'), { boxes: [{ hostname: 'fig' }] })
   t.match(await boxJson('ls', '--all'), { boxes: [{ hostname: 'kiwi', observedState: 'terminated' }] })
 })
 
 t.test('show prints the names of variables without their values, and no control characters', async (t) => {
+  const { id } = await coordinator.findBox('fig')
+  await coordinator.api('PATCH', `/boxes/${id}`, { env: { TOKEN: 'secret-value' } })
+  coordinator.changeNext('GET /api/v1/boxes/', (detail) => {
+    detail.events[0].reason = 'agent\u001b[2J'
+  })
   const { code, stdout } = await box('show', 'fig')
   t.equal(code, 0)
   t.match(stdout, /^variables +TOKEN$/m)
-  t.match(stdout, /provisioning → running/)
+  t.match(stdout, /bootstrapping → running/)
   t.notMatch(stdout, /secret-value/)
   t.notOk(stdout.includes('\u001b'))
-  t.match(await boxJson('show', fake.boxes.at(-1)?.id ?? ''), { box: { hostname: 'fig' }, events: [{}] })
+  t.match(await boxJson('show', id), { box: { hostname: 'fig' }, events: [{}] })
 })
 
 t.test('show prints the usage and the agent of a box', async (t) => {
-  fake.handleNext('GET /api/v1/boxes/', (response) => {
-    const vitals = {
-      cpu_pct: 1.4,
-      mem_pct: 20,
-      disk_pct: 3,
-      idle_for_sec: 150,
-      listeners_count: 1,
-      agent_version: '1.2.3',
+  const { id } = await coordinator.findBox('fig')
+  coordinator.instance.context.heartbeats.record(
+    id,
+    createVitals({
       coding_agents: { claude: 'ready', codex: 'not_signed_in', opencode: 'not_installed', pi: 'ready' },
-    }
-    const state = {
-      desired: 'suspended',
-      observed: 'running',
-      connected: true,
-      since: fake.boxes[0]?.createdAt,
-    }
-    response.end(JSON.stringify({ box: fake.boxes[0], state, job: null, vitals, events: [], envVars: [] }))
-  })
+    }),
+  )
+  const { promise, resolve } = Promise.withResolvers<void>()
+  coordinator.infra.before.stop = () => promise
+  await box('suspend', 'fig', '--no-wait')
   const { stdout } = await box('show', 'fig')
-  t.match(stdout, /^state +running for 0s, desired state suspended$/m)
+  t.match(stdout, /^state +suspending for \d+s, desired state suspended$/m)
   t.match(stdout, /^agent +connected, version 1\.2\.3$/m)
   t.match(stdout, /^usage +CPU 1%, memory 20%, disk 3%$/m)
-  t.match(stdout, /^ports +1 listening \(box ports kiwi\)$/m)
+  t.match(stdout, /^ports +1 listening \(box ports fig\)$/m)
   t.match(stdout, /^idle +for 2m 30s$/m)
   t.match(stdout, /^coding agents +claude: ready, codex: not signed in, opencode: not installed, pi: ready$/m)
+  delete coordinator.infra.before.stop
+  resolve()
+  await coordinator.waitForState(id, 'suspended')
 })
 
 t.test('show omits the last usage of a box that is not connected', async (t) => {
-  fake.handleNext('GET /api/v1/boxes/', (response) => {
-    const vitals = {
-      ...{ cpu_pct: 1, mem_pct: 20, disk_pct: 3, idle_for_sec: 5, listeners_count: 4 },
-      agent_version: '1.2.3',
-    }
-    const since = fake.boxes[0]?.createdAt
-    const state = { desired: 'suspended', observed: 'suspended', connected: false, since }
-    response.end(JSON.stringify({ box: fake.boxes[0], state, job: null, vitals, events: [], envVars: [] }))
-  })
   const { stdout } = await box('show', 'fig')
   t.match(stdout, /^agent +not connected, version 1\.2\.3$/m)
   t.notMatch(stdout, /^(usage|ports|idle) /m)
+  await box('wake', 'fig')
 })
 
 t.test('show prints the machine; what is unknown is "-"', async (t) => {
-  fake.handleNext('GET /api/v1/boxes/', (response) => {
-    const machine = {
-      os: 'Debian 13\u001b[2J',
-      kernel: 'Linux 6.12',
-      arch: 'x64',
-      cpuModel: 'EPYC',
-      cpuCount: 0.5,
-      memoryBytes: 2 * 1024 ** 3,
-      diskBytes: null,
-    }
-    const vitals = {
-      cpu_pct: null,
-      mem_pct: 20,
-      disk_pct: null,
-      idle_for_sec: 1,
-      listeners_count: 0,
-      agent_version: '1',
-    }
-    const since = fake.boxes[0]?.createdAt
-    const state = { desired: 'running', observed: 'running', connected: true, since }
-    const detail = { box: fake.boxes[0], state, job: null, vitals, machine, events: [], envVars: [] }
-    response.end(JSON.stringify(detail))
-  })
+  const machine = {
+    os: 'Debian 13\u001b[2J',
+    kernel: 'Linux 6.12',
+    arch: 'x64',
+    cpuModel: 'EPYC',
+    cpuCount: 0.5,
+    memoryBytes: 2 * 1024 ** 3,
+    diskBytes: null,
+  }
+  const vitals = createVitals({ cpu_pct: null, disk_pct: null, listeners_count: 0 })
+  coordinator.changeDetailNext({}, { vitals, machine })
   const { stdout } = await box('show', 'fig')
   t.match(stdout, /^system +Debian 13\uFFFD\[2J, Linux 6\.12, x64$/m)
   t.match(stdout, /^machine +0\.5 CPUs \(EPYC\), memory 2\.00 GiB, disk -$/m)
@@ -167,17 +144,13 @@ t.test('suspend and wake wait for the state', async (t) => {
 
 t.test('--no-wait prints the change in progress', async (t) => {
   t.same(await box('suspend', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: suspending\n' })
-  t.same(await box('wake', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: running\n' })
-})
-
-t.test('cp wakes a suspended box', async (t) => {
-  t.equal((await box('suspend', 'fig')).code, 0)
-  t.equal((await box('cp', import.meta.filename, 'fig:copy')).code, 0)
-  t.match(await boxJson('show', 'fig'), { box: { observedState: 'running' } })
+  t.match(await box('wait', 'fig'), { code: 0 })
+  t.same(await box('wake', 'fig', '--no-wait'), { code: 0, stdout: '', stderr: 'fig: waking\n' })
+  t.match(await box('wait', 'fig'), { code: 0 })
 })
 
 t.test('cp from a box that is suspended meanwhile names the command that starts it', async (t) => {
-  fake.handleNext('GET /v1/box/fig/download', (response) => {
+  coordinator.failNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
   })
   t.match(await box('cp', 'fig:x', '.'), {
@@ -196,25 +169,27 @@ t.test('rm waits for the operation', async (t) => {
 })
 
 t.test('me, also as whoami, prints the user', async (t) => {
-  t.match(await box('whoami'), { code: 0, stdout: /^user +owner \(owner\)$/m })
-  t.match(await boxJson('me'), { edge: { url: fake.url } })
+  t.match(await box('whoami'), { code: 0, stdout: /^user +Owner \(owner\)$/m })
+  t.match(await boxJson('me'), { edge: { url: coordinator.url } })
 })
 
 t.test('me --json has a short form of each box that is not deleted', async (t) => {
-  const { id } = await fake.addBox('kiwi')
+  const { id } = await coordinator.addBox('kiwi')
   const { boxes, ...account } = await boxJson('me')
   t.same(boxes, [{ id, hostname: 'kiwi', observedState: 'running' }])
-  t.match(account, { user: { name: 'owner' }, key: { id: 'key_1' }, billing: null })
+  t.match(account, { user: { name: 'Owner' }, key: { id: /^key_/ }, billing: { balanceMicros: 0 } })
   await box('rm', 'kiwi')
 })
 
 t.test('every request carries the version of the command', async (t) => {
-  t.ok(fake.requests.every(({ headers }) => headers[CLI_VERSION_HEADER] === VERSION))
+  t.ok(
+    coordinator.requests.every(({ headers }) => headers[CLI_VERSION_HEADER] === VERSION),
+  )
 })
 
 t.test('retries after a 429, up to a limit', async (t) => {
   const rateLimitNext = () =>
-    fake.handleNext('GET /api/v1/me', (response) => {
+    coordinator.failNext('GET /api/v1/me', (response) => {
       response.writeHead(429, { 'retry-after': '0' }).end('{"error":"rate_limited","message":"Too many."}')
     })
   rateLimitNext()

@@ -7,7 +7,7 @@ import { formatCommandName } from '../../shared/command-name.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { PROJECT_DIR, START_SCRIPT } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 
 type Result = { code: number; stdout: string; stderr: string }
 
@@ -80,17 +80,18 @@ t.test('a hint does not contain `box` if the PATH finds another program', async 
 })
 
 t.test('messages about errors contain the typed command', async (t) => {
-  const fake = await startFakeCoordinator(t)
-  await fake.addBox('fig')
-  const settings = `BOXWOOD_URL=${fake.url} BOXWOOD_API_KEY=${KEY}`
+  const coordinator = await startCliCoordinator(t, ['fig'])
+  const settings = `BOXWOOD_URL=${coordinator.url} BOXWOOD_API_KEY=${coordinator.key}`
   const run = async (args: string) =>
     (await runShell(`${settings} ./box ${args}`, project, SYSTEM_PATH)).stderr
   t.match(await run('show plum'), 'Run `./box ls` to list boxes.')
   t.match(await run('ls --nosuch'), "See './box ls --help'.")
   t.match(await run('halt fig'), '`./box stop NAME`')
   t.match(JSON.parse(await run('show plum --json')).error.message, '`./box ls`')
-  fake.handleNext('POST /v1/box/fig/exec', (response) =>
-    sendJson(response, edgeErrorBody(new ApiError('invalid_request', 'Wake it with `box wake fig`.')), 400),
+  coordinator.respondNext(
+    'POST /v1/box/fig/exec',
+    400,
+    edgeErrorBody(new ApiError('invalid_request', 'Wake it with `box wake fig`.')),
   )
   t.match(await run('exec --json fig ls'), 'Wake it with `./box wake fig`.', 'a message of the coordinator')
 })

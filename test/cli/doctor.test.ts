@@ -10,18 +10,18 @@ import { checkNativeParts, checkPackages } from '../../cli/doctor/program-checks
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { runBox } from './run-box.ts'
+import { startCliCoordinator } from './coordinator.ts'
+import { runBox, type Target } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
+const coordinator = await startCliCoordinator(t, [])
 /** Their advice can be an offer. */
 const ENGINES = ['docker', 'podman', 'incus']
 /** Does not exist. */
 const dataDir = join(createTempDir(t, 'doctor'), 'data')
 
-async function diagnose(url: string | null, env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await runBox(url, ['doctor', '--json'], {
-    env: { ...(url === null && { BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0' }), ...env },
+async function diagnose(target: Target | null, env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runBox(target, ['doctor', '--json'], {
+    env: { ...(target === null && { BOXWOOD_DATA: dataDir, BOXWOOD_LISTEN: '127.0.0.1:0' }), ...env },
   })
   const { checks, failures } = JSON.parse(stdout || stderr) as { checks: Check[]; failures: number }
   t.equal(code, failures > 0 ? 1 : 0, 'the exit code')
@@ -102,28 +102,32 @@ t.test('offers an engine that runs, and warns of one that a region needs', async
 })
 
 t.test('box is not on the PATH, or the PATH finds another program', async (t) => {
-  const { box } = await diagnose(fake.url, { PATH: '/usr/bin:/bin' })
+  const { box } = await diagnose(coordinator, { PATH: '/usr/bin:/bin' })
   t.match(box, { status: 'warn', message: /not on the PATH/, advice: /^Run `\S+box install`/ })
   const bin = createTempDir(t, 'other-box')
   writeFileSync(join(bin, 'box'), '', { mode: 0o755 })
-  const { box: other } = await diagnose(fake.url, { PATH: `${bin}:/usr/bin:/bin` })
+  const { box: other } = await diagnose(coordinator, { PATH: `${bin}:/usr/bin:/bin` })
   t.match(other, { status: 'warn', message: `another program first: ${bin}/box` })
 })
 
 t.test('a coordinator on another machine: no checks of this machine', async (t) => {
-  await fake.addBox('fig', { observedState: 'provision_failed' })
-  const checks = await diagnose(fake.url)
+  await coordinator.addBox('fig')
+  coordinator.changeNext('GET /api/v1/me', (account) => {
+    account.boxes[0].observedState = 'provision_failed'
+  })
+  coordinator.respondNext('GET /', 200, { name: 'boxwood', version: '9.9.9' })
+  const checks = await diagnose(coordinator)
   t.notOk(checks.isolation)
   t.match(checks.boxes, { status: 'warn', message: 'fig (provision_failed)', advice: /box show/ })
   t.match(checks.version, { status: 'warn', advice: /9\.9\.9/ })
 })
 
 t.test('a rejected key, and a coordinator that does not respond', async (t) => {
-  t.match((await diagnose(fake.url, { BOXWOOD_API_KEY: 'dcp_wrong' })).coordinator, {
+  t.match((await diagnose(coordinator, { BOXWOOD_API_KEY: 'dcp_wrong' })).coordinator, {
     status: 'fail',
     advice: /key in BOXWOOD_API_KEY was rejected/,
   })
-  t.match((await diagnose('http://127.0.0.1:1')).coordinator, {
+  t.match((await diagnose({ url: 'http://127.0.0.1:1', key: coordinator.key })).coordinator, {
     status: 'fail',
     advice: /connection refused/,
   })

@@ -6,30 +6,25 @@ import t from 'tap'
 import { formatEnvLine } from '../../cli/env/env-file.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeSettings } from './fake-settings.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-const { bodies } = addFakeSettings(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { id } = await coordinator.findBox('fig')
+const box = (...args: string[]) => runBox(coordinator, args)
+const setVariables = (env: Record<string, string>) => coordinator.api('PATCH', `/boxes/${id}`, { env })
+const getVariables = async () =>
+  Object.fromEntries((await coordinator.findBox('fig')).envVars.map(({ name, value }) => [name, value]))
 const dir = createTempDir(t, 'env')
 
-t.beforeEach(() => {
-  bodies.length = 0
-  fig.envVars = [
-    { name: 'A', value: '1' },
-    { name: 'TEXT', value: 'two words' },
-  ]
-})
+t.beforeEach(() => setVariables({ A: '1', TEXT: 'two words' }))
 
 t.test('lists the variables as lines, as JSON, or one value', async (t) => {
   t.same(await box('env', 'fig'), { code: 0, stdout: 'A=1\nTEXT=two words\n', stderr: '' })
   t.same(JSON.parse((await box('env', 'fig', '--json')).stdout), { A: '1', TEXT: 'two words' })
   t.same(await box('env', 'fig', 'TEXT'), { code: 0, stdout: 'two words\n', stderr: '' })
   t.match(await box('env', 'fig', 'B'), { code: 5, stderr: /B is not set on fig/ })
-  fig.envVars = []
+  await setVariables({})
   t.same(await box('env', 'fig'), { code: 0, stdout: '', stderr: 'No variables on fig.\n' })
 })
 
@@ -39,21 +34,21 @@ t.test('sets and removes variables, and keeps the others', async (t) => {
     stdout: '',
     stderr: 'fig: 2 set, 1 removed; for new commands\n',
   })
-  t.same(bodies, [{ env: { A: '', B: 'x=y' } }])
+  t.same(await getVariables(), { A: '', B: 'x=y' })
   t.match(await box('env', 'fig', 'A='), { stderr: 'fig: no change\n' })
   t.match(await box('env', 'fig', '1A=x'), { code: 2, stderr: /'1A=x' must be NAME=VALUE/ })
   t.match(await box('env', 'fig', 'A=1', 'B'), { code: 2, stderr: /'B' must be NAME=VALUE/ })
   t.match(await box('env', 'fig', '--clear'), { code: 0, stderr: 'fig: 2 removed; for new commands\n' })
-  t.same(bodies.at(-1), { env: {} })
+  t.same(await getVariables(), {})
 })
 
 t.test('reads .env files, from a path and from stdin', async (t) => {
   const path = join(dir, '.env')
   writeFileSync(path, '# comment\nexport TOKEN="a b"\nLINES="1\n2"\n')
   t.match(await box('env', 'fig', '--clear', '--file', path, 'TOKEN=c'), { code: 0 })
-  t.same(bodies, [{ env: { TOKEN: 'c', LINES: '1\n2' } }])
+  t.same(await getVariables(), { TOKEN: 'c', LINES: '1\n2' })
   const { stdout: lines } = await box('env', 'fig')
-  t.match(await runBox(fake.url, ['env', 'fig', '--clear', '--file', '-'], { stdin: lines }), {
+  t.match(await runBox(coordinator, ['env', 'fig', '--clear', '--file', '-'], { stdin: lines }), {
     stderr: /no change/,
   })
   t.match(await box('env', 'fig', '--file', join(dir, 'none')), {
@@ -63,9 +58,9 @@ t.test('reads .env files, from a path and from stdin', async (t) => {
 })
 
 t.test('a terminal gets no control characters, a pipe the exact value', async (t) => {
-  fig.envVars = [{ name: 'A', value: '\u001b[2J' }]
+  await setVariables({ A: '\u001b[2J' })
   t.equal((await box('env', 'fig', 'A')).stdout, '\u001b[2J\n')
-  const pty = runBoxInPty(t, fake.url, 'box env fig; box env fig A')
+  const pty = runBoxInPty(t, coordinator, 'box env fig; box env fig A')
   await pty.waitForExit()
   t.notOk(pty.output.includes('\u001b[2J'))
   t.match(pty.output, /A='?\uFFFD\[2J/)

@@ -2,31 +2,31 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { BoxDetail } from '../../shared/api/boxes.ts'
+import type { Environment } from '../../shared/api/environments.ts'
 import { createTempDir } from '../support/temp-dir.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeEnvironments } from './fake-environments.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-const state = addFakeEnvironments(fake)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { api, findBox } = coordinator
 const dir = createTempDir(t, 'files')
-const box = (args: string[], options?: BoxOptions) => runBox(fake.url, args, { cwd: dir, ...options })
+const box = (args: string[], options?: BoxOptions) => runBox(coordinator, args, { cwd: dir, ...options })
 const run = async (...args: string[]) => {
   const { code, stdout, stderr } = await box(args)
   t.equal(code, 0, `box ${args.join(' ')}: ${stderr}`)
   return stdout + stderr
 }
-const getWeb = () => state.environments.find(({ name }) => name === 'web')
+const listEnvironments = async (): Promise<Environment[]> =>
+  (await api('GET', '/environments')).json.environments
+const getWeb = async () => (await listEnvironments()).find(({ name }) => name === 'web')
 
 t.beforeEach(async () => {
-  state.environments = []
+  for (const { id } of await listEnvironments()) await api('DELETE', `/environments/${id}`)
   await run('environments', 'create', 'web', '-q', '-e', 'A=1', '--repo', 'owner/name', '--coding-agents')
 })
 
 t.test('create, list and show', async (t) => {
-  t.match(getWeb(), {
+  t.match(await getWeb(), {
     vars: [{ name: 'A', value: '1' }],
     repos: [{ repo: 'owner/name' }],
     toggles: { codingAgents: true, git: false },
@@ -53,7 +53,7 @@ t.test('set and unset: several variables are one version', async (t) => {
   t.match(await run('environments', 'set', 'web', 'B=2'), /web: version 2/)
   t.match(await run('environments', 'set', 'web', 'C=3', 'D=4 5'), /web: version 3/)
   t.same(
-    getWeb()?.vars.map(({ name, value }) => `${name}=${value}`),
+    (await getWeb())?.vars.map(({ name, value }) => `${name}=${value}`),
     ['A=1', 'B=2', 'C=3', 'D=4 5'],
   )
   t.match(await run('environments', 'unset', 'web', 'A', 'B'), /web: version 4/)
@@ -70,11 +70,10 @@ t.test('files', async (t) => {
     stdin: 'x',
   })
   t.match(piped, { code: 0, stderr: /web: version 3/ })
-  t.match(getWeb()?.files, [
-    { path: '~/.npmrc', mode: '0600' },
-    { path: '/etc/x.conf', mode: '0644' },
+  t.match((await getWeb())?.files, [
+    { path: '/etc/x.conf', mode: '0644', size: 1 },
+    { path: '~/.npmrc', mode: '0600', size: 'registry=x\n'.length },
   ])
-  t.equal(state.contents.get('~/.npmrc'), 'registry=x\n')
   t.match(await box(['environments', 'file', 'put', 'web', '-']), { code: 2, stderr: /Stdin has no name/ })
   t.match(await box(['environments', 'file', 'put', 'web', 'none']), {
     code: 2,
@@ -85,7 +84,7 @@ t.test('files', async (t) => {
   })
   t.match(expanded, { code: 0, stderr: /your shell has replaced ~/ })
   await run('environments', 'file', 'rm', 'web', '.npmrc', '/home/me/.npmrc')
-  t.match(getWeb()?.files, [{ path: '/etc/x.conf' }])
+  t.match((await getWeb())?.files, [{ path: '/etc/x.conf' }])
   t.match(await box(['environments', 'file', 'rm', 'web', 'none']), {
     code: 5,
     stderr: /web has no file 'none'/,
@@ -108,7 +107,7 @@ t.test('repositories, toggles and the default', async (t) => {
     'GIT_TOKEN',
   )
   await run('environments', 'repo', 'rm', 'web', 'owner/name')
-  t.same(getWeb()?.repos, [{ repo: url, path: '~/src', ref: 'main', secret: 'GIT_TOKEN' }])
+  t.same((await getWeb())?.repos, [{ repo: url, path: '~/src', ref: 'main', secret: 'GIT_TOKEN' }])
   t.match(await run('environments', 'toggle', 'web', 'git', 'on'), /web: toggles git, codingAgents/)
   t.match(await box(['environments', 'toggle', 'web', 'all', 'on']), {
     code: 2,
@@ -119,74 +118,63 @@ t.test('repositories, toggles and the default', async (t) => {
     code: 0,
     stderr: /web: deleted; new boxes get no environment/,
   })
-  t.same(state.environments, [])
+  t.same(await listEnvironments(), [])
 })
 
 t.test('upgrade prints each box with the reason of a skip', async (t) => {
-  state.upgrade = {
-    upgraded: [{ boxId: fig.id, hostname: 'fig', versionNo: 1 }],
-    skipped: [{ boxId: 'x', hostname: 'plum', versionNo: 3, reason: 'up_to_date' }],
-    latestVersionNo: 3,
-  }
+  await run('create', 'melon', '-q', '--environment', 'web')
+  await run('environments', 'set', 'web', 'B=2')
+  await run('create', 'plum', '-q', '--environment', 'web')
   t.match(
     await run('environments', 'upgrade', 'web'),
-    /fig: version 3 instead of 1\nplum: skipped: it uses the latest version\nRunning boxes get/,
+    /melon: version 2 instead of 1\nplum: skipped: it uses the latest version\nRunning boxes get/,
   )
 })
 
 t.test('box repos lists and updates the clones', async (t) => {
   t.match(await run('repos', 'fig'), /no repositories\. `\S*box environments repo add/)
-  state.repos = [
-    {
-      repo: 'https://github.com/owner/name',
-      path: '~/name',
-      ref: null,
-      state: 'failed',
-      commit: null,
-      error: 'not found',
-      updatedAt: new Date().toISOString(),
-    },
-  ]
+  const clone = {
+    repo: 'https://github.com/owner/name',
+    path: '~/name',
+    ref: null,
+    state: 'failed',
+    commit: null,
+    error: 'not found',
+    updatedAt: new Date().toISOString(),
+  }
+  const { id } = await findBox('fig')
+  coordinator.changeNext(`GET /api/v1/boxes/${id}/repos`, () => ({ repos: [clone] }))
   t.match(await run('repos', 'fig'), /^https:\S+ +~\/name +- +failed +- +\d+s ago +not found$/m)
+  coordinator.changeNext(`POST /api/v1/boxes/${id}/repos/update`, () => ({ repos: [clone] }))
   t.match(await run('repos', 'update', 'fig'), /fig: updating 1 repository; `\S*box repos fig`/)
 })
 
 t.test('a new box takes an environment, none, and --restricted', async (t) => {
-  const bodies: unknown[] = []
-  for (const args of [['--environment', 'web', '--restricted'], ['--environment', 'none'], []]) {
-    fake.handleNext('POST /api/v1/boxes', async (response, request) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk)
-      bodies.push(JSON.parse(Buffer.concat(chunks).toString()))
-      response.writeHead(202, { 'content-type': 'application/json' }).end(JSON.stringify({ box: fig }))
-    })
-    await run('create', '--no-wait', '-q', ...args)
-  }
-  t.same(bodies, [{ environment: 'web', restricted: true }, { environment: null }, {}])
+  await run('environments', 'default', 'web')
+  for (const [name, args] of [
+    ['peach', ['--environment', 'web', '--restricted']],
+    ['pear', ['--environment', 'none']],
+    ['kaki', []],
+  ] as const)
+    await run('create', name, '-q', ...args)
+  const { id: environmentId } = (await getWeb()) ?? {}
+  t.match(await findBox('peach'), { environmentId, restricted: true })
+  t.match(await findBox('pear'), { environmentId: null, restricted: false })
+  t.match(await findBox('kaki'), { environmentId }, 'the default')
 })
 
 t.test('box show: the pinned version, and what restricted means', async (t) => {
-  const { id, hostname } = await fake.addBox('lime', { restricted: true })
-  const headers = { authorization: `Bearer ${KEY}` }
-  const response = await fetch(`${fake.url}/api/v1/boxes/${id}`, { headers })
-  const detail = (await response.json()) as BoxDetail
-  const environment = { id: 'env_1', name: 'web', versionNo: 2, latestVersionNo: 5 }
-  const respondNext = (deletedAt: string | null) =>
-    fake.handleNext(`GET /api/v1/boxes/${id}`, (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ ...detail, environment: { ...environment, deletedAt } })),
-    )
-  respondNext('2030-01-01T00:00:00.000Z')
-  t.match(
-    await run('show', hostname),
-    /^environment +web, version 2; deleted at 2030-01-01T00:00:00\.000Z, the box keeps its version$/m,
-  )
-  respondNext(null)
-  const shown = await run('show', hostname)
-  t.match(shown, /^environment +web, version 2 of 5 \(.*environments upgrade web\)$/m)
+  await run('create', 'lime', '-q', '--environment', 'web', '--restricted')
+  await run('environments', 'set', 'web', 'B=2')
+  const shown = await run('show', 'lime')
+  t.match(shown, /^environment +web, version 1 of 2 \(.*environments upgrade web\)$/m)
   t.match(
     shown,
     /^restricted +yes: no secrets, no secret files, no cloud tokens, and links only for members$/m,
+  )
+  await run('environments', 'rm', 'web', '-y')
+  t.match(
+    await run('show', 'lime'),
+    /^environment +web, version 1; deleted at \S+Z, the box keeps its version$/m,
   )
 })

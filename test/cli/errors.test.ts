@@ -6,12 +6,12 @@ import { toUsageError } from '../../cli/arguments/usage-error.ts'
 import type { CliError } from '../../cli/output/exit-codes.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
-import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { createLimitedKey } from '../support/limited-key.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const box = (...args: string[]) => runBox(coordinator, args)
 
 const notReached = async () => void t.fail('the action of a command is called')
 
@@ -35,12 +35,10 @@ async function getJsonError(...args: string[]) {
 t.test('with --json, an error is one JSON object with a code and a message', async (t) => {
   t.same(await getJsonError('create', 'fig', '--json'), {
     code: 1,
-    error: { code: 'name_taken', message: 'A box with this name already exists. Choose another name.' },
+    error: { code: 'name_taken', message: 'A box named fig already exists. Choose another name.' },
   })
   const refusal = { message: 'The plan has 2 boxes.', limit: 2, ok: '\u202e' }
-  fake.handleNext('POST /api/v1/boxes', (response) =>
-    sendJson(response, { error: 'box_limit', ...refusal }, 403),
-  )
+  coordinator.respondNext('POST /api/v1/boxes', 403, { error: 'box_limit', ...refusal })
   t.same(await getJsonError('create', 'plum', '--json'), {
     code: 1,
     error: { code: 'box_limit', ...refusal },
@@ -55,22 +53,21 @@ t.test('with --json, an error is one JSON object with a code and a message', asy
     code: 3,
     stderr: /^\{"error":\{"code":"unreachable","message":"Cannot reach the coordinator/,
   })
-  t.match(await runBox(fake.url, ['me', '--json'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }), {
+  t.match(await runBox(coordinator, ['me', '--json'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }), {
     code: 4,
     stderr: /"code":"unauthorized"/,
   })
 })
 
 t.test('the URL of the boxes cannot be reached', async (t) => {
-  fake.handleNext('GET /api/v1/me?box=fig', (response) => {
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ boxes: fake.boxes, edge: { url: 'http://127.0.0.1:1' } }))
+  coordinator.changeNext('GET /api/v1/me?box=fig', (account) => {
+    account.edge.url = 'http://127.0.0.1:1'
   })
   const { code, stderr } = await box('exec', 'fig', 'ls')
   t.equal(code, 125)
   t.match(
     stderr,
-    `Cannot reach the boxes at http://127.0.0.1:1 (connection refused). ${fake.url} reports this URL`,
+    `Cannot reach the boxes at http://127.0.0.1:1 (connection refused). ${coordinator.url} reports this URL`,
   )
 })
 
@@ -90,6 +87,7 @@ t.test('several boxes have one JSON error per line', async (t) => {
   const { code, stdout, stderr } = await box('stop', 'one', 'fig', 'two', '--json')
   t.equal(code, 5)
   t.match(JSON.parse(stdout), { hostname: 'fig' })
+  await box('start', 'fig')
   t.match(
     stderr
       .trim()
@@ -114,7 +112,7 @@ t.test('a timeout with --json is a JSON error', async (t) => {
 
 t.test('values that the API rejects are wrong usage: exit code 2', async (t) => {
   for (const code of ['invalid_name', 'invalid_tier', 'invalid_region', 'invalid_env', 'bad_request']) {
-    fake.handleNext('POST /api/v1/boxes', (response) => {
+    coordinator.failNext('POST /api/v1/boxes', (response) => {
       response.writeHead(400).end(JSON.stringify({ error: code, message: 'tier must be one of nano, micro' }))
     })
     t.same(await box('create', '--tier', 'huge'), {
@@ -226,11 +224,10 @@ t.test('a mistyped name of a box gets a similar one, in every command', async (t
 })
 
 t.test('a key whose boxes are deleted is not advised to create one', async (t) => {
-  const empty = await startFakeCoordinator(t)
-  t.match(await runBox(empty.url, ['ls']), { code: 0, stderr: /^No boxes\. Create one with/ })
-  const key = { id: 'key_1', kind: 'api', expiresAt: null, boxIds: ['0d1f6bd5-7a7e-4a52-9a3c-1f2f3c4d5e6f'] }
-  empty.handleNext('GET /api/v1/me', (response) => sendJson(response, { user: null, boxes: [], key }))
-  t.match(await runBox(empty.url, ['ls']), {
+  const { id } = await coordinator.addBox('plum')
+  const key = await createLimitedKey(coordinator, { boxIds: [id] })
+  await box('rm', 'plum')
+  t.match(await runBox({ url: coordinator.url, key }, ['ls']), {
     code: 0,
     stderr: 'No boxes: this API key is limited to a box that does not exist any more.\n',
   })
@@ -251,7 +248,7 @@ t.test('an unknown word gets a similar command, in help too', async (t) => {
     stderr: `box: unknown command '${word}'\n${hint}See 'box --help'.\n`,
   })
   const env = { BOXWOOD_COMMAND: '' }
-  t.match(await runBox(fake.url, ['crate'], { env }), {
+  t.match(await runBox(coordinator, ['crate'], { env }), {
     code: 2,
     stderr: /^box: unknown command 'crate'\n\(Did you mean create\?\)\n/,
   })
@@ -263,21 +260,21 @@ t.test('an unknown word gets a similar command, in help too', async (t) => {
 
 t.test('--verbose prints each request, without the key', async (t) => {
   const trace = (method: string, path: string, status: number | string) =>
-    new RegExp(`^box: ${method} ${fake.url}${path}: ${status}, \\d+ ms$`, 'm')
+    new RegExp(`^box: ${method} ${coordinator.url}${path}: ${status}, \\d+ ms$`, 'm')
   for (const result of [
     await box('--verbose', 'show', 'fig'),
     await box('show', 'fig', '--verbose'),
-    await runBox(fake.url, ['show', 'fig'], { env: { BOXWOOD_DEBUG: '1' } }),
+    await runBox(coordinator, ['show', 'fig'], { env: { BOXWOOD_DEBUG: '1' } }),
   ]) {
     t.match(result, { code: 0, stdout: /^name +fig$/m })
     t.match(result.stderr, trace('GET', '/api/v1/boxes\\?box=fig', 200))
-    t.notOk(result.stderr.includes(KEY))
+    t.notOk(result.stderr.includes(coordinator.key))
   }
   const exec = await box('exec', '--verbose', 'fig', 'echo', '--verbose')
   t.match(exec, { code: 0, stdout: '--verbose\n', stderr: trace('POST', '/v1/box/fig/exec', 200) })
   t.match(exec.stderr, trace('GET', '/v1/box/fig/exec/[^ ]*/attach[^ ]*', 101))
   t.same(await box('exec', 'fig', 'echo', '--verbose'), { code: 0, stdout: '--verbose\n', stderr: '' })
-  fake.handleNext('GET /api/v1/boxes', (response) => {
+  coordinator.failNext('GET /api/v1/boxes', (response) => {
     response.writeHead(500, { 'x-request-id': 'req-7' }).end('{"error":"internal_error","message":"No."}')
   })
   t.match(await box('ls', '--verbose'), { code: 1, stderr: /boxes\?live=1: 500, \d+ ms, request req-7\n/ })

@@ -1,14 +1,16 @@
 // box history and box output: pages, filters, deletion, and output byte for byte.
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeHistory } from './fake-history.ts'
+import { createTestSession } from '../support/session.ts'
+import { createRecordAdder } from './command-records.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { createRandom } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const { id: boxId } = await fake.addBox('fig')
-const { add, records } = addFakeHistory(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { api, addBox, findBox } = coordinator
+const { id: boxId } = await findBox('fig')
+const add = createRecordAdder(coordinator, boxId)
+const box = (...args: string[]) => runBox(coordinator, args)
 const bytes = createRandom(1).bytes(4321)
 
 t.test('prints a message on stderr for an empty history', async (t) => {
@@ -16,10 +18,11 @@ t.test('prints a message on stderr for an empty history', async (t) => {
 })
 
 t.test('lists commands with the name of the user, where it is known, and the exit status', async (t) => {
-  add({ command: null, status: 'killed', exitCode: null, signal: 'KILL' })
-  add({ mode: 'detached', source: 'api', status: 'running', exitCode: null, finishedAt: null })
-  add({ actor: { kind: 'user', userId: 'usr_0123456789abcdef', tokenId: 'key_2' } })
-  add({ command: 'exit 3', exitCode: 3, actor: { kind: 'system', userId: null, tokenId: null } })
+  const { userId } = await createTestSession(coordinator, 'member')
+  await add({ command: null, status: 'killed', exitCode: null, signal: 'KILL' })
+  await add({ mode: 'detached', source: 'api', status: 'running', exitCode: null, finishedAt: null })
+  await add({ actor: { actor_kind: 'user', actor_user_id: userId } })
+  await add({ command: 'exit 3', exitCode: 3, actor: { actor_kind: 'system', actor_user_id: null } })
   const { code, stdout } = await box('history', 'fig')
   const [header = '', ...rows] = stdout.trimEnd().split('\n')
   t.equal(code, 0)
@@ -28,9 +31,9 @@ t.test('lists commands with the name of the user, where it is known, and the exi
     rows.map((row) => row.split(/ {2,}/).slice(2)),
     [
       ['sync', 'cli', 'system', 'exited 3', '1m 5s', 'exit 3'],
-      ['sync', 'cli', 'usr_01234567', 'exited 0', '1m 5s', 'true'],
-      ['detached', 'api', 'owner', 'running', '-', 'true'],
-      ['sync', 'cli', 'owner', 'killed KILL', '1m 5s', '(not stored)'],
+      ['sync', 'cli', userId.slice(0, 12), 'exited 0', '1m 5s', 'true'],
+      ['detached', 'api', 'Owner', 'running', '-', 'true'],
+      ['sync', 'cli', 'Owner', 'killed KILL', '1m 5s', '(not stored)'],
     ],
   )
   const filtered = JSON.parse((await box('history', boxId, '--mode', 'detached', '--json')).stdout)
@@ -38,11 +41,11 @@ t.test('lists commands with the name of the user, where it is known, and the exi
 })
 
 t.test('prints one page and the command for the next one; --all prints every page', async (t) => {
-  for (let count = 0; count < 250; count++) add({ status: 'failed', exitCode: null })
+  for (let count = 0; count < 250; count++) await add({ status: 'failed', exitCode: null })
   const first = await box('history', 'fig', '--status', 'failed', '--limit', '20')
   t.equal(first.stdout.split('\n').length, 22)
   const [, next = ''] = /Older commands: box (.*)\n$/.exec(first.stderr) ?? []
-  t.match(next, /^history fig --status failed --limit 20 --before p_/)
+  t.match(next, /^history fig --status failed --limit 20 --before \w+$/)
   const second = await box(...next.split(' '))
   t.equal(second.stdout.split('\n').length, 22)
   t.notOk(second.stdout.includes(first.stdout.split('\n')[20]?.slice(0, 26) ?? ''))
@@ -53,10 +56,11 @@ t.test('prints one page and the command for the next one; --all prints every pag
 t.test('--since ends at a time, and --all without a name merges the boxes', async (t) => {
   const now = Date.now()
   const ago = (minutes: number) => new Date(now - minutes * 60_000).toISOString()
-  const plum = await fake.addBox('plum')
-  const earlier = records.splice(0)
+  const adders = []
+  for (const name of ['plum', 'kiwi']) adders.push(createRecordAdder(coordinator, (await addBox(name)).id))
+  await api('DELETE', `/boxes/${boxId}/commands`)
   for (const [index, minutes] of [90, 40, 30, 20, 10].entries())
-    add({ command: `of-${minutes}`, startedAt: ago(minutes), boxId: index % 2 === 0 ? boxId : plum.id })
+    await adders[index % 2]?.({ command: `of-${minutes}`, startedAt: ago(minutes), finishedAt: ago(minutes) })
   const list = async (...args: string[]) => {
     const { code, stdout, stderr } = await box('history', ...args, '--no-header')
     t.equal(code, 0, stderr)
@@ -66,8 +70,8 @@ t.test('--since ends at a time, and --all without a name merges the boxes', asyn
       .map((row) => row.split(/ {2,}/))
   }
   const commands = async (...args: string[]) => (await list(...args)).map((row) => row.at(-1))
-  t.same(await commands('fig', '--since', '35m'), ['of-10', 'of-30'])
-  t.same(await commands('fig', '--since', '2h', '--limit', '2'), ['of-10', 'of-30'])
+  t.same(await commands('plum', '--since', '35m'), ['of-10', 'of-30'])
+  t.same(await commands('plum', '--since', '2h', '--limit', '2'), ['of-10', 'of-30'])
   const all = await list('--all')
   t.same(
     all.map((row) => row.at(-1)),
@@ -75,7 +79,7 @@ t.test('--since ends at a time, and --all without a name merges the boxes', asyn
   )
   t.same(
     all.map((row) => row[1]),
-    ['fig', 'plum', 'fig', 'plum', 'fig'],
+    ['plum', 'kiwi', 'plum', 'kiwi', 'plum'],
   )
   t.same(await commands('--all', '--since', '1h'), ['of-10', 'of-20', 'of-30', 'of-40'])
   t.match(await box('history', '--all', '--limit', '3'), {
@@ -91,8 +95,7 @@ t.test('--since ends at a time, and --all without a name merges the boxes', asyn
     code: 2,
     stderr: /--since must be a duration/,
   })
-  records.splice(0, records.length, ...earlier)
-  fake.boxes.splice(fake.boxes.indexOf(plum), 1)
+  await box('rm', '-y', 'plum', 'kiwi')
 })
 
 t.test('rejects an invalid --limit', async (t) => {
@@ -103,21 +106,21 @@ t.test('rejects an invalid --limit', async (t) => {
 })
 
 t.test('output prints every page of each stream, byte for byte', async (t) => {
-  const { id } = add({ output: bytes })
-  const stdout = await runBoxForBytes(fake.url, ['output', 'fig', id])
+  const { id } = await add({ output: bytes })
+  const stdout = await runBoxForBytes(coordinator, ['output', 'fig', id])
   t.match(stdout, { code: 0 })
   t.ok(stdout.stdout.equals(bytes))
   t.equal(stdout.stderr.length, 0)
-  const stderr = await runBoxForBytes(fake.url, ['output', 'fig', id, '--stderr'])
+  const stderr = await runBoxForBytes(coordinator, ['output', 'fig', id, '--stderr'])
   t.ok(stderr.stdout.equals(Buffer.from(bytes).reverse()))
 })
 
 t.test('output reports bytes that were discarded, and output that was never stored', async (t) => {
-  const { id: truncatedId } = add({ output: bytes, firstStoredByte: 4000 })
-  const truncated = await runBoxForBytes(fake.url, ['output', 'fig', truncatedId])
+  const { id: truncatedId } = await add({ output: bytes, firstStoredByte: 4000 })
+  const truncated = await runBoxForBytes(coordinator, ['output', 'fig', truncatedId])
   t.ok(truncated.stdout.equals(bytes.subarray(4000)))
   t.match(truncated.stderr.toString(), /^box: 4000 bytes of stdout before this point are missing.*\n$/)
-  const { id } = add({
+  const { id } = await add({
     outputKept: false,
     output: bytes,
     firstStoredByte: bytes.length,
@@ -132,42 +135,40 @@ t.test('output reports bytes that were discarded, and output that was never stor
 })
 
 t.test('output of a running command continues until it exits', async (t) => {
-  const running = add({
+  const running = await add({
     output: bytes.subarray(0, 1500),
     status: 'running',
     exitCode: null,
     finishedAt: null,
   })
-  const record = records.find(({ id }) => id === running.id)
-  const { code, stdout } = await runBoxForBytes(fake.url, ['output', 'fig', running.id], {
-    onSpawn: (child) =>
-      child.stdout?.once('data', () => {
-        if (record) Object.assign(record, { output: bytes, status: 'exited' })
-      }),
+  const { code, stdout } = await runBoxForBytes(coordinator, ['output', 'fig', running.id], {
+    onSpawn: (child) => child.stdout?.once('data', () => void running.append(bytes, 'exited')),
   })
   t.ok(stdout.equals(bytes))
   t.equal(code, 0)
 })
 
 t.test('deletes one record, or all', async (t) => {
-  const { id } = add({})
+  const { id } = await add({})
   t.same(await box('history', 'fig', '--delete', id), {
     code: 0,
     stdout: '',
     stderr: `fig: record ${id} deleted\n`,
   })
-  const noSuchRecord = {
+  const noSuchRecord = (missing: string) => ({
     code: 5,
-    stderr: `box: No such record on fig: '${id}'. Run \`box history fig\` to list records.\n`,
-  }
-  t.match(await box('history', 'fig', '--delete', id), noSuchRecord)
-  t.match(await box('output', 'fig', id), noSuchRecord)
+    stderr: `box: No such record on fig: '${missing}'. Run \`box history fig\` to list records.\n`,
+  })
+  const unknown = 'p_000000000000000000000000'
+  t.match(await box('history', 'fig', '--delete', unknown), noSuchRecord(unknown))
+  t.match(await box('output', 'fig', id), noSuchRecord(id))
   t.match(await box('history', 'fig', '--delete-all', '--all'), { code: 2, stderr: /cannot be used with/ })
-  const count = records.length
+  const { commands } = (await api('GET', `/boxes/${boxId}/commands?limit=200`)).json
+  t.ok(commands.length > 0)
   t.match(await box('history', 'fig', '--delete-all', '--json'), {
     code: 0,
-    stdout: `{\n  "deleted": ${count}\n}\n`,
+    stdout: `{\n  "deleted": ${commands.length}\n}\n`,
   })
-  t.equal(records.length, 0)
+  t.same((await api('GET', `/boxes/${boxId}/commands`)).json.commands, [])
   t.match(await box('history', 'plum'), { code: 5, stderr: /No such box: 'plum'/ })
 })

@@ -7,11 +7,10 @@ import t from 'tap'
 import { findDataDirectory } from '../../cli/connection/find-coordinator.ts'
 import { readIdentity } from '../../coordinator/providers/parts/proc.ts'
 import { firstOutput } from '../support/first-output.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
+const coordinator = await startCliCoordinator(t, ['fig'])
 
 t.test(
   'selects the data directory of a coordinator, else one with a database, else the default',
@@ -38,14 +37,14 @@ t.test('does not take or signal another process that has reused the pid of the c
   const write = (record: object) => writeFile(join(dataDir, 'coordinator.json'), JSON.stringify(record))
   const box = (command: string) => runBox(null, [command], { env: { BOXWOOD_DATA: dataDir } })
   for (const change of [{ startTicks: 1 }, { bootId: 'of an earlier boot' }, { startTicks: undefined }]) {
-    await write({ url: fake.url, ...identity, ...change })
+    await write({ url: coordinator.url, ...identity, ...change })
     t.match(await box('status'), { code: 3, stdout: /not running/ })
     t.match(await box('down'), { code: 0, stdout: /^Nothing was running/ })
     t.same([other.exitCode, other.signalCode], [null, null], 'the process is still running')
   }
-  await write({ url: fake.url, ...identity, version: '9.9.9' })
-  await writeFile(join(dataDir, 'owner.key'), KEY)
-  fake.handleNext('GET /readyz', (response) => response.end('{"ok":true}'))
+  await write({ url: coordinator.url, ...identity, version: '9.9.9' })
+  await writeFile(join(dataDir, 'owner.key'), coordinator.key)
+  coordinator.failNext('GET /readyz', (response) => response.end('{"ok":true}'))
   t.match(await box('status'), { code: 0, stdout: /running \(pid \d+\).*9\.9\.9.*1 running/s })
   t.match(await box('up'), { code: 0, stdout: /already running/ })
   t.match(await box('down'), { code: 0, stdout: /are stopped/ })
@@ -57,37 +56,42 @@ t.test('a coordinator that is stopping gets no further signal', async (t) => {
   // Exits with 7 on a signal, and with 0 when its standard input closes.
   const script =
     "process.on('SIGINT', () => process.exit(7)); process.stdin.on('end', () => process.exit(0)).resume(); console.log('ready')"
-  const coordinator = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
-  await firstOutput(coordinator)
-  t.teardown(() => coordinator.kill('SIGKILL'))
-  const record = { url: fake.url, ...readIdentity(coordinator.pid ?? 0) }
+  const stopping = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  await firstOutput(stopping)
+  t.teardown(() => stopping.kill('SIGKILL'))
+  const record = { url: coordinator.url, ...readIdentity(stopping.pid ?? 0) }
   await writeFile(join(dataDir, 'coordinator.json'), JSON.stringify(record))
-  fake.handleNext('GET /readyz', (response) => {
+  coordinator.failNext('GET /readyz', (response) => {
     response.writeHead(503).end('{"ok":false,"reason":"draining"}')
-    coordinator.stdin.end()
+    stopping.stdin.end()
   })
   t.match(await runBox(null, ['down'], { env: { BOXWOOD_DATA: dataDir } }), { code: 0 })
-  t.equal(coordinator.exitCode, 0)
+  t.equal(stopping.exitCode, 0)
 })
 
 t.test('a coordinator at BOXWOOD_URL has a status, and cannot be started or stopped', async (t) => {
   const cwd = t.testdir({})
   for (const command of ['up', 'down'])
-    t.match(await runBox(fake.url, [command], { cwd }), {
+    t.match(await runBox(coordinator, [command], { cwd }), {
       code: 1,
       stderr:
         /^box: BOXWOOD_URL selects the coordinator at .*cannot be (started|stopped).*unset BOXWOOD_URL\.\n$/,
     })
-  const status = await runBox(fake.url, ['status', '--json'], { cwd })
+  const status = await runBox(coordinator, ['status', '--json'], { cwd })
   t.equal(status.code, 0)
-  t.match(JSON.parse(status.stdout), { running: true, url: fake.url, pid: null, boxes: { running: 1 } })
+  t.match(JSON.parse(status.stdout), {
+    running: true,
+    url: coordinator.url,
+    pid: null,
+    boxes: { running: 1 },
+  })
   t.match(await runBox('http://127.0.0.1:1', ['status'], { cwd }), {
     code: 3,
     stdout: /not running/,
     stderr: /connection refused/,
   })
   t.match(
-    await runBox(fake.url, ['status'], { cwd, env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
+    await runBox(coordinator, ['status'], { cwd, env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
     { code: 0, stderr: /key in BOXWOOD_API_KEY was rejected/ },
     'a coordinator that rejects the key is running',
   )

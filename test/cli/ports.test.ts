@@ -1,20 +1,22 @@
 // box ports: the listening ports of a box, and how current they are.
 import t from 'tap'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeShares } from './fake-shares.ts'
+import { createVitals, startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-const fakeShares = addFakeShares(fake)
-const box = (...args: string[]) => runBox(fake.url, ['ports', 'fig', ...args])
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { api, instance, findBox, waitForState } = coordinator
+const { id } = await findBox('fig')
+const box = (...args: string[]) => runBox(coordinator, ['ports', 'fig', ...args])
 const PORTS = [
   { port: 22, process: null, pid: null },
   { port: 8080, process: 'node\u001b[2J', pid: 7 },
 ]
+/** The agent of fig reports these ports. */
 const listen = (ports: typeof PORTS) => {
-  fakeShares.listening = { at: '2026-01-31T03:14:00.000Z', ports }
+  const { heartbeats } = instance.context
+  heartbeats.record(id, createVitals())
+  heartbeats.recordPorts(id, ports)
 }
 
 t.test('lists the ports with process and pid', async (t) => {
@@ -29,7 +31,7 @@ t.test('lists the ports with process and pid', async (t) => {
   t.match(await box('-q', '--filter', 'port=22'), { stdout: '22\n' })
   t.match(JSON.parse((await box('--json', '--filter', 'port=22')).stdout), {
     shares: [],
-    listening: { at: '2026-01-31T03:14:00.000Z', ports: [{ port: 22, process: null, pid: null }] },
+    listening: { at: /^\d{4}-.*Z$/, ports: [{ port: 22, process: null, pid: null }] },
   })
   listen([])
   t.same(await box(), { code: 0, stdout: '', stderr: 'No known listening ports on fig.\n' })
@@ -37,44 +39,45 @@ t.test('lists the ports with process and pid', async (t) => {
 
 t.test('each port has the address of its link, or the command that opens it', async (t) => {
   listen(PORTS)
-  const { stdout } = await runBox(fake.url, ['share', 'fig', '8080', '-q'])
+  const { stdout } = await runBox(coordinator, ['share', 'fig', '8080', '-q'])
   t.match((await box()).stdout, `node�[2J  ${stdout}`)
-  fakeShares.modes.members = { allowed: false, error: 'port_share_disabled', message: 'Off.' }
+  coordinator.changeNext(`GET /api/v1/boxes/${id}/port-shares`, (body) => {
+    body.modes.members = { allowed: false, error: 'port_share_disabled', message: 'Off.' }
+  })
   t.match((await box()).stdout, /^22 .* box forward fig 22$/m)
-  fakeShares.modes.members = { allowed: true }
-  fakeShares.shares = []
 })
 
 t.test('a note says when the list is old or unknown', async (t) => {
-  Object.assign(fig, { observedState: 'suspended', desiredState: 'suspended' })
-  fakeShares.listening = null
+  await api('POST', `/boxes/${id}/suspend`)
+  await waitForState(id, 'suspended')
   t.match(await box(), {
     code: 0,
     stderr: /^box: fig is suspended: no process listens\. Start it with `box wake fig`\.\n/,
   })
   t.match(JSON.parse((await box('--json')).stdout), { listening: null })
-  fake.handleNext(`GET /api/v1/boxes/${fig.id}`, (response) => {
-    const state = { desired: 'running', observed: 'degraded', connected: false, since: fig.createdAt }
-    response.end(JSON.stringify({ box: fig, state }))
+  await api('POST', `/boxes/${id}/wake`)
+  await waitForState(id, 'running')
+  coordinator.changeDetailNext({}, { state: { desired: 'running', observed: 'degraded', connected: false } })
+  const at = new Date(Date.now() - 125_000).toISOString()
+  coordinator.changeNext(`GET /api/v1/boxes/${id}/port-shares`, (body) => {
+    body.listening = { at, ports: PORTS }
   })
-  fakeShares.listening = { at: new Date(Date.now() - 125_000).toISOString(), ports: PORTS }
   t.match(await box(), {
     stdout: /^8080/m,
     stderr: 'box: fig is not connected. These ports are from 2m ago.\n',
   })
-  Object.assign(fig, { observedState: 'running', desiredState: 'running' })
 })
 
 t.test('--watch replaces the list on a terminal, and prints changes without one', async (t) => {
   listen(PORTS.slice(0, 1))
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX ports fig --watch', { env: { NO_COLOR: '1' } })
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX ports fig --watch', { env: { NO_COLOR: '1' } })
   await pty.waitFor(/22 +- +- +box share fig 22\r\n/)
   listen(PORTS)
   await pty.waitFor(/8080 +7 +node/)
   pty.type('\u0003')
   t.match(await pty.waitForExit(), { exitCode: 130 })
 
-  const piped = runBoxInPty(t, fake.url, 'box ports fig --watch | cat', { env: { NO_COLOR: '1' } })
+  const piped = runBoxInPty(t, coordinator, 'box ports fig --watch | cat', { env: { NO_COLOR: '1' } })
   await piped.waitFor(/8080 +7 +node/)
   listen(PORTS.slice(0, 1))
   await piped.waitFor(/8080 +7 +closed/)
@@ -83,5 +86,5 @@ t.test('--watch replaces the list on a terminal, and prints changes without one'
 })
 
 t.test('a missing or deleted box', async (t) => {
-  t.match(await runBox(fake.url, ['ports', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
+  t.match(await runBox(coordinator, ['ports', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
 })

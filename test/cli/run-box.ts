@@ -26,18 +26,21 @@ export type BoxOptions = {
   onSpawn?: (child: ChildProcess) => void
 }
 
-/** @param url of the coordinator, set in the environment; null leaves it and the key unset */
+/** A coordinator and a key, set in the environment. */
+export type Target = { url: string; key: string }
+
+/** @param target null: the environment has no coordinator and no key */
 export async function runBox(
-  url: string | null,
+  target: Target | string | null,
   args: string[],
   options: BoxOptions = {},
 ): Promise<BoxResult> {
-  const { code, stdout, stderr } = await runBoxForBytes(url, args, options)
+  const { code, stdout, stderr } = await runBoxForBytes(target, args, options)
   return { code, stdout: stdout.toString(), stderr: stderr.toString() }
 }
 
 export async function runBoxForBytes(
-  url: string | null,
+  target: Target | string | null,
   args: string[],
   options: BoxOptions = {},
 ): Promise<BoxByteResult> {
@@ -50,7 +53,9 @@ export async function runBoxForBytes(
     NODE_OPTIONS: _____,
     ...inheritedEnv
   } = process.env
-  const coordinatorEnv = url === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: KEY }
+  const { url, key } =
+    typeof target === 'string' ? { url: target, key: KEY } : (target ?? { url: '', key: '' })
+  const coordinatorEnv = target === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: key }
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: options.cwd ?? join(import.meta.dirname),
     env: { ...inheritedEnv, PATH: TEST_PATH, XDG_CONFIG_HOME: NO_CONFIG, ...coordinatorEnv, ...options.env },

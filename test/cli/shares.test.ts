@@ -2,29 +2,35 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { PortShare } from '../../shared/api/port-shares.ts'
+import { createTestSession } from '../support/session.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeShares } from './fake-shares.ts'
+import { createVitals, startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-await fake.addBox('plum', { observedState: 'suspended', desiredState: 'suspended' })
-const shares = addFakeShares(fake)
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'])
+const { api, findBox, instance, respondNext, waitForState } = coordinator
+const fig = await findBox('fig')
+const { id: plumId } = await findBox('plum')
+await api('POST', `/boxes/${plumId}/suspend`)
+await waitForState(plumId, 'suspended')
 const NO_DISPLAY = { DISPLAY: '', WAYLAND_DISPLAY: '' }
-const box = (...args: string[]) => runBox(fake.url, args, { env: NO_DISPLAY })
+const box = (...args: string[]) => runBox(coordinator, args, { env: NO_DISPLAY })
+/** The agent of fig reports these ports. */
 const listen = (...ports: [port: number, process: string | null][]) => {
-  shares.listening = {
-    at: new Date().toISOString(),
-    ports: ports.map(([port, process]) => ({ port, process, pid: null })),
-  }
+  const { heartbeats } = instance.context
+  heartbeats.record(fig.id, createVitals())
+  heartbeats.recordPorts(
+    fig.id,
+    ports.map(([port, process]) => ({ port, process, pid: null })),
+  )
 }
-const MEMBERS_URL = /^http:\/\/fig-3000-\w+\.localhost:7070\/\n$/
+const listShares = async (): Promise<PortShare[]> => (await api('GET', '/port-shares')).json.shares
+const MEMBERS_URL = /^http:\/\/[\w-]+\.localhost:\d+\/\n$/
 
-t.beforeEach(() => {
-  shares.shares = []
-  shares.bodies = []
+t.beforeEach(async () => {
+  for (const { id } of await listShares()) await api('DELETE', `/port-shares/${id}`)
   listen([3000, 'node'])
 })
 
@@ -34,12 +40,9 @@ t.test('share prints the address on stdout, and everything else on stderr', asyn
   t.match(stdout, MEMBERS_URL)
   t.match(stderr, /Members of the workspace who see fig may open it, until `box unshare`\./)
   t.match(stderr, /works only in browsers on this machine\..*BOXWOOD_SHARE_BASE/)
-  t.match(
-    stderr,
-    /as you without signing in, once.*:\nhttp:\/\/localhost:7070\/share\/open\?slug=fig-3000-\w+&code=c0de\n/,
-  )
+  t.match(stderr, /as you without signing in, once.*:\nhttp:\/\/[\w.]+:\d+\/share\/open\?slug=\S+&code=\S+\n/)
   t.notMatch(stderr, /Nothing listens/)
-  t.same(shares.bodies, [{ port: 3000 }])
+  t.match(await listShares(), [{ port: 3000, access: 'members' }])
 
   const again = await box('share', 'fig', '3000', '-q')
   t.same(again, { code: 0, stdout, stderr: '' }, 'the same link; -q prints only the address')
@@ -47,19 +50,17 @@ t.test('share prints the address on stdout, and everything else on stderr', asyn
 
 t.test('the options of a link', async (t) => {
   const anyone = await box('share', 'fig', '3000', '--anyone', '--expires', '2h', '--rewrite-host')
-  t.match(anyone.stdout, /^http:\S+\/\?boxwood_secret=s3cret\n$/)
+  t.match(anyone.stdout, /^http:\S+\/\?boxwood_secret=\S+\n$/)
   t.match(
     anyone.stderr,
     /Anyone who has the link may open it, until 2\S+ \(in 2h\)\. Its secret is shown only now\./,
   )
   t.notMatch(anyone.stderr, /code=/, 'a link with a secret needs no sign-in')
+  t.match(await listShares(), [{ access: 'anyone', rewriteHost: true }])
   const open = await box('share', 'fig', '3000', '--access', 'public')
   t.match(open.stderr, /Everyone may open it, until .*\(in 7d\)/)
   t.match(open.stderr, /replaces the link for anyone, which does not work any more/)
-  t.same(shares.bodies, [
-    { port: 3000, access: 'anyone', expiresIn: 7200, rewriteHost: true },
-    { port: 3000, access: 'public' },
-  ])
+  t.match(await listShares(), [{ access: 'public' }])
   const later = await box('share', 'fig', '3000', '--public', '--expires', '30d')
   t.match(later.stderr, /its expiry is unchanged\. --new replaces it/)
   const json = JSON.parse((await box('share', 'fig', '3000', '--members', '--json')).stdout)
@@ -76,7 +77,7 @@ t.test('wrong usage', async (t) => {
     t.match(await box('share', 'fig', '3000', ...args), { code: 2, stdout: '', stderr: error })
   t.match(await box('share', 'fig', '70000'), { code: 2, stderr: /The port must be .* 65535/ })
   t.match(await box('share', 'pear', '80'), { code: 5, stderr: /No such box: 'pear'/ })
-  t.same(shares.bodies, [])
+  t.same(await listShares(), [])
 })
 
 t.test('the secret of an existing link is not known, and --new replaces the link', async (t) => {
@@ -93,31 +94,28 @@ t.test('the secret of an existing link is not known, and --new replaces the link
     stdout: '',
     stderr: /The link is the same\. The server gets `localhost:3000` as Host/,
   })
-  const before = shares.shares[0]?.id
+  const [before] = await listShares()
   const replaced = await box('share', 'fig', '3000', '--new')
   t.match(replaced.stdout, /\?boxwood_secret=/)
   t.not(replaced.stdout, first.stdout)
   t.match(replaced.stderr, /replaces the link for anyone/)
-  t.same(
-    shares.bodies.at(-1),
-    { port: 3000, access: 'anyone', rewriteHost: true },
-    'the audience and the setting stay',
-  )
-  t.equal(shares.shares.length, 1)
-  t.not(shares.shares[0]?.id, before)
+  const [link, ...others] = await listShares()
+  t.match(link, { access: 'anyone', rewriteHost: true }, 'the audience and the setting stay')
+  t.same(others, [])
+  t.not(link?.id, before?.id)
 })
 
 t.test('--new keeps the link when the coordinator would refuse the new one', async (t) => {
   await box('share', 'fig', '3000')
-  shares.modes.anyone = { allowed: false, error: 'share_links_blocked', message: 'Links are off.' }
-  t.teardown(() => {
-    shares.modes.anyone = { allowed: true }
-  })
+  const session = await createTestSession(coordinator)
+  const setLinks = (shareLinks: boolean) => api('PATCH', '/workspace/policies', { shareLinks }, session)
+  t.equal((await setLinks(false)).status, 200)
   t.match(await box('share', 'fig', '3000', '--new', '--anyone'), {
     code: 1,
-    stderr: /Links are off\. .*box policies set shareLinks on.*\(share_links_blocked\)/,
+    stderr: /box policies set shareLinks on.*\(share_links_blocked\)/,
   })
-  t.match(shares.shares, [{ access: 'members' }])
+  t.match(await listShares(), [{ access: 'members' }])
+  t.equal((await setLinks(true)).status, 200)
 })
 
 t.test('notes on the server', async (t) => {
@@ -138,7 +136,7 @@ t.test('without a port: the only one, else the ports', async (t) => {
   })
   listen()
   t.match(await box('share', 'fig'), { code: 2, stderr: /Nothing listens on fig\..*`box share fig 3000`/ })
-  shares.listening = null
+  coordinator.changeNext(`GET /api/v1/boxes/${fig.id}/port-shares`, (body) => ({ ...body, listening: null }))
   t.match(await box('share', 'fig'), { code: 2, stderr: /not known\. Type the port: `box share fig 3000`/ })
 })
 
@@ -153,7 +151,7 @@ t.test('each refusal gets what to do', async (t) => {
     ['share_link_limit', 409, ['--anyone'], /`box shares --filter access=anyone .*`box unshare NAME PORT`/],
   ]
   for (const [code, status, args, hint] of hints) {
-    shares.refuseNext(code, status, 'Refused.')
+    respondNext(`POST /api/v1/boxes/${fig.id}/port-shares`, status, { error: code, message: 'Refused.' })
     const result = await box('share', 'fig', '3000', ...args)
     t.match(result, { code: 1, stdout: '' }, code)
     t.match(result.stderr, new RegExp(`^box: Refused\\. .*${hint.source}.*\\(${code}\\)\n$`), code)
@@ -170,16 +168,16 @@ t.test('--open and box open start the browser with the link that needs no sign-i
     ['open', 'fig', '3000'],
   ]) {
     writeFileSync(opened, '')
-    const { code, stdout, stderr } = await runBox(fake.url, args, { env })
+    const { code, stdout, stderr } = await runBox(coordinator, args, { env })
     t.match({ code, stdout }, { code: 0, stdout: MEMBERS_URL }, args.join(' '))
     t.notMatch(stderr, /code=/, 'the browser has used the link')
-    t.match(readFileSync(opened, 'utf8'), /\/share\/open\?slug=\S+&code=c0de\n$/)
+    t.match(readFileSync(opened, 'utf8'), /\/share\/open\?slug=\S+&code=\S+\n$/)
   }
   const noDisplay = await box('open', 'fig', '3000')
-  t.match(noDisplay, { code: 0, stdout: MEMBERS_URL, stderr: /No display.*\n.*once.*\nhttp:\S+code=c0de\n/s })
-  t.match(JSON.parse((await box('open', 'fig', '3000', '--json')).stdout), { url: /code=c0de$/ })
+  t.match(noDisplay, { code: 0, stdout: MEMBERS_URL, stderr: /No display.*\n.*once.*\nhttp:\S+code=\S+\n/s })
+  t.match(JSON.parse((await box('open', 'fig', '3000', '--json')).stdout), { url: /code=\S+$/ })
   await box('share', 'fig', '3000', '--public', '-q')
-  await runBox(fake.url, ['open', 'fig', '3000'], { env })
+  await runBox(coordinator, ['open', 'fig', '3000'], { env })
   t.match(readFileSync(opened, 'utf8'), MEMBERS_URL, 'a public link is opened as it is')
 })
 
@@ -187,13 +185,21 @@ t.test('shares lists the links', async (t) => {
   t.match(await box('shares'), { code: 0, stdout: '', stderr: /`box share NAME PORT` shares a port/ })
   await box('share', 'fig', '3000', '-q')
   await box('share', 'plum', '80', '--anyone', '-q')
-  Object.assign(shares.shares[0] ?? {}, { openCount: 3, lastOpenedAt: new Date().toISOString() })
+  const [ofFig, ofPlum] = [
+    (await listShares()).find(({ port }) => port === 3000),
+    (await listShares()).find(({ port }) => port === 80),
+  ]
+  await instance.context.db
+    .updateTable('port_shares')
+    .set({ open_count: 3, last_opened_at: Date.now() })
+    .where('id', '=', ofFig?.id ?? '')
+    .execute()
   const { stdout } = await box('shares')
   t.match(stdout, /^NAME +PORT +ACCESS +URL +EXPIRES +OPENED\n/)
-  t.match(stdout, /^fig +3000 +members +http:\S+localhost:7070\/ +never +3 times, \d+s ago$/m)
+  t.match(stdout, /^fig +3000 +members +http:\S+localhost:\d+\/ +never +3 times, \d+s ago$/m)
   t.match(stdout, /^plum +80 +anyone +http:\S+\/\?boxwood_secret=… +in 7d +never$/m)
-  t.equal((await box('shares', 'fig', '-q')).stdout, `${shares.shares[0]?.id}\n`)
-  t.equal((await box('shares', '-q', '--filter', 'access=anyone')).stdout, `${shares.shares[1]?.id}\n`)
+  t.equal((await box('shares', 'fig', '-q')).stdout, `${ofFig?.id}\n`)
+  t.equal((await box('shares', '-q', '--filter', 'access=anyone')).stdout, `${ofPlum?.id}\n`)
   t.match(JSON.parse((await box('shares', '--json', '--filter', 'port=80')).stdout), {
     enabled: true,
     shares: [{ port: 80 }],
@@ -213,14 +219,14 @@ t.test('unshare finds a link by box and port, address, host name, slug and id', 
   ]
   for (const getArgs of ways) {
     await box('share', 'fig', '3000', '-q')
-    const [link] = shares.shares
+    const [link] = await listShares()
     const args = getArgs(link as NonNullable<typeof link>)
     t.match(
       await box('unshare', ...args),
       { code: 0, stderr: 'fig 3000: the link is ended\n' },
       args.join(' '),
     )
-    t.same(shares.shares, [])
+    t.same(await listShares(), [])
   }
   t.match(await box('unshare', 'fig', '3000'), { code: 5, stderr: /Port 3000 of fig is not shared/ })
   t.match(await box('unshare', 'fig'), { code: 5, stderr: /No port of fig is shared/ })
@@ -242,12 +248,12 @@ t.test('unshare with several links, and --all', async (t) => {
       /fig has 2 links\. Type one of:\n +`box unshare fig 3000`\n +`box unshare fig 80`\n +`box unshare fig --all`/,
   })
   t.match(await box('unshare', 'fig', '--all'), { code: 0, stderr: /fig 3000: .*\nfig 80: / })
-  t.match(shares.shares, [{ hostname: 'plum' }])
-  const pty = runBoxInPty(t, fake.url, '$BOX unshare --all')
+  t.match(await listShares(), [{ hostname: 'plum' }])
+  const pty = runBoxInPty(t, coordinator, '$BOX unshare --all')
   await pty.waitFor(/End the links of plum 80\? \[y\/N\]/)
   pty.type('n\r')
   t.match(await pty.waitForExit(), { exitCode: 1 })
-  t.equal(shares.shares.length, 1)
+  t.equal((await listShares()).length, 1)
   t.match(JSON.parse((await box('unshare', '--all', '--json')).stdout), { port: 80, revoked: true })
   t.match(await box('unshare', '--all'), { code: 0, stderr: 'No ports are shared.\n' })
 })

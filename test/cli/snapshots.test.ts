@@ -1,35 +1,79 @@
 // The commands snapshot, snapshots, template, templates, fork, restore and create --from.
 import t from 'tap'
-import { boxSchema } from '../../shared/api/boxes.ts'
+import type { Snapshot } from '../../shared/api/snapshots.ts'
+import type { Tier } from '../../shared/tiers.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeSnapshots } from './fake-snapshots.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-const { snapshots, bodies, add } = addFakeSnapshots(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const fig = await coordinator.findBox('fig')
+const { api, addBox, findBox, infra, instance } = coordinator
+const { db } = instance.context
+const deletedBox = await addBox('deleted')
+await api('DELETE', `/boxes/${deletedBox.id}`)
+infra.contentBytes = 1_500_000_000
+const box = (...args: string[]) => runBox(coordinator, args)
 const boxJson = async (...args: string[]) => JSON.parse((await box(...args, '--json')).stdout)
-const refuseNext = (line: string, status: number, code: string) =>
-  fake.handleNext(line, (response) => sendJson(response, { error: code, message: 'Refused.' }, status))
 
-t.beforeEach(() => {
-  snapshots.length = 0
-  bodies.length = 0
-})
+const listSnapshots = async (query = ''): Promise<Snapshot[]> =>
+  (await api('GET', `/snapshots${query}`)).json.snapshots
+
+type NewSnapshot = {
+  name?: string
+  templateName?: string
+  tier?: Tier
+  kind?: Snapshot['kind']
+  /** Default: a deleted box. */
+  boxId?: string
+  sourceHostname?: string
+  isTransient?: boolean
+}
+
+/** Takes a snapshot of fig. */
+async function add({ name = 'before', templateName, tier, kind, ...source }: NewSnapshot = {}) {
+  const { json } = await api('POST', '/snapshots', { boxId: fig.id, name })
+  const { id } = json.snapshot
+  const find = async () => (await listSnapshots('?transient=1')).find((snapshot) => snapshot.id === id)
+  await waitUntil('the snapshot is available', async () => (await find())?.status === 'available')
+  if (templateName !== undefined) await api('POST', `/snapshots/${id}/template`, { name: templateName })
+  await db
+    .updateTable('snapshots')
+    .set({
+      box_id: source.boxId ?? deletedBox.id,
+      source_hostname: source.sourceHostname ?? 'fig',
+      transient: source.isTransient ? 1 : 0,
+      ...(kind && { kind }),
+      ...(tier && { tier }),
+    })
+    .where('id', '=', id)
+    .execute()
+  return { id, name }
+}
+/** The next snapshot is taken when the command has seen it. */
+const holdUntilPolled = () => {
+  infra.before.capture = () => {
+    delete infra.before.capture
+    return coordinator.waitForResponse('GET /api/v1/snapshots')
+  }
+}
+
+t.beforeEach(() => db.deleteFrom('snapshots').execute())
 
 t.test('snapshot waits, prints the id on stdout, and the size and the pause on stderr', async (t) => {
+  holdUntilPolled()
   const { code, stdout, stderr } = await box('snapshot', 'fig', 'before', '--description', 'of today')
   t.equal(code, 0)
-  t.equal(stdout, `${snapshots[0]?.id}\n`)
-  t.equal(stderr, 'before: creating\nbefore: available, 1.40 GiB, processes paused for 35 ms\n')
-  t.same(bodies, [{ boxId: fig.id, name: 'before', description: 'of today' }])
+  const [snapshot] = await listSnapshots()
+  t.match(snapshot, { boxId: fig.id, name: 'before', description: 'of today' })
+  t.equal(stdout, `${snapshot?.id}\n`)
+  t.equal(stderr, 'before: creating\nbefore: available, 1.40 GiB, processes paused for 1 ms\n')
 })
 
 t.test('a snapshot without a name gets the name of the box and the time', async (t) => {
   t.match(await box('snapshot', 'fig', '-q'), { code: 0, stderr: '' })
-  t.match(snapshots[0]?.name, /^fig-\d{8}-\d{6}$/)
+  t.match((await listSnapshots())[0]?.name, /^fig-\d{8}-\d{6}$/)
   t.match(await box('snapshot', 'fig', 'one', '--name', 'two'), { code: 2, stderr: /Two names/ })
 })
 
@@ -39,9 +83,8 @@ t.test('snapshot --no-wait returns immediately; --json prints the snapshot', asy
 })
 
 t.test('snapshot reports why a snapshot failed', async (t) => {
-  fake.handleNext('GET /api/v1/snapshots', (response) => {
-    Object.assign(snapshots[0] ?? {}, { status: 'failed', error: 'the disk is full\u001b[2J' })
-    sendJson(response, { snapshots })
+  coordinator.changeNext('GET /api/v1/snapshots', ({ snapshots }) => {
+    Object.assign(snapshots[0], { status: 'failed', error: 'the disk is full\u001b[2J' })
   })
   t.match(await box('snapshot', 'fig', 'before'), {
     code: 1,
@@ -53,20 +96,20 @@ t.test('snapshot reports why a snapshot failed', async (t) => {
 })
 
 t.test('an interrupted wait names the command that continues it', async (t) => {
-  const result = await runBox(fake.url, ['snapshot', 'fig', 'before'], {
-    onSpawn: (child) => fake.handleNext('GET /api/v1/snapshots', () => child.kill('SIGINT')),
+  const result = await runBox(coordinator, ['snapshot', 'fig', 'before'], {
+    onSpawn: (child) => coordinator.failNext('GET /api/v1/snapshots', () => child.kill('SIGINT')),
   })
   t.match(result, { code: 130, stderr: /The snapshot before continues: `box wait snp_/ })
 })
 
 t.test('snapshots lists the snapshots, those of one box, and with --all the copies of forks', async (t) => {
-  add({ name: 'old', sourceBoxHostname: 'kiwi', kind: 'final' })
-  const copy = add({ name: 'copy', kind: 'fork', boxId: fig.id }, true)
-  const { id } = add({ name: 'new', boxId: fig.id, templateName: 'web', kind: 'template' })
+  await add({ name: 'old', sourceHostname: 'kiwi', kind: 'final' })
+  const copy = await add({ name: 'copy', kind: 'fork', boxId: fig.id, isTransient: true })
+  const { id } = await add({ name: 'new', boxId: fig.id, templateName: 'web', kind: 'template' })
   const [header = '', ...rows] = (await box('snapshots')).stdout.trimEnd().split('\n')
   t.match(header, /^NAME +BOX +KIND +STATUS +SIZE +AGE +ID$/)
   t.match(rows, [
-    new RegExp(`^new +fig +template +available +1\\.40 GiB +0s +${id.slice(0, 12)}$`),
+    new RegExp(`^new +fig +template +available +1\\.40 GiB +\\d+s +${id.slice(0, 12)}$`),
     /^old +kiwi +final +available/,
   ])
   t.equal(rows.length, 2)
@@ -91,13 +134,13 @@ t.test('a list without snapshots names the command that takes one', async (t) =>
 })
 
 t.test('a snapshot is found by its id, its template name, its name, or the start of its id', async (t) => {
-  const { id } = add({ name: 'before', templateName: 'web' })
-  const other = add({ name: 'web' })
+  const { id } = await add({ name: 'before', templateName: 'web' })
+  const other = await add({ name: 'web' })
   for (const typed of [id, id.slice(0, 12), id.slice(4, 14), 'web', 'before']) {
     t.match(await box('restore', typed, '--no-wait'), { code: 0 }, typed)
-    t.ok(fake.requests.at(-1)?.line.startsWith(`POST /api/v1/snapshots/${id}/restore`), typed)
+    t.ok(coordinator.requests.at(-1)?.line.startsWith(`POST /api/v1/snapshots/${id}/restore`), typed)
   }
-  add({ name: 'before' })
+  await add({ name: 'before' })
   t.match(await box('restore', 'before'), {
     code: 2,
     stderr:
@@ -112,19 +155,18 @@ t.test('a snapshot is found by its id, its template name, its name, or the start
 })
 
 t.test('of several snapshots with the name, the one of a box that exists wins', async (t) => {
-  const ofFig = add({ name: 'before', boxId: fig.id })
-  add({ name: 'before' })
+  const ofFig = await add({ name: 'before', boxId: fig.id })
+  await add({ name: 'before' })
   for (const args of [
     ['restore', 'before'],
     ['create', 'kaki', '--from', 'before'],
     ['template', 'before', 'web'],
   ])
     t.match(await box(...args), { code: 0 }, args.join(' '))
-  t.match(bodies, [{}, { name: 'web' }])
-  t.ok(fake.requests.some(({ line }) => line.startsWith(`POST /api/v1/snapshots/${ofFig.id}/restore`)))
-  t.equal(snapshots.find(({ templateName }) => templateName === 'web')?.id, ofFig.id)
-  add({ name: 'before', boxId: fig.id })
-  ofFig.templateName = null
+  t.ok(coordinator.requests.some(({ line }) => line.startsWith(`POST /api/v1/snapshots/${ofFig.id}/restore`)))
+  t.equal((await listSnapshots()).find(({ templateName }) => templateName === 'web')?.id, ofFig.id)
+  await add({ name: 'before', boxId: fig.id })
+  await box('templates', 'rm', 'web')
   t.match(await box('restore', 'before'), {
     code: 2,
     stderr: /3 snapshots have the name.*fig {2}.*\(deleted\)/s,
@@ -132,63 +174,62 @@ t.test('of several snapshots with the name, the one of a box that exists wins', 
 })
 
 t.test('a name that is taken names the command that frees it', async (t) => {
-  add({ name: 'before' })
-  refuseNext('POST /api/v1/snapshots/', 409, 'name_taken')
+  await add({ name: 'before' })
   t.match(await box('restore', 'before', 'fig'), {
     code: 1,
-    stderr: 'box: Refused. `box rename fig NEWNAME` frees the name. (name_taken)\n',
+    stderr: /`box rename fig NEWNAME` frees the name\. \(name_taken\)\n$/,
   })
 })
 
 t.test('restore creates a box, waits, and prints its name', async (t) => {
-  add({ name: 'before', tier: 'pro' })
-  t.same(await box('restore', 'before', 'kiwi'), {
+  await add({ name: 'before', tier: 'pro' })
+  coordinator.holdUntilPolled('create')
+  t.match(await box('restore', 'before', 'kiwi'), {
     code: 0,
     stdout: 'kiwi\n',
-    stderr: 'kiwi: requested\nkiwi: running\n',
+    stderr: /^kiwi: provisioning\n(.*\n)*kiwi: running\n$/,
   })
   t.match(await boxJson('restore', 'before', '--name', 'lychee', '--tier', 'max'), {
     hostname: 'lychee',
     tier: 'max',
   })
-  t.same(bodies, [{ name: 'kiwi' }, { name: 'lychee', tier: 'max' }])
+  t.match(await findBox('kiwi'), { tier: 'pro' })
+  t.match(await findBox('lychee'), { tier: 'max' })
 })
 
 t.test('a tier that is too small names the option', async (t) => {
-  add({ name: 'before' })
-  refuseNext('POST /api/v1/snapshots/', 403, 'restore_tier_not_allowed')
-  t.match(await box('restore', 'before', '--tier', 'nano'), {
+  await add({ name: 'before' })
+  infra.contentBytes = 200_000_000_000
+  await add({ name: 'large' })
+  infra.contentBytes = 1_500_000_000
+  t.match(await box('restore', 'large', '--tier', 'nano'), {
     code: 1,
-    stderr: 'box: Refused. Choose the tier with --tier. (restore_tier_not_allowed)\n',
+    stderr: /^box: .* Choose the tier with --tier\. \(restore_tier_not_allowed\)\n$/,
   })
 })
 
 t.test('fork copies a box, and keeps the snapshot with --keep-snapshot', async (t) => {
-  t.same(await box('fork', 'fig', 'date'), {
+  coordinator.holdUntilPolled('create')
+  t.match(await box('fork', 'fig', 'date'), {
     code: 0,
     stdout: 'date\n',
-    stderr: 'date: requested\ndate: running\n',
+    stderr: /^date: provisioning\n(.*\n)*date: running\n$/,
   })
   t.match(await boxJson('fork', 'fig', '--keep-snapshot', '--tier', 'pro'), {
-    box: { hostname: 'lime', tier: 'pro', observedState: 'running' },
+    box: { tier: 'pro', observedState: 'running' },
     snapshot: { kind: 'fork', sourceBoxHostname: 'fig' },
   })
-  t.same(bodies, [{ name: 'date' }, { tier: 'pro', keepSnapshot: true }])
   t.match(await box('fork', 'fig', 'pear', '--keep-snapshot'), {
-    stderr: /^box: the snapshot is fork-pear \(snp_/m,
+    stderr: /^box: the snapshot is fig-fork-\S+ \(snp_/m,
   })
   t.match(await box('fork', 'none'), { code: 5, stderr: /No such box/ })
 })
 
 t.test('create --from finds the template or snapshot', async (t) => {
-  const { id } = add({ templateName: 'web' })
-  let body = ''
-  fake.handleNext('POST /api/v1/boxes', async (response, request) => {
-    for await (const chunk of request) body += chunk
-    sendJson(response, { box: boxSchema.parse({ ...fig, hostname: 'papaya' }) }, 202)
-  })
-  t.match(await box('create', '--from', 'web', '-e', 'A=1', '--no-wait'), { code: 0, stdout: 'papaya\n' })
-  t.same(JSON.parse(body), { fromSnapshotId: id, env: { A: '1' } })
+  await add({ templateName: 'web' })
+  t.match(await box('create', 'papaya', '--from', 'web', '-e', 'A=1'), { code: 0, stdout: 'papaya\n' })
+  t.match((await findBox('papaya')).envVars, [{ name: 'A', value: '1' }])
+  t.ok(infra.calls.includes(`create ${(await findBox('papaya')).id}`))
   t.match(await box('create', '--from', 'none'), { code: 5, stderr: /No such snapshot or template: 'none'/ })
   t.match(await box('create', '--from', 'web', '--region', 'us-east-1'), {
     code: 2,
@@ -197,18 +238,19 @@ t.test('create --from finds the template or snapshot', async (t) => {
 })
 
 t.test('template takes a snapshot of a box, or names a snapshot', async (t) => {
+  holdUntilPolled()
   t.match(await box('template', 'fig', 'web'), {
     code: 0,
     stdout: 'web\n',
-    stderr: 'web: creating\nweb: available, 1.40 GiB, processes paused for 35 ms\n',
+    stderr: 'web: creating\nweb: available, 1.40 GiB, processes paused for 1 ms\n',
   })
-  const { id } = add({ name: 'before' })
+  const { id } = await add({ name: 'before' })
   t.match(await box('template', 'before', 'web'), {
     code: 0,
     stdout: 'web\n',
     stderr: /^web \(snp_[0-9a-f]{24}\) had this name before, and stays as a snapshot\.\n$/,
   })
-  t.equal(snapshots.find(({ templateName }) => templateName === 'web')?.id, id)
+  t.equal((await listSnapshots()).find(({ templateName }) => templateName === 'web')?.id, id)
   t.match(await boxJson('template', id.slice(0, 14), 'api'), {
     snapshot: { id, templateName: 'api' },
     previous: null,
@@ -217,17 +259,22 @@ t.test('template takes a snapshot of a box, or names a snapshot', async (t) => {
 })
 
 t.test('a snapshot that is being taken names the command that waits for it', async (t) => {
-  const { id } = add({ status: 'creating' })
-  refuseNext(`POST /api/v1/snapshots/${id}/template`, 409, 'snapshot_in_progress')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  infra.before.capture = () => promise
+  const { json } = await api('POST', '/snapshots', { boxId: fig.id, name: 'before' })
+  const { id } = json.snapshot
   t.match(await box('template', id, 'web'), {
     code: 1,
-    stderr: `box: Refused. \`box wait ${id}\` waits for it. (snapshot_in_progress)\n`,
+    stderr: new RegExp(`^box: .* \`box wait ${id}\` waits for it\\. \\(snapshot_in_progress\\)\n$`),
   })
+  delete infra.before.capture
+  resolve()
+  t.match(await box('wait', id), { code: 0 })
 })
 
 t.test('templates lists the templates; templates rm removes a name and keeps the snapshot', async (t) => {
-  add({ name: 'plain' })
-  const { id } = add({ name: 'before', templateName: 'web', kind: 'template' })
+  await add({ name: 'plain' })
+  const { id } = await add({ name: 'before', templateName: 'web', kind: 'template' })
   t.match((await box('templates')).stdout, /^TEMPLATE .*\nweb .*\n$/)
   t.equal((await box('templates', '-q')).stdout, 'web\n')
   t.match(await box('templates', 'rm', 'none', 'web'), {
@@ -235,40 +282,40 @@ t.test('templates lists the templates; templates rm removes a name and keeps the
     stdout: '',
     stderr: `box: No such template: 'none'. Run \`box templates\` to list templates.\nweb: removed; its snapshot before (${id}) stays\n`,
   })
-  t.equal(snapshots.length, 2)
+  t.equal((await listSnapshots()).length, 2)
   t.equal((await box('templates', '-q')).stdout, '')
 })
 
 t.test('snapshots rm deletes several snapshots, tries each, and waits', async (t) => {
-  add({ name: 'one' })
-  add({ name: 'two', templateName: 'web' })
+  await add({ name: 'one' })
+  await add({ name: 'two', templateName: 'web' })
   t.same(await box('snapshots', 'rm', 'one', 'none', 'web'), {
     code: 5,
     stdout: '',
     stderr:
       "box: No such snapshot or template: 'none'. Run `box snapshots` to list snapshots.\none: deleted\ntwo: deleted\n",
   })
-  t.equal(snapshots.length, 0)
+  t.same(await listSnapshots(), [])
   t.same(await box('snapshots', 'rm', '-f', 'none'), { code: 0, stdout: '', stderr: '' })
-  add({ name: 'three' })
+  await add({ name: 'three' })
   t.match(await boxJson('snapshots', 'rm', 'three'), {
     snapshot: { name: 'three' },
     operation: { status: 'completed' },
   })
-  add({ name: 'four' })
+  await add({ name: 'four' })
   t.match(await box('snapshots', 'rm', 'four', '--no-wait'), { code: 0, stderr: 'four: deleting\n' })
 })
 
 t.test('on a terminal, snapshots rm asks', async (t) => {
-  add({ name: 'one' })
-  add({ name: 'two', templateName: 'web' })
-  const refused = runBoxInPty(t, fake.url, 'box snapshots rm one two; echo code=$?')
+  await add({ name: 'one' })
+  await add({ name: 'two', templateName: 'web' })
+  const refused = runBoxInPty(t, coordinator, 'box snapshots rm one two; echo code=$?')
   await refused.waitFor('Delete 2 snapshots (one; two, the template web)? [y/N] ')
   refused.type('n\r')
   await refused.waitFor('nothing was deleted')
   await refused.waitFor('code=1')
-  t.equal(snapshots.length, 2)
-  const confirmed = runBoxInPty(t, fake.url, 'box snapshots rm one; echo code=$?')
+  t.equal((await listSnapshots()).length, 2)
+  const confirmed = runBoxInPty(t, coordinator, 'box snapshots rm one; echo code=$?')
   await confirmed.waitFor('Delete the snapshot one? [y/N] ')
   confirmed.type('y\r')
   await confirmed.waitFor('one: deleted')
@@ -276,7 +323,7 @@ t.test('on a terminal, snapshots rm asks', async (t) => {
 })
 
 t.test('the words of docker and gh for two words', async (t) => {
-  add({ name: 'one', templateName: 'web' })
+  await add({ name: 'one', templateName: 'web' })
   t.match(await box('snapshot', 'ls', '-q'), { code: 0, stdout: /^snp_/ })
   t.match(await box('template', 'list', '-q'), { code: 0, stdout: 'web\n' })
   t.match(await box('snapshot', 'create', 'fig', 'two', '-q'), { code: 0, stdout: /^snp_/ })
@@ -292,7 +339,7 @@ t.test('subcommands have help, JSON errors, and their name in usage errors', asy
     code: 5,
     stderr: /^\{"error":\{"code":"no_such_snapshot"/,
   })
-  add({ name: 'one' })
+  await add({ name: 'one' })
   const verbose = await box('snapshots', 'rm', 'one', '--verbose')
   t.match(verbose, { code: 0, stderr: /DELETE http.*: 202/ })
 })

@@ -6,16 +6,14 @@ import t from 'tap'
 import { createSshdScript } from '../../cli/openssh/sshd-script.ts'
 import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { createCoordinatorRecord } from './coordinator-record.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-await fake.addBox('plum')
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'], { machines: 'local' })
 const configDir = createTempDir(t, 'config')
 const keyPath = join(configDir, 'boxwood/ssh/id_ed25519')
-const box = (...args: string[]) => runBox(fake.url, args, { env: { XDG_CONFIG_HOME: configDir } })
+const box = (...args: string[]) => runBox(coordinator, args, { env: { XDG_CONFIG_HOME: configDir } })
 
 const skip = requires('ssh-keygen', 'ssh')
 
@@ -29,9 +27,12 @@ t.test('ssh-config prints an entry that ssh accepts, and creates a key once', { 
   t.match(stderr, /ssh needs BOXWOOD_API_KEY in its environment/)
   const file = join(t.testdir({ config: stdout }), 'config')
   const options = execFileSync('ssh', ['-G', '-F', file, 'box-fig'], { encoding: 'utf8' })
-  t.match(options, /^user box$/m)
+  t.match(options, /^user \w+$/m)
   t.match(options, new RegExp(`^identityfile ${keyPath}$`, 'm'))
-  t.match(options, new RegExp(`^proxycommand env .*BOXWOOD_URL=${fake.url}/api/v1 .*box ssh-proxy fig$`, 'm'))
+  t.match(
+    options,
+    new RegExp(`^proxycommand env .*BOXWOOD_URL=${coordinator.url}/api/v1 .*box ssh-proxy fig$`, 'm'),
+  )
   t.notMatch(stdout, /dcp_/, 'the API key is not printed')
   t.equal(statSync(keyPath).mode & 0o777, 0o600)
 
@@ -39,14 +40,19 @@ t.test('ssh-config prints an entry that ssh accepts, and creates a key once', { 
   const all = await box('ssh-config')
   t.match(all.stdout, /^Host box-plum$.*^Host box-fig$/ms)
   t.ok(readFileSync(keyPath).equals(key))
-  const debian = await fake.addBox('debian')
-  Object.assign(debian, { image: 'debian:12' })
+  await coordinator.addBox('debian')
+  coordinator.changeNext('GET /api/v1/boxes?box=debian', ({ boxes }) => ({
+    boxes: boxes.map((box: object) => ({ ...box, image: 'debian:12' })),
+  }))
   t.match((await box('ssh-config', 'debian')).stdout, /^ {2}User root$/m, 'a box with an image')
   t.match(await box('ssh-config', 'none'), { code: 5, stderr: /No such box: 'none'/ })
 })
 
 t.test('with a data directory, the configuration names the directory', { skip }, async (t) => {
-  const dataDir = t.testdir({ 'coordinator.json': createCoordinatorRecord(fake.url), 'owner.key': KEY })
+  const dataDir = t.testdir({
+    'coordinator.json': createCoordinatorRecord(coordinator.url),
+    'owner.key': coordinator.key,
+  })
   const { stdout, stderr } = await runBox(null, ['ssh-config', 'fig'], {
     env: { XDG_CONFIG_HOME: configDir, BOXWOOD_DATA: dataDir },
   })

@@ -1,5 +1,6 @@
 // How the box command finds its coordinator and its API key, and the errors when it cannot.
 
+import { VERSION } from '../../../shared/version.ts'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -14,16 +15,15 @@ import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-f
 import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
-import { VERSION } from '../../../shared/version.ts'
+import { startCliCoordinator } from '../coordinator.ts'
 import { createCoordinatorRecord } from '../coordinator-record.ts'
-import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
 
-const fake = await startFakeCoordinator(t)
+const coordinator = await startCliCoordinator(t, [])
 
-async function createDataDir(path: string, url = fake.url): Promise<string> {
+async function createDataDir(path: string, url = coordinator.url): Promise<string> {
   await mkdir(path, { recursive: true })
-  await writeFile(join(path, 'owner.key'), `${KEY}\n`, { mode: 0o600 })
+  await writeFile(join(path, 'owner.key'), `${coordinator.key}\n`, { mode: 0o600 })
   await writeFile(join(path, 'coordinator.json'), createCoordinatorRecord(url))
   return path
 }
@@ -35,11 +35,11 @@ t.test('reads the data directory: BOXWOOD_DATA, the current directory, or the pr
   await createDataDir(join(root, 'project', '.boxwood'), 'http://project.example')
   t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'empty'), join(root, 'project')), {
     baseUrl: 'http://project.example/api/v1',
-    key: KEY,
+    key: coordinator.key,
   })
   await createDataDir(join(root, 'here', '.boxwood'))
   t.match(findCoordinator({ XDG_CONFIG_HOME: root }, join(root, 'here'), join(root, 'project')), {
-    baseUrl: `${fake.url}/api/v1`,
+    baseUrl: `${coordinator.url}/api/v1`,
   })
   t.throws(() => findCoordinator({ BOXWOOD_DATA: join(root, 'empty') }, join(root, 'here'), root), {
     message: /BOXWOOD_DATA.*box up/,
@@ -47,8 +47,8 @@ t.test('reads the data directory: BOXWOOD_DATA, the current directory, or the pr
 })
 
 t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
-  const env = { BOXWOOD_API_KEY: KEY }
-  for (const url of [fake.url, `${fake.url}/`, `${fake.url}/api/v1/`])
+  const env = { BOXWOOD_API_KEY: coordinator.key }
+  for (const url of [coordinator.url, `${coordinator.url}/`, `${coordinator.url}/api/v1/`])
     t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: url } }), { code: 0 })
   t.match(await runBox(null, ['me'], { env: { ...env, BOXWOOD_URL: 'fig' } }), {
     code: 2,
@@ -66,7 +66,7 @@ t.test('uses BOXWOOD_URL, with or without the path prefix', async (t) => {
 
 t.test('does not send the key of a data directory to another coordinator', async (t) => {
   const dataDir = await createDataDir(join(t.testdir({}), 'data'), 'http://127.0.0.1:1')
-  const result = await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url } })
+  const result = await runBox(null, ['me'], { env: { BOXWOOD_DATA: dataDir, BOXWOOD_URL: coordinator.url } })
   t.match(result, {
     code: 4,
     stderr: /You are not signed in at http:\S+, the URL in BOXWOOD_URL\. .*Check BOXWOOD_URL\./,
@@ -75,11 +75,11 @@ t.test('does not send the key of a data directory to another coordinator', async
 
 t.test('a typing error in BOXWOOD_URL names the URL, and the coordinator of this machine', async (t) => {
   const dataDir = await createDataDir(join(t.testdir({}), 'data'))
-  const env = { BOXWOOD_DATA: dataDir, BOXWOOD_URL: fake.url.replace('http:', 'https:') }
+  const env = { BOXWOOD_DATA: dataDir, BOXWOOD_URL: coordinator.url.replace('http:', 'https:') }
   const { code, stderr } = await runBox(null, ['ls'], { env })
   t.equal(code, 4)
   t.match(stderr, `You are not signed in at ${env.BOXWOOD_URL}, the URL in BOXWOOD_URL.`)
-  t.match(stderr, `The coordinator of this machine is at ${fake.url}.`)
+  t.match(stderr, `The coordinator of this machine is at ${coordinator.url}.`)
 })
 
 t.test('an unknown certificate names the option that helps', async (t) => {
@@ -108,25 +108,25 @@ t.test('each connection error names the setting to change', async (t) => {
     'no server at the URL of the data directory',
   )
   t.match(
-    await runBox(fake.url, ['ls'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
+    await runBox(coordinator, ['ls'], { env: { BOXWOOD_API_KEY: 'dcp_wrong' } }),
     { code: 4, stderr: /key in BOXWOOD_API_KEY was rejected/ },
     'wrong key',
   )
   const key = newApiKey()
   const mistyped = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`
   t.throws(
-    () => findCoordinator({ BOXWOOD_URL: fake.url, BOXWOOD_API_KEY: mistyped }, cwd, cwd),
+    () => findCoordinator({ BOXWOOD_URL: coordinator.url, BOXWOOD_API_KEY: mistyped }, cwd, cwd),
     { message: /API key in BOXWOOD_API_KEY has a typing error/ },
     'a mistyped key is recognised without a request',
   )
-  fake.handleNext('GET /api/v1/boxes', (response) => response.end('<html>'))
+  coordinator.failNext('GET /api/v1/boxes', (response) => response.end('<html>'))
   t.match(
-    await runBox(fake.url, ['ls']),
+    await runBox(coordinator, ['ls']),
     { code: 1, stderr: /is not from a Boxwood coordinator.*BOXWOOD_URL/ },
     'another server',
   )
   t.match(
-    await runBox(fake.url.replace('http:', 'https:'), ['ls']),
+    await runBox(coordinator.url.replace('http:', 'https:'), ['ls']),
     { code: 3, stderr: /\(the server does not use TLS; try http:\/\/\)\. Check BOXWOOD_URL/ },
     'https:// for a server without TLS',
   )
@@ -152,22 +152,22 @@ t.test('--version is the version of the package', async (t) => {
 })
 
 t.test('a credential is not sent to the port of a coordinator that has been killed', async (t) => {
-  const root = t.testdir({ data: { 'owner.key': KEY, 'sign-in.key': 'secret' } })
+  const root = t.testdir({ data: { 'owner.key': coordinator.key, 'sign-in.key': 'secret' } })
   const dataDir = join(root, 'data')
   const env = { BOXWOOD_DATA: dataDir, XDG_CONFIG_HOME: root }
   const write = (change: Partial<CoordinatorRecord>) =>
-    writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(fake.url, change))
+    writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(coordinator.url, change))
   const refused = { code: 3, stderr: /Cannot reach the coordinator at .*connection refused.*box up/ }
   for (const change of [{ pid: 2 ** 22 }, { startTicks: 1 }, { bootId: 'of an earlier boot' }]) {
     await write(change)
-    const sent = fake.requests.length
+    const sent = coordinator.requests.length
     t.match(await runBox(null, ['ls'], { env }), refused)
-    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_API_KEY: KEY } }), refused)
+    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_API_KEY: coordinator.key } }), refused)
     t.match(await runBox(null, ['exec', 'fig', 'true'], { env }), { ...refused, code: 125 })
-    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_URL: fake.url } }), { code: 3 })
+    t.match(await runBox(null, ['ls'], { env: { ...env, BOXWOOD_URL: coordinator.url } }), { code: 3 })
     await runBox(null, ['login'], { env })
     t.same(
-      fake.requests
+      coordinator.requests
         .slice(sent)
         .filter(({ line, headers }) => headers.authorization !== undefined || line.includes('owner')),
       [],
@@ -183,18 +183,18 @@ t.test('a sign-out sends the session of this machine only to a coordinator that 
   const dataDir = join(root, 'data')
   const env = { BOXWOOD_DATA: dataDir, XDG_CONFIG_HOME: root }
   const profilePath = getProfilePath(env)
-  const url = `${fake.url}/api/v1`
+  const url = `${coordinator.url}/api/v1`
   for (const [change, sent] of [
     [{ startTicks: 1 }, []],
     [{ url: 'http://127.0.0.1:1' }, []],
     [{}, ['DELETE /api/v1/session']],
   ] as const) {
-    await writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(fake.url, change))
+    await writeFile(join(dataDir, 'coordinator.json'), createCoordinatorRecord(coordinator.url, change))
     writeProfiles(profilePath, { selected: null, profiles: [{ name: 'local', url, session: 'bws_secret' }] })
-    const { length } = fake.requests
+    const { length } = coordinator.requests
     const { stderr } = await runBox(null, ['logout', 'local'], { env })
     t.same(
-      fake.requests.slice(length).map(({ line }) => line),
+      coordinator.requests.slice(length).map(({ line }) => line),
       sent,
     )
     t.match(stderr, /The profile local was removed/)

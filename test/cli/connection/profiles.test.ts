@@ -6,8 +6,8 @@ import { findCoordinator } from '../../../cli/connection/find-coordinator.ts'
 import { readProfiles, updateProfiles, writeProfiles } from '../../../cli/connection/profile-file.ts'
 import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
+import { startCliCoordinator } from '../coordinator.ts'
 import { createCoordinatorRecord } from '../coordinator-record.ts'
-import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
 import { runBox } from '../run-box.ts'
 
 const WORK = {
@@ -112,26 +112,28 @@ t.test('the precedence of the environment, the profiles and the data directories
 })
 
 t.test('box login --with-key, box use and --profile', async (t) => {
-  const fake = await startFakeCoordinator(t)
-  await fake.addBox('fig')
+  const coordinator = await startCliCoordinator(t, ['fig'])
   const { path, env } = configure(null, [])
   const box = (args: string[], stdin = '') => runBox(null, args, { env, stdin })
-  const name = fake.url.replace('http://', '').replace(':', '-')
-  t.match(await box(['login', '--with-key', fake.url], 'dcp_wrong'), { code: 4, stderr: /was rejected/ })
+  const name = coordinator.url.replace('http://', '').replace(':', '-')
+  t.match(await box(['login', '--with-key', coordinator.url], 'dcp_wrong'), {
+    code: 4,
+    stderr: /was rejected/,
+  })
   t.same(readProfiles(path).profiles, [], 'a key that the coordinator rejects is not stored')
-  t.match(await box(['login', '--with-key', fake.url], `${KEY}\n`), {
+  t.match(await box(['login', '--with-key', coordinator.url], `${coordinator.key}\n`), {
     code: 0,
     stdout: '',
-    stderr: `Signed in to ${fake.url} as owner, workspace home. box uses the profile ${name} from now on.\n`,
+    stderr: `Signed in to ${coordinator.url} as Owner, workspace Boxwood. box uses the profile ${name} from now on.\n`,
   })
   t.match(readProfiles(path), {
     selected: name,
-    profiles: [{ name, key: KEY, keyId: 'key_1', user: 'owner' }],
+    profiles: [{ name, key: coordinator.key, keyId: /^key_/, user: 'Owner' }],
   })
   t.match(await box(['ls']), { code: 0, stdout: /^fig/m })
   t.match(await box(['use']), {
     code: 0,
-    stdout: new RegExp(`^\\* +${name} +${fake.url} +owner +home$`, 'm'),
+    stdout: new RegExp(`^\\* +${name} +${coordinator.url} +Owner +Boxwood$`, 'm'),
   })
   const list = await box(['use', '--json'])
   t.match(JSON.parse(list.stdout), { profiles: [{ name: 'local' }, { name, selected: true }] })
@@ -146,5 +148,5 @@ t.test('box login --with-key, box use and --profile', async (t) => {
   t.match(await box(['use', 'none']), { code: 5, stderr: /No such profile/ })
   t.match(await box(['--profile', name, 'down']), { code: 1, stderr: /use --profile local/ })
   t.match(await box(['__complete', '--', '--profile', '']), { stdout: `local\n${name}\n` })
-  t.match(readFileSync(path, 'utf8'), KEY)
+  t.match(readFileSync(path, 'utf8'), coordinator.key)
 })

@@ -1,0 +1,89 @@
+// Starts a coordinator in this process for tests of the box command, behind a proxy that records its requests.
+import type { Test } from 'tap'
+import type { Box, Vitals } from '../../shared/api/boxes.ts'
+import { type CoordinatorOptions, startTestCoordinator } from '../support/coordinator.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+
+export type CliCoordinator = Awaited<ReturnType<typeof startCliCoordinator>>
+
+/** The command sends more requests than one user does. */
+const HIGH_EDGE_LIMITS = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
+
+/** What the agent of a box reports in a heartbeat. */
+export const createVitals = (fields: Partial<Vitals> = {}): Vitals => ({
+  cpu_pct: 1.4,
+  mem_pct: 20,
+  disk_pct: 3,
+  idle_for_sec: 150,
+  listeners_count: 1,
+  agent_version: '1.2.3',
+  ...fields,
+})
+
+/**
+ * Its boxes have the names `boxes`, and run. With real machines, they are processes of this machine that share its files.
+ * @param options.machines default: in memory, whose agents reject every request
+ */
+export async function startCliCoordinator(t: Test, boxes: string[] = [], options: CoordinatorOptions = {}) {
+  const proxy = await startFaultProxy(t)
+  const { env, ...overrides } = options
+  const coordinator = await startTestCoordinator(t, {
+    env: {
+      BOXWOOD_PUBLIC_URL: proxy.url,
+      BOXWOOD_LOCAL_ISOLATION: 'process',
+      ...HIGH_EDGE_LIMITS,
+      ...env,
+    },
+    ...overrides,
+  })
+  proxy.setTarget(coordinator.url)
+  const { api, infra, waitForState } = coordinator
+
+  /** Resolves when the box runs. */
+  async function addBox(name: string, fields: object = {}): Promise<Box> {
+    const { status, json, text } = await api('POST', '/boxes', { name, ...fields })
+    if (status !== 202) throw new Error(text)
+    return waitForState(json.box.id, 'running')
+  }
+
+  const { json } = await api('GET', '/boxes')
+  const [first] = json.boxes
+  await waitForState(first.id, 'running')
+  const [name, ...others] = boxes
+  if (name === undefined) {
+    await api('DELETE', `/boxes/${first.id}`)
+    await waitForState(first.id, 'terminated')
+  } else await api('PATCH', `/boxes/${first.id}`, { name })
+  for (const other of others) await addBox(other)
+
+  const { workspaceId = '', userId = null } = coordinator.instance.owner ?? {}
+  return {
+    ...coordinator,
+    ...proxy,
+    owner: { workspaceId, userId },
+    addBox,
+    /** Changes the fields of the box, and of the response, in the next response of GET /boxes/{id}. */
+    changeDetailNext(fields: Partial<Box>, detail: object = {}): void {
+      proxy.changeNext('GET /api/v1/boxes/', (body) => {
+        const box = { ...body.box, ...fields }
+        const state = { ...body.state, desired: box.desiredState, observed: box.observedState }
+        return { ...body, state, ...detail, box }
+      })
+    },
+    /** The next calls of the provider wait until the command has seen the state before their effect. */
+    holdUntilPolled(...methods: ('create' | 'start' | 'stop' | 'destroy' | 'takeOver' | 'freeze')[]): void {
+      for (const method of methods)
+        infra.before[method] = (boxId) => {
+          delete infra.before[method]
+          return proxy.waitForResponse(`GET /api/v1/boxes/${boxId}`)
+        }
+    },
+    /** The live box of this name, as the API shows it. */
+    async findBox(name: string): Promise<Box> {
+      const { json } = await api('GET', '/boxes?live=1')
+      const box = json.boxes.find(({ hostname }: Box) => hostname === name)
+      if (box === undefined) throw new Error(`There is no box ${name}.`)
+      return box
+    },
+  }
+}
