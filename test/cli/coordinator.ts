@@ -1,8 +1,13 @@
 // Starts a coordinator in this process for tests of the box command, behind a proxy that records its requests.
+import { execFileSync } from 'node:child_process'
+import { rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Box, Vitals } from '../../shared/api/boxes.ts'
+import type { Command } from '../../shared/api/commands.ts'
 import { type CoordinatorOptions, startTestCoordinator } from '../support/coordinator.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 export type CliCoordinator = Awaited<ReturnType<typeof startCliCoordinator>>
 
@@ -39,10 +44,13 @@ export async function startCliCoordinator(t: Test, boxes: string[] = [], options
   proxy.setTarget(coordinator.url)
   const { api, infra, waitForState } = coordinator
 
+  const ids = new Map<string, string>()
+
   /** Resolves when the box runs. */
   async function addBox(name: string, fields: object = {}): Promise<Box> {
     const { status, json, text } = await api('POST', '/boxes', { name, ...fields })
     if (status !== 202) throw new Error(text)
+    ids.set(name, json.box.id)
     return waitForState(json.box.id, 'running')
   }
 
@@ -53,15 +61,37 @@ export async function startCliCoordinator(t: Test, boxes: string[] = [], options
   if (name === undefined) {
     await api('DELETE', `/boxes/${first.id}`)
     await waitForState(first.id, 'terminated')
-  } else await api('PATCH', `/boxes/${first.id}`, { name })
+  } else {
+    ids.set(name, first.id)
+    await api('PATCH', `/boxes/${first.id}`, { name })
+  }
   for (const other of others) await addBox(other)
+
+  // Tests compare the files in the home directories of real boxes.
+  if (options.machines === 'local')
+    for (const id of ids.values()) rmSync(join(coordinator.dataDir, 'boxes', id, 'home/.profile'))
 
   const { workspaceId = '', userId = null } = coordinator.instance.owner ?? {}
   return {
     ...coordinator,
     ...proxy,
+    /** Waits until the newest record of the command history of the box meets the condition. */
+    waitForCommand: (name: string, condition: (record: Command) => boolean): Promise<Command> =>
+      waitUntil('the newest command', async () => {
+        const { json } = await api('GET', `/boxes/${ids.get(name)}/commands?limit=1`)
+        const [record] = json.commands
+        return record !== undefined && condition(record) && record
+      }),
     owner: { workspaceId, userId },
     addBox,
+    /** The home directory of a real box, by the name at its creation. */
+    getHome: (name: string): string => join(coordinator.dataDir, 'boxes', ids.get(name) ?? '', 'home'),
+    /** Gives the files that the test has created in the home directory to the user of the box. */
+    giveFiles(name: string): void {
+      const home = join(coordinator.dataDir, 'boxes', ids.get(name) ?? '', 'home')
+      const { uid, gid } = statSync(home)
+      execFileSync('chown', ['-Rh', `${uid}:${gid}`, home])
+    },
     /** Changes the fields of the box, and of the response, in the next response of GET /boxes/{id}. */
     changeDetailNext(fields: Partial<Box>, detail: object = {}): void {
       proxy.changeNext('GET /api/v1/boxes/', (body) => {

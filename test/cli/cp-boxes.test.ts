@@ -2,23 +2,21 @@
 import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-// The fake box creates files in this process.
-process.umask(0)
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const { id: plumId } = await fake.addBox('plum')
-const [figDir, plumDir] = [fake.getHome('fig'), fake.getHome('plum')]
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'], { machines: 'local' })
+const { id: plumId } = await coordinator.findBox('plum')
+const [figDir, plumDir] = [coordinator.getHome('fig'), coordinator.getHome('plum')]
 const localDir = t.testdir({ local: 'l' })
-const cp = (...args: string[]) => runBox(fake.url, ['cp', ...args], { cwd: localDir })
+const cp = (...args: string[]) => runBox(coordinator, ['cp', ...args], { cwd: localDir })
 const SUCCESS = { code: 0, stdout: '', stderr: '' }
 
 await mkdir(join(figDir, 'src', 'empty'), { recursive: true })
 await writeFile(join(figDir, 'src', 'run.sh'), '#!/bin/sh\n')
-await chmod(join(figDir, 'src', 'run.sh'), 0o4775)
 await symlink('run.sh', join(figDir, 'src', 'link'))
+coordinator.giveFiles('fig')
+await chmod(join(figDir, 'src', 'run.sh'), 0o4775)
 await chmod(join(figDir, 'src'), 0o750)
 
 t.test('copies a file with its mode, without a temporary file on this machine', async (t) => {
@@ -26,6 +24,7 @@ t.test('copies a file with its mode, without a temporary file on this machine', 
   t.equal(await readFile(join(plumDir, 'run.sh'), 'utf8'), '#!/bin/sh\n')
   t.equal((await stat(join(plumDir, 'run.sh'))).mode & 0o7777, 0o775)
   await mkdir(join(plumDir, 'dir'))
+  coordinator.giveFiles('plum')
   t.same(
     await cp('fig:src/run.sh', 'plum:dir'),
     SUCCESS,
@@ -49,6 +48,7 @@ t.test('copies a directory with modes and links', async (t) => {
 
 t.test('copies from this machine and from a box in one command', async (t) => {
   await mkdir(join(plumDir, 'both'))
+  coordinator.giveFiles('plum')
   t.same(await cp('local', 'fig:src/run.sh', 'plum:both'), SUCCESS)
   t.same((await readdir(join(plumDir, 'both'))).sort(), ['local', 'run.sh'])
 })
@@ -61,10 +61,10 @@ t.test('an error names the box that failed', async (t) => {
   t.match(await cp('fig:src/run.sh', 'plum:no/x'), { code: 5, stderr: /^box: plum:no is not a directory/ })
   t.match(await cp('fig:src', 'plum:no/x'), { code: 5, stderr: /^box: plum: there is no directory no;/ })
   t.match(await cp('fig:src', 'kiwi:'), { code: 5, stderr: /No such box: 'kiwi'/ })
-  const denied = JSON.stringify({ ok: false, error: { code: 'permission_denied', message: 'x: denied.' } })
-  fake.handleNext('GET /v1/box/fig/download', (response) => response.writeHead(403).end(denied))
+  const denied = { ok: false, error: { code: 'permission_denied', message: 'x: denied.' } }
+  coordinator.respondNext('GET /v1/box/fig/download', 403, denied)
   t.match(await cp('fig:x', 'plum:x'), { code: 1, stderr: 'box: fig: x: denied. (permission_denied)\n' })
-  fake.handleNext('PUT /v1/box/plum/upload', (response) => response.writeHead(403).end(denied))
+  coordinator.respondNext('PUT /v1/box/plum/upload', 403, denied)
   t.match(await cp('fig:src/run.sh', 'plum:x'), {
     code: 1,
     stderr: 'box: plum: x: denied. (permission_denied)\n',
@@ -74,17 +74,13 @@ t.test('an error names the box that failed', async (t) => {
 t.test('a source that ends early leaves nothing on the destination', async (t) => {
   const before = await readdir(plumDir)
   for (const headers of [{ 'content-length': 1_000_000 }, { 'x-service-content': 'directory' }]) {
-    fake.handleNext('GET /v1/box/fig/download', (response) => {
+    coordinator.failNext('GET /v1/box/fig/download', (response) => {
       response.writeHead(200, { 'x-service-path': '/home/x', ...headers })
       response.write(Buffer.alloc(2048), () => response.destroy())
     })
-    // The fake writes the file itself in place: only a directory is checked below.
     t.match(await cp('fig:x', 'plum:partial'), { code: 3, stderr: /transfer was interrupted/ })
   }
-  t.same(
-    (await readdir(plumDir)).filter((name) => name !== 'partial'),
-    before,
-  )
+  t.same(await readdir(plumDir), before)
 })
 
 t.test('refuses a copy within one box, and prints the command for it', async (t) => {

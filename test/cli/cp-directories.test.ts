@@ -16,18 +16,20 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { createUnpackScript } from '../../cli/copy/box-scripts.ts'
+import type { Command } from '../../shared/api/commands.ts'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { cutFromClient } from '../support/fault-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
 // The tests compare modes, which depend on the umask.
 process.umask(0o022)
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const homeDir = fake.getHome('fig')
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const homeDir = coordinator.getHome('fig')
 const localDir = t.testdir({})
-const cp = (from: string, to: string) => runBox(fake.url, ['cp', from, to], { cwd: localDir })
+const cp = (from: string, to: string) => runBox(coordinator, ['cp', from, to], { cwd: localDir })
+const isTar = ({ command }: { command: string | null }) => command?.startsWith('tar ') ?? false
 const SUCCESS = { code: 0, stdout: '', stderr: '' }
 
 async function createTree(dir: string): Promise<void> {
@@ -70,10 +72,12 @@ t.test('uploads as a new directory, into an existing one, and only the contents'
   t.same(await cp('tree', 'fig:copy'), SUCCESS)
   t.same(await readTree(join(homeDir, 'copy')), expected)
   await mkdir(join(homeDir, 'work'))
+  coordinator.giveFiles('fig')
   t.same(await cp('tree', 'fig:work'), SUCCESS)
   t.same(await readTree(join(homeDir, 'work', 'tree')), expected)
   await mkdir(join(homeDir, 'into'))
   await writeFile(join(homeDir, 'into', 'other'), 'other')
+  coordinator.giveFiles('fig')
   t.same(await cp('tree/.', 'fig:into'), SUCCESS)
   t.same(await readTree(join(homeDir, 'into')), { ...expected, other: '644 other' })
   t.same((await readdir(homeDir)).sort(), ['copy', 'into', 'work'], 'no temporary file remains')
@@ -92,11 +96,9 @@ t.test('downloads as a new directory, and merges into an existing one', async (t
 t.test('downloads a directory that is too large for one download with tar', async (t) => {
   // Also a range is refused.
   for (let request = 0; request < 2; request++)
-    fake.handleNext('GET /v1/box/fig/download', (response) =>
-      sendJson(response, edgeErrorBody(new ApiError('payload_too_large')), 413),
-    )
+    coordinator.respondNext('GET /v1/box/fig/download', 413, edgeErrorBody(new ApiError('payload_too_large')))
   t.same(await cp('fig:copy', 'with-tar'), SUCCESS)
-  t.match(fake.attached.last.request.command, /^tar -C /)
+  t.match(await coordinator.waitForCommand('fig', isTar), { command: /^tar -C / })
   t.same(await readTree(join(localDir, 'with-tar')), expected)
 })
 
@@ -108,6 +110,7 @@ t.test('copies an empty directory', async (t) => {
 
 t.test('rejects a copy that would replace a file by a directory or the reverse', async (t) => {
   await writeFile(join(homeDir, 'file'), 'x')
+  coordinator.giveFiles('fig')
   t.match(await cp('tree', 'fig:file'), {
     code: 1,
     stderr: 'box: fig: file exists and is not a directory.\n',
@@ -125,18 +128,19 @@ t.test('a failed upload leaves nothing on the box', async (t) => {
   })
   await mkdir(join(localDir, 'shrinking'))
   await mkdir(join(homeDir, 'merged'))
+  coordinator.giveFiles('fig')
   await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
   for (const destination of ['fig:broken', 'fig:merged']) {
     // The window of stdin is 1 MiB, so that the file shrinks before it is read to its end.
-    fake.attached.getFault = () => {
+    coordinator.failNextUpgrade('GET /v1/box/fig/exec/', (_, open) => {
       truncateSync(join(localDir, 'shrinking', 'large'), 1024)
-      return null
-    }
+      open()
+    })
     await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
     t.match(await cp('shrinking', destination), { code: 1, stderr: /large became shorter during the copy/ })
-    fake.attached.getFault = () => null
-    const { child } = fake.attached.last
-    await waitUntil('the command has exited', () => child.exitCode !== null || child.signalCode !== null)
+    await waitUntil('the box has removed the partial copy', async () =>
+      (await readdir(homeDir)).every((name) => !name.startsWith('.box-cp')),
+    )
   }
   t.same(await readdir(join(homeDir, 'merged')), [])
   t.same(await readdir(homeDir), [...before, 'merged'].sort())
@@ -145,7 +149,7 @@ t.test('a failed upload leaves nothing on the box', async (t) => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   t.test(`${signal} during an upload removes the partial copy from the box`, async (t) => {
     const before = await readdir(homeDir)
-    const upload = runBox(fake.url, ['cp', 'large', 'fig:interrupted'], {
+    const upload = runBox(coordinator, ['cp', 'large', 'fig:interrupted'], {
       cwd: localDir,
       onSpawn: (child) =>
         void waitUntil(
@@ -178,39 +182,37 @@ t.test('a script that is terminated as soon as it has its directory removes it',
 
 t.test('a failed upload ends although the command on the box does not', async (t) => {
   await writeFile(join(localDir, 'shrinking', 'large'), Buffer.alloc(8 * 1024 * 1024, 1))
-  fake.attached.getFault = () => {
+  coordinator.failNextUpgrade('GET /v1/box/fig/exec/', (_, open) => {
     truncateSync(join(localDir, 'shrinking', 'large'), 1024)
-    return null
-  }
-  fake.handleNext('DELETE /v1/box/fig/exec/', (response) => {
+    open()
+  })
+  coordinator.failNext('DELETE /v1/box/fig/exec/', (response) => {
     response.writeHead(200).end('{}')
   })
   t.match(await cp('shrinking', 'fig:ignored'), { code: 1, stderr: /became shorter/ })
-  fake.attached.getFault = () => null
-  fake.attached.kill(fake.attached.last.id)
 })
 
 t.test('an upload continues after a lost connection', async (t) => {
   const content = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7919) % 251))
   await mkdir(join(localDir, 'resumed'))
   await writeFile(join(localDir, 'resumed', 'data'), content)
-  const first = fake.attached.connections
-  fake.attached.getFault = (connection) =>
-    connection === first ? { kind: 'cut_received', afterBytes: 1_000_000 } : null
+  coordinator.failNextUpgrade('GET /v1/box/fig/exec/', cutFromClient(1_000_000))
+  const first = coordinator.requests.length
   t.match(await cp('resumed', 'fig:'), { code: 0 })
-  fake.attached.getFault = () => null
-  t.equal(fake.attached.last.connections, 2)
+  const connections = coordinator.requests.slice(first).filter(({ line }) => line.includes('/attach'))
+  t.equal(connections.length, 2)
   t.ok((await readFile(join(homeDir, 'resumed', 'data'))).equals(content))
 })
 
 t.test('the history shows what was copied, and the script that ran', async (t) => {
   t.same(await cp('tree/empty', 'fig:shown'), SUCCESS)
-  const { command } = fake.attached.last.request
+  const isCopyTo = (path: string) => (record: Command) => record.command?.includes(path) ?? false
+  const { command } = await coordinator.waitForCommand('fig', isCopyTo('fig:shown'))
   t.match(command, /^# box cp tree\/empty fig:shown\n/)
   t.match(command, /\ntar -x/)
   t.same(await cp('tree/empty', 'fig:a\nb'), SUCCESS)
   t.match(
-    fake.attached.last.request.command,
+    (await coordinator.waitForCommand('fig', isCopyTo('fig:a b'))).command,
     /^# box cp tree\/empty 'fig:a b'\ndst='\.\/a\nb'/,
     'a newline does not end the comment',
   )
@@ -218,7 +220,7 @@ t.test('the history shows what was copied, and the script that ran', async (t) =
 
 t.test('a download that ends early leaves nothing on this machine', async (t) => {
   const tar = execFileSync('tar', ['-C', localDir, '-c', 'tree'])
-  fake.handleNext('GET /v1/box/fig/download', (response) => {
+  coordinator.failNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(200, { 'x-service-content': 'directory', 'x-service-path': '/home/tree' })
     response.write(tar.subarray(0, 2048), () => response.destroy())
   })
@@ -240,7 +242,7 @@ t.test('an archive with entries outside its directory writes nothing there', asy
   await writeFile(join(sourceDir, 'link', 'a.txt'), 'evil')
   for (const [name, args] of Object.entries(archives)) {
     const tar = execFileSync('tar', ['-C', sourceDir, '-c', ...args])
-    fake.handleNext('GET /v1/box/fig/download', (response) => {
+    coordinator.failNext('GET /v1/box/fig/download', (response) => {
       response.writeHead(200, { 'x-service-content': 'directory', 'x-service-path': '/home/top' })
       response.end(tar)
     })

@@ -4,15 +4,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const homeDir = fake.getHome('fig')
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const homeDir = coordinator.getHome('fig')
 const localDir = t.testdir({})
 const cp = (from: string, to?: string, options: BoxOptions = {}) =>
-  runBox(fake.url, ['cp', from, ...(to === undefined ? [] : [to])], { cwd: localDir, ...options })
+  runBox(coordinator, ['cp', from, ...(to === undefined ? [] : [to])], { cwd: localDir, ...options })
 const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 251))
 
 t.test('copies a file up and down byte for byte, with its mode and modification time', async (t) => {
@@ -50,6 +49,7 @@ t.test('copies an empty file', async (t) => {
 t.test('copies a file into a destination that is a directory', async (t) => {
   await writeFile(join(localDir, 'a:b'), 'colon')
   await mkdir(join(homeDir, 'work'))
+  coordinator.giveFiles('fig')
   t.match(await cp('./a:b', 'fig:work'), { code: 0 })
   t.equal(await readFile(join(homeDir, 'work', 'a:b'), 'utf8'), 'colon')
   await mkdir(join(localDir, 'inbox'))
@@ -66,7 +66,7 @@ t.test('copies from stdin and to stdout', async (t) => {
 t.test('a file that is too large for one download is read in ranges', async (t) => {
   const ranges: unknown[] = []
   const handleRange = (start: number, end: number, size = bytes.length) =>
-    fake.handleNext('GET /v1/box/fig/download', (response, { headers }) => {
+    coordinator.failNext('GET /v1/box/fig/download', (response, { headers }) => {
       ranges.push(headers.range, headers['if-range'])
       response
         .writeHead(206, {
@@ -77,9 +77,7 @@ t.test('a file that is too large for one download is read in ranges', async (t) 
         .end(bytes.subarray(start, end + 1))
     })
   const refuse = () =>
-    fake.handleNext('GET /v1/box/fig/download', (response) =>
-      sendJson(response, edgeErrorBody(new ApiError('payload_too_large')), 413),
-    )
+    coordinator.respondNext('GET /v1/box/fig/download', 413, edgeErrorBody(new ApiError('payload_too_large')))
   const first = `bytes=0-${LIMITS.transferBytes - 1}`
   refuse()
   handleRange(0, 99_999)
@@ -101,7 +99,7 @@ t.test('a download that ends early keeps the old file and leaves no temporary fi
   const dir = join(localDir, 'truncated')
   await mkdir(dir)
   await writeFile(join(dir, 'file'), 'old')
-  fake.handleNext('GET /v1/box/fig/download', (response) => {
+  coordinator.failNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(200, { 'content-length': 1_000_000, 'x-service-path': '/home/file' })
     response.write('half', () => response.destroy())
   })
@@ -118,7 +116,7 @@ t.test('Ctrl-C during a download leaves no temporary file', async (t) => {
   await mkdir(dir)
   const result = await cp('fig:file', 'interrupted/file', {
     onSpawn: (child) =>
-      fake.handleNext('GET /v1/box/fig/download', (response) => {
+      coordinator.failNext('GET /v1/box/fig/download', (response) => {
         response.writeHead(200, { 'content-length': 1_000_000, 'x-service-path': '/home/file' })
         response.write('half', async () => {
           while ((await readdir(dir)).length === 0) await new Promise(setImmediate)
@@ -134,6 +132,7 @@ t.test('a download to a symbolic link replaces its target and keeps the mode', a
   await writeFile(join(localDir, 'real'), 'old', { mode: 0o600 })
   await symlink('real', join(localDir, 'link'))
   await writeFile(join(homeDir, 'new'), 'new')
+  coordinator.giveFiles('fig')
   await cp('fig:new', 'link')
   t.equal(await readFile(join(localDir, 'real'), 'utf8'), 'new')
   t.equal((await stat(join(localDir, 'real'))).mode & 0o777, 0o600)
@@ -141,13 +140,13 @@ t.test('a download to a symbolic link replaces its target and keeps the mode', a
 
 t.test('an upload stops at an early error response, and is repeated after a 429', async (t) => {
   await writeFile(join(localDir, 'large'), Buffer.alloc(32 * 1024 * 1024, 1))
-  fake.handleNext('PUT /v1/box/fig/upload', (response) => {
+  coordinator.failNext('PUT /v1/box/fig/upload', (response) => {
     response
       .writeHead(403)
       .end(JSON.stringify({ ok: false, error: { code: 'permission_denied', message: 'No.' } }))
   })
   t.match(await cp('large', 'fig:large'), { code: 1, stderr: 'box: fig: No. (permission_denied)\n' })
-  fake.handleNext('PUT /v1/box/fig/upload', (response) => {
+  coordinator.failNext('PUT /v1/box/fig/upload', (response) => {
     response
       .writeHead(429, { 'retry-after': '0' })
       .end('{"ok":false,"error":{"code":"rate_limited","message":""}}')
@@ -198,3 +197,9 @@ t.test(
     })
   },
 )
+
+t.test('wakes a suspended box', async (t) => {
+  t.equal((await runBox(coordinator, ['suspend', 'fig'])).code, 0)
+  t.equal((await cp(import.meta.filename, 'fig:copy')).code, 0)
+  t.match(await coordinator.findBox('fig'), { observedState: 'running' })
+})

@@ -2,17 +2,16 @@
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const { id } = await fake.addBox('fig')
-await fake.addBox('plum')
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'], { machines: 'local' })
+const { id } = await coordinator.findBox('fig')
 const localDir = t.testdir({ 'a:b': 'colon' })
-const cp = (...args: string[]) => runBox(fake.url, ['cp', ...args], { cwd: localDir })
+const cp = (...args: string[]) => runBox(coordinator, ['cp', ...args], { cwd: localDir })
 
 t.test('a copy of the home directory gets the name of the box', async (t) => {
-  await writeFile(join(fake.getHome('fig'), 'of-fig'), 'x')
+  await writeFile(join(coordinator.getHome('fig'), 'of-fig'), 'x')
   for (const source of ['fig:', 'plum:~']) t.match(await cp(source, '.'), { code: 0, stderr: '' })
   t.same((await readdir(localDir)).sort(), ['a:b', 'fig', 'plum'])
   t.same(await readdir(join(localDir, 'fig')), ['of-fig'])
@@ -22,7 +21,7 @@ t.test('a copy of the home directory gets the name of the box', async (t) => {
 })
 
 t.test('the path that a box reports has no effect on the name', async (t) => {
-  fake.handleNext('GET /v1/box/fig/download', (response) => {
+  coordinator.failNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(200, { 'content-length': 1, 'x-service-path': '/a/../..' }).end('x')
   })
   await mkdir(join(localDir, 'safe'))
@@ -53,7 +52,7 @@ t.test(
   'errors do not show the names of temporary files',
   { skip: process.getuid?.() === 0 && 'root can write to every directory' },
   async (t) => {
-    for (const dir of [join(fake.getHome('fig'), 'ro'), join(localDir, 'ro')]) {
+    for (const dir of [join(coordinator.getHome('fig'), 'ro'), join(localDir, 'ro')]) {
       await mkdir(dir)
       await chmod(dir, 0o555)
     }

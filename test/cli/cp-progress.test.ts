@@ -5,11 +5,9 @@ import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { formatProgress } from '../../cli/copy/progress.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-await fake.addBox('plum')
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'], { machines: 'local' })
 const localDir = t.testdir({})
 await mkdir(join(localDir, 'tree'))
 for (let index = 0; index < 20; index++)
@@ -18,7 +16,7 @@ await writeFile(join(localDir, 'single'), 'x'.repeat(2048))
 
 /** The last line that the terminal has received, and whether that is all. */
 async function getLastLine(t: Test, command: string) {
-  const pty = runBoxInPty(t, fake.url, `cd '${localDir}' && ${command}`, { cols: 120 })
+  const pty = runBoxInPty(t, coordinator, `cd '${localDir}' && ${command}`, { cols: 120 })
   t.match(await pty.waitForExit(), { exitCode: 0 })
   // The library draws the line again, from its first column.
   const lines = stripVTControlCharacters(pty.output.replaceAll('\u001b[1G', '\n')).split(/[\r\n]+/)

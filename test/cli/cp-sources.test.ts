@@ -2,42 +2,43 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const homeDir = fake.getHome('fig')
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const homeDir = coordinator.getHome('fig')
 const localDir = t.testdir({ 'a.txt': 'a', 'b.txt': 'b', tree: { inner: 'i' }, more: { 'a.txt': 'another' } })
-const cp = (...args: string[]) => runBox(fake.url, ['cp', ...args], { cwd: localDir })
+const cp = (...args: string[]) => runBox(coordinator, ['cp', ...args], { cwd: localDir })
 const SUCCESS = { code: 0, stdout: '', stderr: '' }
 
 t.test('uploads files and directories into a directory, over one connection', async (t) => {
   await mkdir(join(homeDir, 'work'))
   await writeFile(join(homeDir, 'work', 'a.txt'), 'old')
+  coordinator.giveFiles('fig')
   await symlink('a.txt', join(localDir, 'link.txt'))
-  const first = fake.requests.length
+  const first = coordinator.requests.length
   t.same(await cp('a.txt', 'b.txt', 'link.txt', 'tree', 'fig:work'), SUCCESS)
   t.same((await readdir(join(homeDir, 'work'))).sort(), ['a.txt', 'b.txt', 'link.txt', 'tree'])
   t.equal(await readFile(join(homeDir, 'work', 'a.txt'), 'utf8'), 'a')
   t.equal(await readFile(join(homeDir, 'work', 'link.txt'), 'utf8'), 'a')
   t.equal(await readFile(join(homeDir, 'work', 'tree', 'inner'), 'utf8'), 'i')
   t.match(
-    fake.requests.slice(first).map(({ line }) => line),
+    coordinator.requests.slice(first).map(({ line }) => line),
     ['GET /api/v1/me?box=fig', 'POST /v1/box/fig/exec', /^GET \/v1\/box\/fig\/exec\/.*\/attach/],
   )
 })
 
 t.test('downloads files and directories into a directory', async (t) => {
   await mkdir(join(localDir, 'inbox'))
-  const first = fake.requests.length
+  const first = coordinator.requests.length
   t.same(await cp('fig:work/a.txt', 'fig:work/tree', 'inbox/'), SUCCESS)
   t.same((await readdir(join(localDir, 'inbox'))).sort(), ['a.txt', 'tree'])
-  t.equal(fake.requests.slice(first).filter(({ line }) => line === 'GET /api/v1/me?box=fig').length, 1)
+  t.equal(coordinator.requests.slice(first).filter(({ line }) => line === 'GET /api/v1/me?box=fig').length, 1)
 })
 
 t.test('copies nothing when the destination is not a directory', async (t) => {
   await writeFile(join(homeDir, 'file'), 'unchanged')
+  coordinator.giveFiles('fig')
   t.match(await cp('a.txt', 'b.txt', 'fig:missing'), {
     code: 5,
     stderr: 'box: fig: there is no directory missing; --mkpath creates it.\n',
@@ -54,6 +55,7 @@ t.test('copies nothing when the destination is not a directory', async (t) => {
 
 t.test('copies the other sources when one fails, and exits with the code of the first failure', async (t) => {
   await mkdir(join(homeDir, 'rest'))
+  coordinator.giveFiles('fig')
   t.match(await cp('a.txt', 'missing', 'tree', 'more/a.txt', 'fig:rest'), {
     code: 5,
     stderr:

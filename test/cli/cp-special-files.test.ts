@@ -5,15 +5,14 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const homeDir = fake.getHome('fig')
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const homeDir = coordinator.getHome('fig')
 const localDir = t.testdir({ tree: { file: 'x' } })
-const cp = (...args: string[]) => runBox(fake.url, ['cp', ...args], { cwd: localDir })
+const cp = (...args: string[]) => runBox(coordinator, ['cp', ...args], { cwd: localDir })
 
 execFileSync('mkfifo', ['fifo', 'tree/fifo'], { cwd: localDir })
 const server = createServer().listen(join(localDir, 'socket'))
@@ -25,11 +24,13 @@ t.test('refuses a FIFO, a socket and a device as the source', async (t) => {
     t.match(await cp(path, 'fig:'), { code: 1, stderr: new RegExp(`^box: ${path}: not a regular file`) })
   t.same(await readdir(homeDir), [])
   execFileSync('mkfifo', ['fifo'], { cwd: homeDir })
+  coordinator.giveFiles('fig')
   t.match(await cp('fig:fifo', '.'), { code: 1, stderr: /^box: fig: .*neither a file nor a directory/ })
 })
 
 t.test('refuses a FIFO as the destination, and writes to a device', async (t) => {
   await writeFile(join(homeDir, 'file'), 'content')
+  coordinator.giveFiles('fig')
   t.match(await cp('fig:file', 'fifo'), { code: 1, stderr: /^box: fifo: not a regular file/ })
   t.match(await cp('fig:file', '/dev/null'), { code: 0, stderr: '' })
 })
@@ -42,6 +43,7 @@ t.test('skips them inside a directory, with a message', async (t) => {
   })
   t.same(await readdir(join(homeDir, 'copy')), ['file'])
   execFileSync('mkfifo', ['copy/one', 'copy/two'], { cwd: homeDir })
+  coordinator.giveFiles('fig')
   await mkdir(join(localDir, 'empty'))
   t.same(await cp('fig:copy/.', 'empty'), {
     code: 0,
@@ -51,7 +53,7 @@ t.test('skips them inside a directory, with a message', async (t) => {
   t.same(await readdir(join(localDir, 'empty')), ['file'])
   // The tar of a box archives them.
   const tar = execFileSync('tar', ['-C', localDir, '-c', 'tree'])
-  fake.handleNext('GET /v1/box/fig/download', (response) => {
+  coordinator.failNext('GET /v1/box/fig/download', (response) => {
     response.writeHead(200, { 'x-service-content': 'directory', 'x-service-path': '/home/tree' }).end(tar)
   })
   t.match(await cp('fig:tree', 'down'), { code: 0, stderr: 'box: tree/fifo: skipped, not a regular file.\n' })
@@ -62,7 +64,7 @@ t.test('skips them inside a directory, with a message', async (t) => {
 async function runInBash(command: string, onSpawn: (pid: number) => void = () => undefined) {
   const child = spawn('bash', ['-c', `box() { "${process.execPath}" "${MAIN}" "$@"; }; ${command}`], {
     cwd: localDir,
-    env: { ...process.env, BOXWOOD_URL: `${fake.url}/api/v1`, BOXWOOD_API_KEY: KEY },
+    env: { ...process.env, BOXWOOD_URL: `${coordinator.url}/api/v1`, BOXWOOD_API_KEY: coordinator.key },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -86,21 +88,21 @@ t.test('reads and writes the pipes that the shell passes', async (t) => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   t.test(`${signal} ends a copy whose pipe is silent`, async (t) => {
-    const first = fake.attached.all.length
-    fake.attached.getFault = () => {
+    const first = coordinator.requests.length
+    coordinator.failNextUpgrade('GET /v1/box/fig/exec/', (_, open) => {
       // The copy waits for its first byte. `exec`: the signal goes to box, not to bash.
       setImmediate(() => process.kill(child, signal))
-      return null
-    }
+      open()
+    })
     let child = 0
     const command = `exec "${process.execPath}" "${MAIN}" cp <(exec sleep 100 2>/dev/null) fig:silent`
     const result = await runInBash(command, (pid) => {
       child = pid
     })
-    fake.attached.getFault = () => null
     // Also sleep, which bash has started.
     process.kill(-child, 'SIGKILL')
     t.match(result, { code: signal === 'SIGINT' ? 130 : 143, stderr: '' })
-    t.equal(fake.attached.all.length, first + 1)
+    const started = coordinator.requests.slice(first).filter(({ line }) => line === 'POST /v1/box/fig/exec')
+    t.equal(started.length, 1)
     t.notOk((await readdir(homeDir)).includes('silent'))
   })

@@ -1,14 +1,11 @@
 // A fake coordinator for tests of the box command, over real HTTP. Box records are in memory, home directories on disk.
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { lstat, mkdir, readdir, stat, utimes } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
 import { type Box, boxSchema, createBoxRequestSchema } from '../../shared/api/boxes.ts'
 import { execRequestSchema } from '../../shared/api/exec.ts'
@@ -17,7 +14,6 @@ import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.t
 import { createTempDir } from '../support/temp-dir.ts'
 import { type AttachedCommands, createAttachedCommands } from './fake-attach.ts'
 import { runLocally } from './fake-exec.ts'
-import { createFakePorts, type FakePorts } from './fake-ports.ts'
 import { createFakeTerminals, type FakeTerminals } from './fake-terminal.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
@@ -29,7 +25,6 @@ export type FakeCoordinator = {
   boxes: Box[]
   attached: AttachedCommands
   terminals: FakeTerminals
-  ports: FakePorts
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
@@ -52,7 +47,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const boxes: Box[] = []
   const terminals = createFakeTerminals()
   const attached = createAttachedCommands(terminals)
-  const ports = createFakePorts()
   const requests: FakeCoordinator['requests'] = []
   const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
   const getHome = (boxName: string) => join(homesDir, boxName)
@@ -166,50 +160,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       /^DELETE \/v1\/box\/[^/]+\/exec\/(p_00000000[^/]+)$/,
       async (_, response, [, id = '']) => sendJson(response, attached.kill(id)),
     ],
-    [
-      /^PUT \/v1\/box\/([^/]+)\/upload\?(.*)$/,
-      async (request, response, [, name = '', query]) => {
-        const { path, mode, mtime } = Object.fromEntries(new URLSearchParams(query))
-        const absolutePath = resolve(getHome(findBox(name).hostname), path ?? '')
-        if ((await stat(absolutePath).catch(() => null))?.isDirectory()) throw new ApiError('invalid_path')
-        if (!(await stat(dirname(absolutePath)).catch(() => null)))
-          throw new ApiError('not_found', 'No such directory.')
-        await pipeline(request, createWriteStream(absolutePath, { mode: Number.parseInt(mode ?? '644', 8) }))
-        if (mtime !== undefined) await utimes(absolutePath, Number(mtime), Number(mtime))
-        const { size } = await stat(absolutePath)
-        sendJson(response, { ok: true, type: 'file.uploaded', path: absolutePath, size })
-      },
-    ],
-    [
-      /^(GET|HEAD) \/v1\/box\/([^/]+)\/download\?(.*)$/,
-      async (_, response, [, method, name = '', query]) => {
-        const path = new URLSearchParams(query).get('path')?.replace(/^~\/?/, '') ?? ''
-        const absolutePath = resolve(getHome(findBox(name).hostname), path)
-        const stats = await stat(absolutePath).catch(() => null)
-        if (stats === null) throw new ApiError('not_found', `${path}: no such file or directory.`)
-        if (!stats.isFile() && !stats.isDirectory())
-          throw new ApiError('invalid_path', `${path} is neither a file nor a directory.`)
-        response.setHeader('x-service-path', encodeURI(absolutePath))
-        response.setHeader('x-service-mode', (stats.mode & 0o7777).toString(8).padStart(4, '0'))
-        response.setHeader('x-service-mtime', String(Math.floor(stats.mtimeMs) / 1000))
-        if (stats.isDirectory()) {
-          response.setHeader('x-service-content', 'directory')
-          const { files, bytes, skipped } = await countEntries(absolutePath)
-          response.setHeader('x-service-files', files)
-          response.setHeader('x-service-bytes', bytes)
-          response.setHeader('x-service-skipped', skipped)
-          if (method === 'HEAD') return void response.end()
-          const tar = spawn('sh', ['-c', ARCHIVE_SCRIPT, 'sh', basename(absolutePath)], {
-            cwd: dirname(absolutePath),
-          })
-          await pipeline(tar.stdout, response)
-        } else {
-          response.setHeader('content-length', stats.size)
-          if (method === 'HEAD') return void response.end()
-          await pipeline(createReadStream(absolutePath), response)
-        }
-      },
-    ],
   ]
 
   const server = createServer(async (request, response) => {
@@ -235,15 +185,12 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     requests.push({ line: `${request.method} ${request.url}`, headers: request.headers })
     const path = request.url?.replace(/^\/v1\/box\/[^/]+/, '') ?? ''
-    const port = /^\/ports\/(\d+)/.exec(path)?.[1]
-    if (port === undefined) attached.handleUpgrade(request, socket, head, path)
-    else ports.handleUpgrade(request, socket, head, Number(port))
+    attached.handleUpgrade(request, socket, head, path)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     attached.close()
-    ports.closeConnections()
     terminals.close()
     server.closeAllConnections()
     server.close()
@@ -256,7 +203,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
     boxes,
     attached,
     terminals,
-    ports,
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
@@ -266,7 +212,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       server.close()
       server.closeAllConnections()
       attached.closeConnections()
-      ports.closeConnections()
       await closed
       await action()
       server.listen(port, '127.0.0.1')
@@ -283,23 +228,6 @@ export async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
-}
-
-/** As the agent does, omits FIFOs, sockets and devices. */
-const ARCHIVE_SCRIPT = `find "./$1" '(' -type f -o -type d -o -type l ')' -print0 |
-  sort -z | tar --null --no-recursion -T - --transform 's,^[.]/,,' -c`
-
-/** As the headers of a download report them. */
-async function countEntries(dir: string) {
-  const counts = { files: 0, bytes: 0, skipped: 0 }
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    const stats = await lstat(join(entry.parentPath, entry.name))
-    if (stats.isFile()) {
-      counts.files++
-      counts.bytes += stats.size
-    } else if (!stats.isDirectory() && !stats.isSymbolicLink()) counts.skipped++
-  }
-  return counts
 }
 
 /** In the future, so that the age of a box is always 0s. */

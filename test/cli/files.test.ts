@@ -3,16 +3,13 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import t from 'tap'
 import { formatMode } from '../../cli/files/file-list.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeFiles } from './fake-files.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-addFakeFiles(fake)
-await fake.addBox('fig')
-const home = fake.getHome('fig')
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const home = coordinator.getHome('fig')
 const inHome = (name: string) => join(home, name)
-const files = (...args: string[]) => runBox(fake.url, ['files', ...args])
+const files = (...args: string[]) => runBox(coordinator, ['files', ...args])
 
 t.test('modes are shown as ls shows them', async (t) => {
   for (const [type, mode, text] of [
@@ -32,6 +29,7 @@ t.test('ls lists a directory', async (t) => {
   symlinkSync('docs', inHome('link'))
   writeFileSync(inHome('odd\x1b[2J'), '')
   writeFileSync(Buffer.concat([Buffer.from(`${home}/`), Buffer.from([0xff])]), '')
+  coordinator.giveFiles('fig')
   const { stdout } = await files('ls', 'fig')
   const lines = stdout.trimEnd().split('\n')
   t.match(lines, [
@@ -59,6 +57,7 @@ t.test('ls lists a directory', async (t) => {
 t.test('ls reads further pages', async (t) => {
   mkdirSync(inHome('many'))
   for (let index = 0; index < 1005; index++) writeFileSync(inHome(`many/${index}`), '')
+  coordinator.giveFiles('fig')
   t.equal((await files('ls', 'fig', 'many', '-q')).stdout.split('\n').length, 1006)
   t.equal((await files('ls', 'fig', 'many', '-q', '--limit', '1001')).stdout.split('\n').length, 1002)
 })

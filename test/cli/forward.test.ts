@@ -1,36 +1,63 @@
 // box forward: connections to ports of a box.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect as connectTcp, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { boxNode } from '../support/box-node.ts'
+import { refuseUpgrade } from '../support/fault-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { type BoxResult, runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-await fake.addBox('pear', { observedState: 'suspended', desiredState: 'suspended' })
-const { ports } = fake
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const { edge } = coordinator
+const { id: pearId } = await coordinator.addBox('pear')
+await coordinator.api('POST', `/boxes/${pearId}/suspend`)
+await coordinator.waitForState(pearId, 'suspended')
 
-/** Responds with the request in upper case when it is complete. */
-ports.servers.set(3000, async (connection) => {
-  connection.end((await text(connection).catch(() => '')).toUpperCase())
-})
-/** Connections that stay open. */
-let heldCount = 0
-ports.servers.set(3001, (connection) => {
-  heldCount += 1
-  connection.resume()
-})
-ports.servers.set(5432, (connection) => connection.end('database').resume())
+/** Starts servers on the box, and returns their ports. `onConnection` is JavaScript, with the variable `socket`. */
+async function serve(...servers: { onConnection: string; port?: number }[]): Promise<number[]> {
+  const list = servers.map(
+    ({ onConnection, port = 0 }) => `[${port}, (socket, server) => { ${onConnection} }]`,
+  )
+  const script = `
+    Promise.all([${list.join()}].map(([port, onConnection]) => new Promise((resolve) => {
+      const server = require("node:net").createServer({ allowHalfOpen: true }, (socket) => {
+        socket.on("error", () => undefined)
+        onConnection(socket, server)
+      })
+      server.listen(port, "127.0.0.1", () => resolve(server.address().port))
+    }))).then((ports) => console.log(JSON.stringify(ports)))`
+  const { json } = await edge('fig', 'POST', '/exec', { command: boxNode(script), detached: true })
+  return waitUntil('the servers listen', async () => {
+    const { stdout } = (await edge('fig', 'GET', `/exec/${json.processId}`)).json
+    return stdout !== '' && JSON.parse(stdout)
+  })
+}
+
+const [upper = 0, database = 0, held = 0] = await serve(
+  // Responds with the request in upper case when it is complete.
+  {
+    onConnection:
+      'let text = ""; socket.on("data", (data) => { text += data }).on("end", () => socket.end(text.toUpperCase()))',
+  },
+  { onConnection: 'socket.end("database"); socket.resume()' },
+  // Connections that stay open.
+  { onConnection: 'socket.write("open"); socket.resume()' },
+)
+const refuseNext = (error: ApiError) =>
+  coordinator.failNextUpgrade(
+    'GET /v1/box/fig/ports/',
+    refuseUpgrade(error.status, edgeErrorBody(error), error.headers),
+  )
 
 /** Starts `box forward`, and waits for its lines on stdout. */
 async function start(t: Test, ...args: string[]) {
   let child: ChildProcess | undefined
   const output = { stdout: '', stderr: '' }
-  const result = runBox(fake.url, ['forward', ...args], {
+  const result = runBox(coordinator, ['forward', ...args], {
     stdin: null,
     onSpawn(spawned) {
       child = spawned
@@ -74,8 +101,8 @@ const request = (socket: Socket, body: string) => {
 }
 
 t.test('forwards several ports until Ctrl-C, with the end of each direction', async (t) => {
-  const { lines, localPorts, interrupt } = await start(t, 'fig', '0:3000', '0:5432', '0:3001')
-  t.match(lines, [/^localhost:\d+ -> fig:3000$/, /^localhost:\d+ -> fig:5432$/, /-> fig:3001$/])
+  const { lines, localPorts, interrupt } = await start(t, 'fig', `0:${upper}`, `0:${database}`, `0:${held}`)
+  t.match(lines, [`-> fig:${upper}`, `-> fig:${database}`, `-> fig:${held}`])
   t.equal(await request(connect(t, localPorts[0]), 'hello'), 'HELLO')
   t.equal(await text(connect(t, localPorts[1])), 'database')
   const sockets = Array.from({ length: 20 }, () => connect(t, localPorts[0]))
@@ -84,47 +111,50 @@ t.test('forwards several ports until Ctrl-C, with the end of each direction', as
     sockets.map((_, index) => `REQUEST ${index}`),
   )
   const open = connect(t, localPorts[2])
-  await waitUntil('the connection is open', () => heldCount === 1)
+  await once(open, 'data')
   t.match(await interrupt(), { code: 0, stderr: '' })
   await closed(open)
 })
 
 t.test('--json prints one object per port', async (t) => {
-  const { lines, localPorts, interrupt } = await start(t, 'fig', '0:3000', '--json')
+  const { lines, localPorts, interrupt } = await start(t, 'fig', `0:${upper}`, '--json')
   const [line] = lines.map((line) => JSON.parse(line))
-  t.match(line, { box: 'fig', port: 3000, localPort: localPorts[0] })
+  t.match(line, { box: 'fig', port: upper, localPort: localPorts[0] })
   t.equal(line.addresses[0], '127.0.0.1')
   for (const address of line.addresses) t.equal(await request(connect(t, localPorts[0], address), 'x'), 'X')
   t.equal((await interrupt()).code, 0)
 })
 
 t.test('nothing listens on the box: the connection is closed, and one message is printed', async (t) => {
-  const { localPorts, output, interrupt } = await start(t, 'fig', '0:4000')
+  // A port that was free a moment ago.
+  const reserved = createServer().listen(0, '127.0.0.1')
+  await once(reserved, 'listening')
+  const { port: unused } = reserved.address() as AddressInfo
+  reserved.close()
+  const { localPorts, output, interrupt } = await start(t, 'fig', `0:${unused}`)
   for (let count = 0; count < 3; count++) await closed(connect(t, localPorts[0]))
   await waitUntil('the message', () => output.stderr !== '')
-  ports.servers.set(4000, (connection) => connection.end('now').resume())
+  await serve({ onConnection: 'socket.end("now"); socket.resume(); server.close()', port: unused })
   t.equal(await text(connect(t, localPorts[0])), 'now')
-  ports.servers.delete(4000)
   await closed(connect(t, localPorts[0]))
-  const message = 'box: fig:4000: No process of the box listens on port 4000. (not_found)\n'
+  const message = `box: fig:${unused}: No process of the box listens on port ${unused}. (not_found)\n`
   t.match(await interrupt(), { code: 0, stderr: message + message })
 })
 
 t.test('the limits of the coordinator: the connection is made later', async (t) => {
-  const { localPorts, interrupt } = await start(t, 'fig', '0:3000')
+  const { localPorts, interrupt } = await start(t, 'fig', `0:${upper}`)
   const refused = () => new ApiError('rate_limited', undefined, { headers: { 'retry-after': '0' } })
-  ports.refusals.push(refused(), refused(), new ApiError('box_unreachable'))
+  for (const error of [refused(), refused(), new ApiError('box_unreachable')]) refuseNext(error)
   t.equal(await request(connect(t, localPorts[0]), 'hello'), 'HELLO')
   t.match(await interrupt(), { code: 0, stderr: '' })
 })
 
 t.test('the coordinator restarts: open connections are reset, and new ones wait for it', async (t) => {
-  const { localPorts, interrupt } = await start(t, 'fig', '0:3000', '0:3001')
-  const heldBefore = heldCount
+  const { localPorts, interrupt } = await start(t, 'fig', `0:${upper}`, `0:${held}`)
   const open = connect(t, localPorts[1])
-  await waitUntil('the connection is open', () => heldCount > heldBefore)
+  await once(open, 'data')
   const waiting = { result: Promise.resolve('') }
-  await fake.stopDuring(async () => {
+  await coordinator.stopDuring(async () => {
     await closed(open)
     waiting.result = request(connect(t, localPorts[0]), 'later')
   })
@@ -133,8 +163,8 @@ t.test('the coordinator restarts: open connections are reset, and new ones wait 
 })
 
 t.test('a key that was revoked ends the command', async (t) => {
-  const { localPorts, result } = await start(t, 'fig', '0:3000')
-  ports.refusals.push(new ApiError('unauthorized'))
+  const { localPorts, result } = await start(t, 'fig', `0:${upper}`)
+  refuseNext(new ApiError('unauthorized'))
   await closed(connect(t, localPorts[0]))
   t.match(await result, { code: 4, stderr: /^box: The API key .* was rejected/ })
 })
@@ -144,13 +174,13 @@ t.test('a local port that is in use', async (t) => {
   t.teardown(() => server.close())
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
-  const { code, stderr } = await runBox(fake.url, ['forward', 'fig', `${port}:3000`])
+  const { code, stderr } = await runBox(coordinator, ['forward', 'fig', `${port}:3000`])
   t.equal(code, 1)
   t.match(stderr, `box: Port ${port} of this machine is in use. Choose another one: ${port + 1}:3000.`)
 })
 
 t.test('refusals', async (t) => {
-  const forward = (...args: string[]) => runBox(fake.url, ['forward', ...args])
+  const forward = (...args: string[]) => runBox(coordinator, ['forward', ...args])
   t.match(await forward('fig', 'http'), {
     code: 2,
     stderr: /'http' is not a port\. Write PORT or LOCAL:REMOTE/,

@@ -193,8 +193,44 @@ function openUpgrade(request: IncomingMessage, client: Socket, head: Buffer, tar
     [coordinator, client],
   ] as const) {
     from.setNoDelay(true)
-    from.on('error', () => undefined).on('close', () => to.destroy())
+    // The last bytes of a connection that ended may still be on their way.
+    from.on('error', () => undefined).on('close', () => (from.readableEnded ? to.end() : to.destroy()))
     from.pipe(to)
   }
   return coordinator
 }
+
+/** Cuts a WebSocket after this number of bytes from the client. */
+export const cutFromClient =
+  (afterBytes: number): UpgradeFault =>
+  (client, open) =>
+    cutAfter(open, client, afterBytes, client)
+
+/** Cuts a WebSocket when this number of bytes has arrived from the coordinator. */
+export const cutFromCoordinator =
+  (afterBytes: number): UpgradeFault =>
+  (client, open) => {
+    const coordinator = open()
+    cutAfter(() => coordinator, coordinator, afterBytes, client)
+  }
+
+function cutAfter(open: () => Socket, source: Socket, afterBytes: number, client: Socket): void {
+  open()
+  let left = afterBytes
+  source.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) client.destroy()
+  })
+}
+
+/** Refuses a WebSocket with this response. */
+export const refuseUpgrade =
+  (status: number, body: unknown, headers: Record<string, string> = {}): UpgradeFault =>
+  (client) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const all = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }
+    const lines = Object.entries({ ...all, connection: 'close' }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    )
+    client.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${text}`)
+  }
