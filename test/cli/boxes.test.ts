@@ -1,7 +1,8 @@
 // The commands create, ls, show, suspend, wake, rm and me: output, exit codes, retries and usage errors.
-import { VERSION } from '../../shared/version.ts'
+
 import t from 'tap'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createVitals, startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
@@ -182,9 +183,7 @@ t.test('me --json has a short form of each box that is not deleted', async (t) =
 })
 
 t.test('every request carries the version of the command', async (t) => {
-  t.ok(
-    coordinator.requests.every(({ headers }) => headers[CLI_VERSION_HEADER] === VERSION),
-  )
+  t.ok(coordinator.requests.every(({ headers }) => headers[CLI_VERSION_HEADER] === VERSION))
 })
 
 t.test('retries after a 429, up to a limit', async (t) => {

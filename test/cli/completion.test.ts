@@ -4,24 +4,19 @@ import { listNeededCommands } from '../../cli/arguments/command-line.ts'
 import { complete as completeLine } from '../../cli/completion/complete.ts'
 import { createProgram } from '../../cli/program.ts'
 import { isCommandName } from '../../cli/register-commands.ts'
-import { ApiError } from '../../shared/errors.ts'
-import { KEY, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeEnvironments } from './fake-environments.ts'
-import { addFakeProcesses } from './fake-processes.ts'
-import { addFakeSecrets } from './fake-secrets.ts'
-import { addFakeShares } from './fake-shares.ts'
-import { addFakeSnapshots } from './fake-snapshots.ts'
+import { ApiError, controlErrorBody } from '../../shared/errors.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-await fake.addBox('plum', { observedState: 'suspended' })
-const { add } = addFakeProcesses(fake)
-const snapshots = addFakeSnapshots(fake)
-const shares = addFakeShares(fake)
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const { api, instance } = coordinator
+const fig = await coordinator.findBox('fig')
+const { id: plumId } = await coordinator.addBox('plum')
+await api('POST', `/boxes/${plumId}/suspend`)
+await coordinator.waitForState(plumId, 'suspended')
 
-process.env.BOXWOOD_URL = `${fake.url}/api/v1`
-process.env.BOXWOOD_API_KEY = KEY
+process.env.BOXWOOD_URL = `${coordinator.url}/api/v1`
+process.env.BOXWOOD_API_KEY = coordinator.key
 const noAction = async () => undefined
 const actions = { runAction: noAction, runLocalAction: noAction }
 
@@ -35,8 +30,12 @@ async function complete(commandLine: string): Promise<string[]> {
 }
 
 /** In a process of its own, as the scripts of the shells. */
-async function runComplete(commandLine: string, url = fake.url): Promise<string[]> {
-  const result = await runBox(url, ['__complete', '--', ...commandLine.split(' ').slice(1)])
+async function runComplete(commandLine: string, url = coordinator.url): Promise<string[]> {
+  const result = await runBox({ url, key: coordinator.key }, [
+    '__complete',
+    '--',
+    ...commandLine.split(' ').slice(1),
+  ])
   t.match(result, { code: 0, stderr: /^$/ }, commandLine)
   return result.stdout.split('\n').filter((line) => line !== '')
 }
@@ -89,10 +88,14 @@ t.test('names of boxes, with their states', async (t) => {
 })
 
 t.test('names of snapshots and templates, and the subcommand of their lists', async (t) => {
-  const { id } = snapshots.add({ name: 'twice' })
-  snapshots.add({ name: 'twice', templateName: 'web' })
-  snapshots.add({ name: 'twice' })
-  snapshots.add({ name: 'once' })
+  const ids: string[] = []
+  for (const name of ['twice', 'web', 'twice', 'once']) {
+    const { json } = await api('POST', '/snapshots', { boxId: fig.id, name })
+    t.match(await runBox(coordinator, ['wait', json.snapshot.id]), { code: 0 })
+    ids.push(json.snapshot.id)
+  }
+  const [id = '', webId] = ids
+  await api('POST', `/snapshots/${webId}/template`, { name: 'web' })
   t.same(await complete('box restore w'), ['web\ttemplate of fig, available'])
   t.same(await getValues('box restore o'), ['once'])
   t.ok((await getValues('box restore s')).includes(id), 'a name that several snapshots have: the ids')
@@ -114,30 +117,30 @@ t.test('cp: boxes and local files', async (t) => {
 })
 
 t.test('ids of processes and names of sessions of the box', async (t) => {
-  const { id } = add({ command: 'make world\u001b[2J' })
-  t.same(await complete('box kill fig p_'), [`${id}\tmake world\uFFFD[2J`])
-  t.same(await complete('box top fig '), [`${id}\tmake world\uFFFD[2J`])
-  t.same(await complete('box logs -f fig '), [`${id}\tmake world\uFFFD[2J`])
-  fake.terminals.start({ session: 'work' }, fake.getHome('fig'))
+  const command = 'sleep 1000; : \u001b[2J'
+  const { json } = await coordinator.edge('fig', 'POST', '/exec', { command, detached: true })
+  const id = json.processId
+  t.same(await complete('box kill fig p_'), [`${id}\tsleep 1000; : \uFFFD[2J`])
+  t.same(await complete('box top fig '), [`${id}\tsleep 1000; : \uFFFD[2J`])
+  t.same(await complete('box logs -f fig '), [`${id}\tsleep 1000; : \uFFFD[2J`])
+  await coordinator.edge('fig', 'POST', '/terminal/sessions', { session: 'work' })
   t.same(await complete('box attach fig '), ['work\tlogin shell'])
   t.same(await getValues('box sessions fig --kill w'), ['work'])
 })
 
 t.test('a shell inserts a value without quotes: values with special characters are left out', async (t) => {
-  fake.handleNext('GET /api/v1/boxes', (response) =>
-    sendJson(response, {
-      boxes: ['$(reboot)', 'a b', 'ok'].map((hostname) => ({ hostname, observedState: 'running' })),
-    }),
-  )
+  coordinator.respondNext('GET /api/v1/boxes', 200, {
+    boxes: ['$(reboot)', 'a b', 'ok'].map((hostname) => ({ hostname, observedState: 'running' })),
+  })
   t.same(await getValues('box exec '), ['ok'])
 })
 
 t.test('without a coordinator there are no names, and no message', async (t) => {
   t.same(await runComplete('box exec ', 'http://127.0.0.1:1'), [])
-  fake.handleNext('GET /api/v1/boxes', (response) => sendJson(response, new ApiError('unauthorized'), 401))
+  coordinator.respondNext('GET /api/v1/boxes', 401, controlErrorBody(new ApiError('unauthorized')))
   t.same(await runComplete('box exec '), [])
   // The request gets no response: the command exits by its own time limit.
-  fake.handleNext('GET /api/v1/boxes', () => undefined)
+  coordinator.failNext('GET /api/v1/boxes', () => undefined)
   t.same(await runComplete('box exec '), [])
 })
 
@@ -149,35 +152,29 @@ t.test('an unknown shell is refused with the names of the known ones', async (t)
 })
 
 t.test('ports: those that listen, and the shared ones', async (t) => {
-  const at = new Date().toISOString()
-  shares.listening = {
-    at,
-    ports: [
-      { port: 3000, process: 'node', pid: 7 },
-      { port: 5432, process: null, pid: null },
-    ],
-  }
+  instance.context.heartbeats.recordPorts(fig.id, [
+    { port: 3000, process: 'node', pid: 7 },
+    { port: 5432, process: null, pid: null },
+  ])
   t.same(await complete('box share fig '), ['3000\tnode', '5432'])
   t.same(await complete('box open fig 5'), ['5432'])
-  await runBox(fake.url, ['share', 'fig', '3000', '-q'])
+  await runBox(coordinator, ['share', 'fig', '3000', '-q'])
   t.same(await complete('box unshare fig '), ['3000\tmembers'])
   t.same(await getValues('box unshare f'), ['fig'])
   t.same(await getValues('box share fig 3000 --access a'), ['anyone'])
 })
 
 t.test('secrets, mounts and environments', async (t) => {
-  addFakeSecrets(fake)
-  addFakeEnvironments(fake)
   t.ok((await complete('box secrets set ANTHROPIC_API')).join().startsWith('ANTHROPIC_API_KEY\t'))
   t.same(await getValues('box secrets set TOKEN --in pa'), ['path'])
   const value = { stdin: 'a-value-of-a-test' }
-  await runBox(fake.url, ['secrets', 'set', 'TOKEN', '-q', '--host', 'example.com'], value)
+  await runBox(coordinator, ['secrets', 'set', 'TOKEN', '-q', '--host', 'example.com'], value)
   t.same(await complete('box secrets rotate '), ['TOKEN\texample.com'])
   t.same(await complete('box mount fig '), ['TOKEN\texample.com'])
   t.same(await getValues('box secrets grant TOKEN fi'), ['fig'])
-  await runBox(fake.url, ['mount', 'fig', 'TOKEN', '--as', 'GH_TOKEN'])
+  await runBox(coordinator, ['mount', 'fig', 'TOKEN', '--as', 'GH_TOKEN'])
   t.same(await complete('box unmount fig '), ['GH_TOKEN\tTOKEN'])
-  await runBox(fake.url, ['environments', 'create', 'web', '-e', 'A=1', '--repo', 'owner/name'])
+  await runBox(coordinator, ['environments', 'create', 'web', '-e', 'A=1', '--repo', 'owner/name'])
   t.same(await complete('box create --environment '), ['web\tversion 1'])
   t.same(await complete('box environments unset web '), ['A'])
   t.same(await complete('box environments repo rm web '), ['owner/name'])

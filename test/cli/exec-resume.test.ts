@@ -4,20 +4,15 @@ import t from 'tap'
 import type { WebSocket } from 'ws'
 import type { ServerMessage } from '../../shared/api/attach.ts'
 import { ATTACH_LIMITS, encodeChunk } from '../../shared/attach-format.ts'
-import type { AttachFault } from './fake-attach.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { refuseUpgrade, type UpgradeFault } from '../support/fault-proxy.ts'
+import { type AttachFault, setAttachFaults } from './attach-faults.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { createRandom, type Random } from './random.ts'
 import { runBox, runBoxForBytes } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const { attached } = fake
-
-/** The faults of the connections from now on. */
-function setFaults(faults: (AttachFault | null)[]): void {
-  attached.connections = 0
-  attached.getFault = (connection) => faults[connection] ?? null
-}
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const setFaults = (faults: (AttachFault | null)[]) => setAttachFaults(coordinator, faults)
 
 /** On a slow machine any outage may last long enough for these messages. */
 const OUTAGE_MESSAGES =
@@ -46,9 +41,11 @@ for (const seed of [2, 3]) {
   t.test(`passes on every byte once despite random connection failures, seed ${seed}`, async (t) => {
     const random = createRandom(seed)
     const stdin = random.bytes(2_000_000 + random.below(500_000))
-    setFaults(Array.from({ length: 10 }, (_, index) => (index % 3 === 2 ? pickRefusal : pickCut)(random)))
+    const { countConnections } = setFaults(
+      Array.from({ length: 10 }, (_, index) => (index % 3 === 2 ? pickRefusal : pickCut)(random)),
+    )
     const result = await runBoxForBytes(
-      fake.url,
+      coordinator,
       ['exec', 'fig', '--', 'cat >copy; cat copy; cat copy >&2; exit 6'],
       { stdin },
     )
@@ -56,14 +53,14 @@ for (const seed of [2, 3]) {
     const stderr = Buffer.from(result.stderr.toString('latin1').replace(OUTAGE_MESSAGES, ''), 'latin1')
     t.ok(stderr.equals(stdin), `${stderr.length} bytes of stderr`)
     t.equal(result.code, 6)
-    t.ok(attached.connections > 4, `over ${attached.connections} connections`)
+    t.ok(countConnections() > 4, `over ${countConnections()} connections`)
   })
 }
 
 t.test('reports a long outage of the coordinator, and when it is over', async (t) => {
   let outage: Promise<void> | undefined
   setFaults([])
-  const result = await runBox(fake.url, ['exec', 'fig', '--', 'cat; echo end'], {
+  const result = await runBox(coordinator, ['exec', 'fig', '--', 'cat; echo end'], {
     stdin: null,
     onSpawn(child) {
       const reported = new Promise<void>((resolve) => {
@@ -74,7 +71,7 @@ t.test('reports a long outage of the coordinator, and when it is over', async (t
       child.stdin?.write('first\n')
       const cause = async () => {
         await once(child.stdout ?? child, 'data')
-        await fake.stopDuring(async () => {
+        await coordinator.stopDuring(async () => {
           child.stdin?.end('second\n')
           await reported
         })
@@ -100,7 +97,7 @@ t.test('stops when a new connection cannot help', async (t) => {
   ] as const
   for (const [code, stderr] of expected) {
     setFaults([lost, { kind: 'error_response', code }])
-    const result = await runBox(fake.url, ['exec', 'fig', '--', 'yes'], {
+    const result = await runBox(coordinator, ['exec', 'fig', '--', 'yes'], {
       onSpawn: (child) => child.stdout?.resume(),
     })
     t.match(result, { code: 125, stderr }, code)
@@ -111,7 +108,7 @@ t.test('stops when a new connection cannot help', async (t) => {
       message: { type: 'error', code: 'invalid_request', message: 'Another client attached.' },
     },
   ])
-  t.match(await runBox(fake.url, ['exec', 'fig', '--', 'cat'], { stdin: null }), {
+  t.match(await runBox(coordinator, ['exec', 'fig', '--', 'cat'], { stdin: null }), {
     code: 125,
     stderr: 'box: Another client attached. (invalid_request)\n',
   })
@@ -119,15 +116,18 @@ t.test('stops when a new connection cannot help', async (t) => {
 
 t.test('waits for the Retry-After of a 429', async (t) => {
   let rateLimitedUntil = 0
-  attached.connections = 0
-  attached.getFault = () => {
+  const refuse: UpgradeFault = (client, open, ...rest) => {
     const now = performance.now()
     rateLimitedUntil ||= now + 990
-    if (now >= rateLimitedUntil) return null
-    return { kind: 'error_response', code: 'rate_limited', headers: { 'retry-after': '1' } }
+    if (now >= rateLimitedUntil) return open()
+    const error = new ApiError('rate_limited')
+    return refuseUpgrade(error.status, edgeErrorBody(error), { 'retry-after': '1' })(client, open, ...rest)
   }
-  t.match(await runBox(fake.url, ['exec', 'fig', '--', 'echo done']), { code: 0, stdout: 'done\n' })
-  t.equal(attached.connections, 2, 'no attempt before the time is over')
+  const { countConnections } = setFaults([])
+  for (let connection = 0; connection < 3; connection++)
+    coordinator.failNextUpgrade('GET /v1/box/fig/exec/', refuse)
+  t.match(await runBox(coordinator, ['exec', 'fig', '--', 'echo done']), { code: 0, stdout: 'done\n' })
+  t.equal(countConnections(), 2, 'no attempt before the time is over')
 })
 
 const ATTACHED: ServerMessage = { type: 'attached', stdinOffset: 0, stdoutOffset: 0, stderrOffset: 0 }
@@ -176,7 +176,7 @@ t.test('reports messages that violate the protocol', async (t) => {
   ]
   for (const [name, run, stderr] of violations) {
     setFaults([{ kind: 'script', run }])
-    const result = await runBox(fake.url, ['exec', 'fig', '--', 'sleep 60'], { stdin: null })
+    const result = await runBox(coordinator, ['exec', 'fig', '--', 'sleep 60'], { stdin: null })
     t.match(
       result,
       { code: 125, stderr: /^box: The coordinator sent .*Check that box and the coordinator/ },
@@ -189,7 +189,7 @@ t.test('reports messages that violate the protocol', async (t) => {
   setFaults([
     { kind: 'script', run: (ws) => send(ws, ATTACHED, ...Array.from({ length: chunks }, () => chunk)) },
   ])
-  const overflow = await runBox(fake.url, ['exec', 'fig', '--', 'sleep 60'], {
+  const overflow = await runBox(coordinator, ['exec', 'fig', '--', 'sleep 60'], {
     stdin: null,
     ignoreStdout: true,
     onSpawn(child) {
@@ -213,7 +213,7 @@ t.test('unknown messages are ignored, and discarded output is reported', async (
       { ...EXIT, exitCode: 8, stdoutOffset: 14 },
     )
   setFaults([{ kind: 'script', run }])
-  t.match(await runBox(fake.url, ['exec', 'fig', '--', 'sleep 60']), {
+  t.match(await runBox(coordinator, ['exec', 'fig', '--', 'sleep 60']), {
     code: 8,
     stdout: 'one two\n',
     stderr: 'box: 6 bytes of stdout before this point are missing.\n',

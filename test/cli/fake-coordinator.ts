@@ -280,6 +280,7 @@ const BOX_DETAIL = {
   ],
   job: null,
   pausesSurvived: 0,
+  machine: null,
   environment: null,
   envVars: [{ name: 'TOKEN', value: 'secret-value' }],
   restricted: false,

@@ -134,10 +134,15 @@ t.test('nothing listens on the box: the connection is closed, and one message is
   const { localPorts, output, interrupt } = await start(t, 'fig', `0:${unused}`)
   for (let count = 0; count < 3; count++) await closed(connect(t, localPorts[0]))
   await waitUntil('the message', () => output.stderr !== '')
-  await serve({ onConnection: 'socket.end("now"); socket.resume(); server.close()', port: unused })
-  t.equal(await text(connect(t, localPorts[0])), 'now')
-  await closed(connect(t, localPorts[0]))
   const message = `box: fig:${unused}: No process of the box listens on port ${unused}. (not_found)\n`
+  // It closes after the connection: the agent looks whether the same server still listens when it has connected.
+  const onConnection = 'socket.end("now"); socket.resume().on("close", () => server.close())'
+  await serve({ onConnection, port: unused })
+  t.equal(await request(connect(t, localPorts[0]), ''), 'now')
+  await waitUntil('the second message', async () => {
+    await closed(connect(t, localPorts[0]).end())
+    return output.stderr === message + message
+  })
   t.match(await interrupt(), { code: 0, stderr: message + message })
 })
 

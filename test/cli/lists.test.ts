@@ -1,31 +1,59 @@
 // The options that all lists share: formats, filters and --watch.
 import type { ChildProcess } from 'node:child_process'
-import t from 'tap'
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
 import { createPatternMatcher } from '../../cli/lists/filters.ts'
 import { createScreenRegion } from '../../cli/lists/screen-region.ts'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { createFakeAgents } from '../support/box-with-fake-agent.ts'
+import { respondError, respondJson } from '../support/fake-prompt-agent.ts'
+import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeHistory } from './fake-history.ts'
-import { addFakeProcesses } from './fake-processes.ts'
+import { createRecordAdder } from './command-records.ts'
+import { type CliCoordinator, startCliCoordinator } from './coordinator.ts'
 import { type BoxResult, runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const web1 = await fake.addBox('web-1')
-const web2 = await fake.addBox('web-2')
-Object.assign(web1, { tier: 'pro', region: 'us-east-1' })
-web2.observedState = 'suspended'
-const processes = addFakeProcesses(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+/** The detached processes that the agents of all boxes report. */
+let processes: object[] = []
+const startCoordinator = (t: Test) =>
+  startCliCoordinator(
+    t,
+    ['fig'],
+    createFakeAgents(async ({ path }) => {
+      if (path === '/exec') return respondJson(200, { ok: true, type: 'exec.list', processes })
+      if (path === '/terminal/sessions')
+        return respondJson(200, { ok: true, type: 'terminal.list', sessions: [] })
+      return respondError(new ApiError('not_found'))
+    }),
+  )
+function addProcess(fields: object = {}): { processId: string } {
+  const process = {
+    processId: `p_${randomBytes(12).toString('hex')}`,
+    ...{ pid: 7, running: true, lost: false, exitCode: null, signal: null, timedOut: false },
+    ...{ startedAt: new Date().toISOString(), command: 'make world' },
+    ...fields,
+  }
+  processes.unshift(process)
+  return process
+}
+
+const coordinator = await startCoordinator(t)
+await coordinator.addBox('web-1', { tier: 'pro', region: 'us-east-1' })
+const web2 = await coordinator.addBox('web-2')
+await suspend(coordinator, web2.id)
+t.beforeEach(() => {
+  processes = []
+})
+const box = (...args: string[]) => runBox(coordinator, args)
 const names = async (...args: string[]) => (await box('ls', '-q', ...args)).stdout.split('\n').slice(0, -1)
 
 t.test('-q and -o name print only names, one per line', async (t) => {
   const expected = { code: 0, stdout: 'web-2\nweb-1\nfig\n', stderr: '' }
   t.same(await box('ls', '-q'), expected)
   t.same(await box('ls', '-o', 'name'), expected)
-  const { id } = processes.add()
-  t.same(await box('ps', 'fig', '-q'), { code: 0, stdout: `${id}\n`, stderr: '' })
+  const { processId } = addProcess()
+  t.same(await box('ps', 'fig', '-q'), { code: 0, stdout: `${processId}\n`, stderr: '' })
 })
 
 t.test('-q without rows prints nothing, so that a script gets no names', async (t) => {
@@ -36,7 +64,7 @@ t.test('-q without rows prints nothing, so that a script gets no names', async (
 t.test('-o wide adds columns, --no-header omits the header', async (t) => {
   const [header, row] = (await box('ls', '-o', 'wide')).stdout.split('\n')
   t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +CREATED +ID$/)
-  t.match(row, new RegExp(`^web-2 +suspended .* own +us-west-2 +- +2030-01-01T00:00:00.000Z +${web2.id}$`))
+  t.match(row, new RegExp(`^web-2 +suspended .* host +us-west-2 +\\S+ +\\d{4}-\\S+Z +${web2.id}$`))
   t.match((await box('ls', '--no-header')).stdout, /^web-2 .*\nweb-1 .*\nfig .*\n$/)
 })
 
@@ -75,46 +103,53 @@ t.test('an unknown key or value lists the valid ones', async (t) => {
 })
 
 t.test('filters of ps, history and sessions', async (t) => {
-  const current = await fakeWithFig(t)
-  const { add } = addFakeProcesses(current)
-  add({ command: 'make world', exit: null })
-  const killed = add({ command: 'sleep 1', exit: { status: 'killed', exitCode: null, signal: 'KILL' } })
-  const ps = (...args: string[]) => runBox(current.url, ['ps', 'fig', '-q', ...args])
-  t.match(await ps('--filter', 'state=killed'), { stdout: `${killed.id}\n` })
-  t.match(await ps('--filter', 'command=sleep*'), { stdout: `${killed.id}\n` })
+  const current = await startCoordinator(t)
+  addProcess()
+  const killed = addProcess({ command: 'sleep 1', running: false, signal: 'KILL' })
+  const ps = (...args: string[]) => runBox(current, ['ps', 'fig', '-q', ...args])
+  t.match(await ps('--filter', 'state=killed'), { stdout: `${killed.processId}\n` })
+  t.match(await ps('--filter', 'command=sleep*'), { stdout: `${killed.processId}\n` })
   t.match(await ps('--filter', 'state=asleep'), {
     code: 2,
     stderr: /Valid values: running, exited, killed, timed_out, lost\.\n$/,
   })
-  const { add: addRecord } = addFakeHistory(current)
-  const history = (...args: string[]) => runBox(current.url, ['history', 'fig', '-q', ...args])
-  const make = addRecord({ command: 'make world', status: 'failed', exitCode: null })
-  for (let count = 0; count < 60; count++) addRecord({ command: 'true', status: 'killed', exitCode: null })
-  const other = addRecord({ actor: { kind: 'user', userId: 'usr_other', tokenId: 'key_2' } })
+  const { id } = await current.findBox('fig')
+  const addRecord = createRecordAdder(current, id)
+  const history = (...args: string[]) => runBox(current, ['history', 'fig', '-q', ...args])
+  const make = await addRecord({ command: 'make world', status: 'failed', exitCode: null })
+  for (let count = 0; count < 60; count++)
+    await addRecord({ command: 'true', status: 'killed', exitCode: null })
+  const { userId } = await createTestSession(current, 'member')
+  const other = await addRecord({ actor: { actor_kind: 'user', actor_user_id: userId } })
   t.match(await history('--filter', 'command=make'), { stdout: `${make.id}\n` }, 'beyond the first page')
   t.match(await history('--filter', 'status=failed', '--filter', 'mode=sync'), { stdout: `${make.id}\n` })
-  t.match(await history('--filter', 'user=usr_other'), { stdout: `${other.id}\n` })
+  t.match(await history('--filter', `user=${userId}`), { stdout: `${other.id}\n` })
   t.match(await history('--filter', 'user=owner', '--limit', '1'), {
-    stdout: /^p_\d+\n$/,
+    stdout: /^p_\w+\n$/,
     stderr: 'More commands match: use --all or a larger --limit.\n',
   })
   const twoStates = await history('--status', 'failed', '--filter', 'status=killed', '--all')
   t.equal(twoStates.stdout.split('\n').length, 62)
-  const sessions = (...args: string[]) => runBox(current.url, ['sessions', 'fig', '-q', ...args])
+  const sessions = (...args: string[]) => runBox(current, ['sessions', 'fig', '-q', ...args])
   t.same(await sessions('--filter', 'name=work'), { code: 0, stdout: '', stderr: '' })
 })
 
 t.test(
   '--watch without a terminal prints changed rows, also after a restart of the coordinator',
   async (t) => {
-    const current = await fakeWithFig(t)
+    const current = await startCoordinator(t)
     const plum = await current.addBox('plum')
-    const watch = startWatch(current.url, 'ls', '--watch', '-o', 'table')
+    const watch = startWatch(current, 'ls', '--watch', '-o', 'table')
     await watch.waitFor(/fig +running/)
-    plum.observedState = 'suspending'
+    const { promise, resolve } = Promise.withResolvers<void>()
+    current.infra.before.stop = () => promise
+    await current.api('POST', `/boxes/${plum.id}/suspend`)
     await watch.waitFor(/plum +suspending/)
     await current.stopDuring(async () => {
-      plum.observedState = 'terminated'
+      resolve()
+      await current.waitForState(plum.id, 'suspended')
+      await current.api('DELETE', `/boxes/${plum.id}`)
+      await current.waitForState(plum.id, 'terminated')
       await watch.waitFor(/Cannot reach the coordinator .* Retrying/)
     })
     await watch.waitFor(/reconnected\.\n/)
@@ -132,19 +167,18 @@ t.test(
 )
 
 t.test('--watch with JSON prints an object per changed row', async (t) => {
-  const current = await fakeWithFig(t)
-  const watch = startWatch(current.url, 'ls', '--watch', '--json')
+  const current = await startCoordinator(t)
+  const watch = startWatch(current, 'ls', '--watch', '--json')
   await watch.waitFor(/running/)
-  Object.assign(current.boxes[0] ?? {}, { observedState: 'suspended' })
+  await suspend(current, (await current.findBox('fig')).id)
   await watch.waitFor(/"suspended"/)
   const { stdout } = await watch.interrupt()
-  t.match(
-    stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-    [{ observedState: 'running' }, { observedState: 'suspended' }],
-  )
+  const changes = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(changes[0], { observedState: 'running' })
+  t.match(changes.at(-1), { observedState: 'suspended' })
 })
 
 t.test('--watch fails when the first request fails', async (t) => {
@@ -153,10 +187,10 @@ t.test('--watch fails when the first request fails', async (t) => {
 })
 
 t.test('--watch on a terminal replaces the table', async (t) => {
-  const current = await fakeWithFig(t)
-  const pty = runBoxInPty(t, current.url, 'exec $BOX ls --watch', { rows: 4, env: { NO_COLOR: '1' } })
+  const current = await startCoordinator(t)
+  const pty = runBoxInPty(t, current, 'exec $BOX ls --watch', { rows: 4, env: { NO_COLOR: '1' } })
   await pty.waitFor(/NAME .*\r\nfig +running .*\r\n/)
-  Object.assign(current.boxes[0] ?? {}, { observedState: 'suspended' })
+  await suspend(current, (await current.findBox('fig')).id)
   // The cursor moves up over the two lines.
   await pty.waitFor('\u001b[2A\r\u001b[JNAME')
   await pty.waitFor(/fig +suspended .*\r\n/)
@@ -167,21 +201,14 @@ t.test('--watch on a terminal replaces the table', async (t) => {
 })
 
 t.test('--watch on a terminal shows a note below the table, and replaces wrapped lines', async (t) => {
-  const current = await fakeWithFig(t)
-  const { add } = addFakeProcesses(current)
-  const { id } = add({ exit: null })
-  addFakeHistory(current).add({
-    id,
-    mode: 'detached',
-    command: 'make world',
-    status: 'killed',
-    signal: 'TERM',
-  })
-  const pty = runBoxInPty(t, current.url, 'exec $BOX ps fig --watch', { cols: 40, env: { NO_COLOR: '1' } })
+  const current = await startCoordinator(t)
+  const { processId: id } = addProcess()
+  const add = createRecordAdder(current, (await current.findBox('fig')).id)
+  await add({ id, mode: 'detached', command: 'make world', status: 'killed', signal: 'TERM', exitCode: null })
+  const pty = runBoxInPty(t, current, 'exec $BOX ps fig --watch', { cols: 40, env: { NO_COLOR: '1' } })
   await pty.waitFor(`${id}  7    running`)
-  current.handleNext('GET /v1/box/fig/exec', (response) => {
-    response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
-  })
+  const error = new ApiError('box_not_running')
+  current.respondNext('GET /v1/box/fig/exec', error.status, edgeErrorBody(error))
   await pty.waitFor(/fig is not running\. These processes are from the command history\.\r\n/)
   // The header, the process and the note have two rows each.
   await pty.waitFor('\u001b[6A\r\u001b[J')
@@ -209,32 +236,31 @@ t.test('a region of the screen has the height of the terminal, with wrapped line
 })
 
 t.test('on a narrow terminal, only -o wide prints whole rows', async (t) => {
-  const pty = runBoxInPty(t, fake.url, 'box ls -o wide', { cols: 40, env: { NO_COLOR: '1' } })
+  const pty = runBoxInPty(t, coordinator, 'box ls -o wide', { cols: 40, env: { NO_COLOR: '1' } })
   await pty.waitFor(`${web2.id}\r\n`)
-  processes.add({ command: 'make a world of many words' })
+  addProcess({ command: 'make a world of many words' })
   await pty.waitForExit()
-  const long = runBoxInPty(t, fake.url, 'box ps fig', { cols: 40, env: { NO_COLOR: '1' } })
+  const long = runBoxInPty(t, coordinator, 'box ps fig', { cols: 40, env: { NO_COLOR: '1' } })
   await long.waitFor('make a world of man…\r\n')
   await long.waitForExit()
 })
 
 t.test('states have colours on a terminal', async (t) => {
-  const pty = runBoxInPty(t, fake.url, 'box ls; echo end')
+  const pty = runBoxInPty(t, coordinator, 'box ls; echo end')
   await pty.waitFor('\u001b[90msuspended\u001b[39m')
   await pty.waitFor('\u001b[32mrunning\u001b[39m')
   await pty.waitForExit()
 })
 
-async function fakeWithFig(t: Parameters<typeof startFakeCoordinator>[0]) {
-  const current = await startFakeCoordinator(t)
-  await current.addBox('fig')
-  return current
+async function suspend({ api, waitForState }: CliCoordinator, id: string): Promise<void> {
+  await api('POST', `/boxes/${id}/suspend`)
+  await waitForState(id, 'suspended')
 }
 
-function startWatch(url: string, ...args: string[]) {
+function startWatch(target: CliCoordinator, ...args: string[]) {
   let output = ''
   let child: ChildProcess | undefined
-  const result: Promise<BoxResult> = runBox(url, args, {
+  const result: Promise<BoxResult> = runBox(target, args, {
     onSpawn(spawned) {
       child = spawned
       for (const stream of [spawned.stdout, spawned.stderr])

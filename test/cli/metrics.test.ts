@@ -3,20 +3,30 @@ import t from 'tap'
 import { formatMetrics } from '../../cli/metrics/format-metrics.ts'
 import { averageColumns, formatSparkline } from '../../cli/metrics/sparkline.ts'
 import { isUnicodeSupported } from '../../cli/output/unicode-support.ts'
+import {
+  BOX_SERIES,
+  FILE_SYSTEM_SERIES,
+  INTERFACE_SERIES,
+  type Metrics,
+  metricsSchema,
+} from '../../shared/api/metrics.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeMonitoring, createMetrics } from './fake-monitoring.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const monitoring = addFakeMonitoring(fake)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const respondWith = (metrics: Metrics) => coordinator.respondNext('GET /api/v1/boxes/', 200, metrics)
 // Also of the child processes.
 process.env.TZ = 'Europe/Berlin'
 const ENV = { LC_ALL: 'C.UTF-8' }
-const box = (...args: string[]) => runBox(fake.url, ['metrics', 'fig', ...args], { env: ENV })
+const runMetrics = (...args: string[]) => runBox(coordinator, ['metrics', 'fig', ...args], { env: ENV })
+/** The coordinator has measured HOUR. */
+const box = (...args: string[]) => {
+  respondWith(HOUR)
+  return runMetrics(...args)
+}
 const getLastQuery = () =>
-  Object.fromEntries(new URLSearchParams(fake.requests.at(-1)?.line.replace(/^[^?]*\??/, '') ?? ''))
+  Object.fromEntries(new URLSearchParams(coordinator.requests.at(-1)?.line.replace(/^[^?]*\??/, '') ?? ''))
 
 const GiB = 1024 ** 3
 /** 120 buckets of 30 seconds; no samples in the buckets 60 to 79. */
@@ -39,7 +49,6 @@ const HOUR = createMetrics(
     ifaces: { eth0: { rx_bytes_per_sec: sampled(() => 3 * 1024 * 1024) } },
   },
 )
-monitoring.metrics = HOUR
 const lines = (width: number, isUnicode = true) =>
   formatMetrics('fig', HOUR, { width, isUnicode }).split('\n')
 const findLine = (all: string[], start: string) => all.find((line) => line.startsWith(start)) ?? ''
@@ -108,7 +117,8 @@ t.test('without UTF-8 in the locale, the sparklines are ASCII', async (t) => {
   t.equal(isUnicodeSupported({ LC_ALL: '', LANG: 'en_US.utf8' }), true)
   t.equal(isUnicodeSupported({ TERM: 'xterm' }), true)
   t.equal(isUnicodeSupported({ TERM: 'linux' }), false)
-  const { stdout } = await runBox(fake.url, ['metrics', 'fig'], { env: { LC_ALL: 'C' } })
+  respondWith(HOUR)
+  const { stdout } = await runBox(coordinator, ['metrics', 'fig'], { env: { LC_ALL: 'C' } })
   t.match(stdout, /^CPU .*_+ +~+$/m)
 })
 
@@ -134,7 +144,7 @@ t.test('--csv prints a row per bucket with the mean and the maximum', async (t) 
   t.equal(rows.length, 120)
   t.match(rows[0], /^2026-01-31T09:00:00\.000Z,0,0,2,3,1610612736,/)
   t.match(rows[60], /^2026-01-31T09:30:00\.000Z,,,,,,/)
-  t.match(await box('--csv', '--json'), { code: 2, stderr: /cannot be used with/ })
+  t.match(await runMetrics('--csv', '--json'), { code: 2, stderr: /cannot be used with/ })
 })
 
 t.test('time spans', async (t) => {
@@ -148,7 +158,8 @@ t.test('time spans', async (t) => {
   t.ok(Date.parse(from) >= start - 86_400_000 && Date.parse(from) <= end - 86_400_000)
   await box('--from', '2026-01-31T09:30', '--to', '2026-01-31T10:30:00+01:00')
   t.same(getLastQuery(), { from: '2026-01-31T08:30:00.000Z', to: '2026-01-31T09:30:00.000Z' })
-  const fails = async (stderr: RegExp, ...args: string[]) => t.match(await box(...args), { code: 2, stderr })
+  const fails = async (stderr: RegExp, ...args: string[]) =>
+    t.match(await runMetrics(...args), { code: 2, stderr })
   await fails(/--from must be before --to\./, '--from', '1h', '--to', '2h')
   await fails(/--last must be a duration .* at most 30d/, '--last', '31d')
   await fails(/--last must be a duration/, '--last', '0m')
@@ -157,17 +168,16 @@ t.test('time spans', async (t) => {
 })
 
 t.test('a time span without samples', async (t) => {
-  monitoring.metrics = createMetrics({ from: '2026-01-31T09:00:00Z', res: 300, count: 12 }, { box: {} })
-  t.match(await box(), {
+  respondWith(createMetrics({ from: '2026-01-31T09:00:00Z', res: 300, count: 12 }, { box: {} }))
+  t.match(await runMetrics(), {
     code: 0,
     stdout: /\(1h\), a value per 5m\n\nNo samples\. A box takes a sample every 30 seconds while/,
   })
-  monitoring.metrics = createMetrics({ from: '2026-01-31T09:00:00Z', res: 300, count: 0 }, { box: {} })
-  t.match(await box(), {
+  respondWith(createMetrics({ from: '2026-01-31T09:00:00Z', res: 300, count: 0 }, { box: {} }))
+  t.match(await runMetrics(), {
     code: 0,
     stdout: 'The time span is not within the last 30 days, for which samples are kept.\n',
   })
-  monitoring.metrics = HOUR
 })
 
 t.test('one bucket, and a span of days with the date on the axis', async (t) => {
@@ -179,12 +189,41 @@ t.test('one bucket, and a span of days with the date on the axis', async (t) => 
 })
 
 t.test('on a terminal, the width and its colours are used', async (t) => {
-  const pty = runBoxInPty(t, fake.url, 'box metrics fig', { cols: 60, env: ENV })
+  respondWith(HOUR)
+  const pty = runBoxInPty(t, coordinator, 'box metrics fig', { cols: 60, env: ENV })
   await pty.waitFor('\u001b[36m▁▁')
   await pty.waitFor('▅▅\u001b[39m\r\n')
   t.match(await pty.waitForExit(), { exitCode: 0 })
 })
 
 t.test('a missing box', async (t) => {
-  t.match(await runBox(fake.url, ['metrics', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
+  t.match(await runBox(coordinator, ['metrics', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
 })
+
+/** The value of a series in a bucket. null: no sample. Series without a function are null everywhere. */
+type Group = Record<string, (index: number) => number | null>
+
+/** @param from ISO 8601, a multiple of `res` */
+function createMetrics(
+  { from, res, count }: { from: string; res: 30 | 300 | 3600; count: number },
+  { box, fs = {}, ifaces = {} }: { box: Group; fs?: Record<string, Group>; ifaces?: Record<string, Group> },
+): Metrics {
+  const start = Date.parse(from) / 1000
+  const toSeries = (names: object, group: Group) =>
+    Object.fromEntries(
+      Object.keys(names).map((name) => {
+        const avg = Array.from({ length: count }, (_, index) => group[name]?.(index) ?? null)
+        return [name, { avg, max: avg.map((value) => value && value * 1.5) }]
+      }),
+    )
+  return metricsSchema.parse({
+    v: 1,
+    res,
+    from: new Date(start * 1000).toISOString(),
+    to: new Date((start + count * res) * 1000).toISOString(),
+    buckets: Array.from({ length: count }, (_, index) => start + index * res),
+    series: toSeries(BOX_SERIES, box),
+    fs: Object.entries(fs).map(([mount, group]) => ({ mount, ...toSeries(FILE_SYSTEM_SERIES, group) })),
+    ifaces: Object.entries(ifaces).map(([name, group]) => ({ name, ...toSeries(INTERFACE_SERIES, group) })),
+  })
+}

@@ -1,14 +1,20 @@
 // box ps-at: the processes and ports of a past moment.
 import t from 'tap'
-import { sendJson, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeMonitoring } from './fake-monitoring.ts'
+import { procsAtSchema } from '../../shared/api/process-snapshots.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const { id } = await fake.addBox('fig', { observedState: 'suspended', desiredState: 'suspended' })
-const monitoring = addFakeMonitoring(fake)
-const box = (...args: string[]) =>
-  runBox(fake.url, ['ps-at', 'fig', ...args], { env: { TZ: 'Europe/Berlin' } })
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { id } = await coordinator.findBox('fig')
+const run = (...args: string[]) =>
+  runBox(coordinator, ['ps-at', 'fig', ...args], { env: { TZ: 'Europe/Berlin' } })
+const respondWith = (snapshot: unknown) =>
+  coordinator.respondNext(`GET /api/v1/boxes/${id}/procs-at?t=`, 200, procsAtSchema.parse(snapshot))
+/** The coordinator has SNAPSHOT. */
+const box = (...args: string[]) => {
+  respondWith(SNAPSHOT)
+  return run(...args)
+}
 
 const createProcess = (pid: number, fields: object) => ({
   pid,
@@ -36,13 +42,15 @@ const SNAPSHOT = {
   ],
   total: 3,
 }
-monitoring.snapshot = SNAPSHOT
 const TIME = '2026-01-31T03:14:02+01:00'
 
 t.test('lists the processes by CPU usage with their ports, and when the snapshot was taken', async (t) => {
   const { code, stdout, stderr } = await box(TIME)
   t.equal(code, 0)
-  t.equal(fake.requests.at(-1)?.line, `GET /api/v1/boxes/${id}/procs-at?t=2026-01-31T02%3A14%3A02.000Z`)
+  t.equal(
+    coordinator.requests.at(-1)?.line,
+    `GET /api/v1/boxes/${id}/procs-at?t=2026-01-31T02%3A14%3A02.000Z`,
+  )
   const [header, ...rows] = stdout.trimEnd().split('\n')
   t.match(header, /^PID +USER +%CPU +MEMORY +STARTED +PORTS +COMMAND$/)
   t.same(
@@ -62,8 +70,8 @@ t.test('lists the processes by CPU usage with their ports, and when the snapshot
 t.test('the time may be several words, and precedes or equals that of the snapshot', async (t) => {
   t.match(await box('yesterday', '03:14'), { code: 0, stderr: /before the requested time\./ })
   t.match(await box('2026-01-31T02:14:12Z'), { code: 0, stderr: /03:14:12, the requested time\./ })
-  t.match(await box('2', 'h'), { code: 2, stderr: /^box: The time must be a duration such as/ })
-  t.match(await box(), { code: 2, stderr: /missing.*time/ })
+  t.match(await run('2', 'h'), { code: 2, stderr: /^box: The time must be a duration such as/ })
+  t.match(await run(), { code: 2, stderr: /missing.*time/ })
 })
 
 t.test('the formats and filters of lists, except --watch', async (t) => {
@@ -72,24 +80,21 @@ t.test('the formats and filters of lists, except --watch', async (t) => {
   t.match(await box(TIME, '--filter', 'user=root'), { stderr: /No matching processes on fig\.\n$/ })
   t.match(await box(TIME, '-o', 'wide'), { stdout: /^PID +PPID +USER/ })
   t.same(JSON.parse((await box(TIME, '--json')).stdout), SNAPSHOT)
-  t.match(await box(TIME, '--watch'), { code: 2, stderr: /unknown option '--watch'/ })
+  t.match(await run(TIME, '--watch'), { code: 2, stderr: /unknown option '--watch'/ })
 })
 
 t.test('a snapshot with more processes than are stored', async (t) => {
-  monitoring.snapshot = { ...SNAPSHOT, total: 1500, ports: [] }
-  t.match(await box(TIME), { stderr: /requested time\. 3 of 1500 processes are stored\.\n$/ })
-  monitoring.snapshot = SNAPSHOT
+  respondWith({ ...SNAPSHOT, total: 1500, ports: [] })
+  t.match(await run(TIME), { stderr: /requested time\. 3 of 1500 processes are stored\.\n$/ })
 })
 
 t.test(
   'without a snapshot, the message of the API says which moments are known, in local time',
   async (t) => {
-    fake.handleNext(`GET /api/v1/boxes/${id}/procs-at`, (response) => {
-      const message =
-        'No snapshot near 2026-01-31T02:14:02.000Z. The nearest: 2026-01-30T22:59:00.002Z.\u001b[2J'
-      sendJson(response, { error: 'not_found', message }, 404)
-    })
-    t.same(await box(TIME), {
+    const message =
+      'No snapshot near 2026-01-31T02:14:02.000Z. The nearest: 2026-01-30T22:59:00.002Z.\u001b[2J'
+    coordinator.respondNext(`GET /api/v1/boxes/${id}/procs-at`, 404, { error: 'not_found', message })
+    t.same(await run(TIME), {
       code: 5,
       stdout: '',
       stderr:

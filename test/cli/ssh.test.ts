@@ -1,34 +1,45 @@
 // box ssh, attach, sessions and exec -it in a local pseudoterminal.
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import type { TerminalSession } from '../../shared/api/terminal.ts'
 import { waitUntil } from '../support/wait-until.ts'
+import { setAttachFaults } from './attach-faults.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import type { AttachFault } from './fake-attach.ts'
-import { startFakeCoordinator } from './fake-coordinator.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const { attached, terminals } = fake
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const { edge } = coordinator
 const run = (script: string, options: { env?: Record<string, string>; cols?: number; rows?: number } = {}) =>
-  runBoxInPty(t, fake.url, script, options)
-const box = (...args: string[]) => runBox(fake.url, args)
-const last = () => {
-  const terminal = terminals.all.at(-1)
-  if (terminal === undefined) throw new Error('no terminal was started')
-  return terminal
-}
+  runBoxInPty(t, coordinator, script, options)
+const box = (...args: string[]) => runBox(coordinator, args)
+const listSessions = async (): Promise<TerminalSession[]> =>
+  (await edge('fig', 'GET', '/terminal/sessions')).json.sessions
+/** The session that was started last. */
+const last = async () =>
+  (await listSessions()).toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)).at(-1)
+/** Ends the sessions of earlier tests. */
+t.beforeEach(async () => {
+  for (const { session } of await listSessions()) await edge('fig', 'DELETE', `/terminal/sessions/${session}`)
+  await waitUntil('the sessions end', async () => (await listSessions()).length === 0)
+})
 /** Prints the mode of the local terminal. */
 const PRINT_MODE = 'case $(stty -a) in *-opost*|*-echo\\ *) echo is raw;; *) echo is normal;; esac'
 
 t.test('ssh opens a new session, prints its name, and exits with the code of the shell', async (t) => {
   const terminal = run('box ssh fig; echo code=$?', { cols: 100, rows: 30 })
-  await terminal.waitFor('Session session-1 on fig.')
+  await terminal.waitFor(/Session \S+ on fig\./)
   await terminal.waitFor('$ ')
-  t.match(last().request, { term: 'xterm-256color', cols: 100, rows: 30 })
+  t.match(await last(), { cols: 100, rows: 30 })
+  terminal.type('echo term=$TERM\r')
+  await terminal.waitFor('term=xterm-256color')
   terminal.type('stty size\r')
   await terminal.waitFor('30 100')
   terminal.resize(70, 20)
-  await waitUntil('the session has the new size', () => last().pty.cols === 70 && last().pty.rows === 20)
+  await waitUntil('the session has the new size', async () => {
+    const { cols, rows } = (await last()) ?? {}
+    return cols === 70 && rows === 20
+  })
   // The process that receives SIGINT must have the default action: a shell between fork and execve has not.
   terminal.type(`sh -c 'echo rea""dy; exec sleep 60'\r`)
   await terminal.waitFor('ready')
@@ -55,7 +66,7 @@ t.test('the local terminal is restored after a signal, and the session stays', a
   process.kill(Number(/pid=(\d+)/.exec(terminal.output)?.[1]), 'SIGTERM')
   await terminal.waitFor('code=143')
   await terminal.waitFor('is normal')
-  t.equal(last().exit, null)
+  t.ok(await last())
 })
 
 t.test('~d detaches and resets the modes, ~. disconnects with 255; the session stays', async (t) => {
@@ -68,15 +79,15 @@ t.test('~d detaches and resets the modes, ~. disconnects with 255; the session s
   await terminal.waitFor('\x1b[?2004l\x1b[?1049l')
   await terminal.waitFor('detached from work; attach again: box attach fig work')
   await terminal.waitFor('code=0')
-  t.equal(last().exit, null)
+  t.ok(await last())
   // The second command attaches: the screen is drawn.
   await terminal.waitFor('\x1b[2J')
   await terminal.waitFor('in full screen')
   terminal.type('\r~.')
   await terminal.waitFor('disconnected from work')
   await terminal.waitFor('code=255')
-  t.equal(last().exit, null)
-  t.equal(terminals.all.filter(({ name }) => name === 'work').length, 1)
+  t.ok(await last())
+  t.match(await listSessions(), [{ session: 'work' }])
 })
 
 t.test('~? lists the escape sequences, and ~~ sends a tilde', async (t) => {
@@ -97,16 +108,19 @@ t.test('~? lists the escape sequences, and ~~ sends a tilde', async (t) => {
 t.test('-e and -w apply to a new session', async (t) => {
   const terminal = run('box ssh fig -e COLOR=blue -w /')
   await terminal.waitFor('$ ')
-  t.match(last().request, { env: { COLOR: 'blue' }, cwd: '/' })
+  terminal.type('echo "$COLOR:$PWD."\r')
+  await terminal.waitFor('blue:/.')
   terminal.type('exit\r')
   t.match(await terminal.waitForExit(), { exitCode: 0 })
 })
 
 t.test('attach shows the newest or the named session', async (t) => {
   const names = ['one', 'two']
-  for (const name of names)
-    terminals.start({ session: name, command: `echo screen of ${name}; cat` }, fake.getHome('fig'))
-  await waitUntil('both have written', () => terminals.all.slice(-2).every(({ output }) => output.length > 0))
+  for (const session of names) {
+    await edge('fig', 'POST', '/terminal/sessions', { session, command: `echo screen of ${session}; cat` })
+    // The newest session is the one with the latest time.
+    await setTimeout(10)
+  }
   const terminal = run('box attach fig; box attach fig one; box attach fig missing')
   await terminal.waitFor('screen of two')
   terminal.type('~d')
@@ -118,10 +132,10 @@ t.test('attach shows the newest or the named session', async (t) => {
 })
 
 t.test('sessions lists the sessions and ends one', async (t) => {
-  terminals.start({ session: 'build', command: 'cat' }, fake.getHome('fig'))
+  await edge('fig', 'POST', '/terminal/sessions', { session: 'build', command: 'cat' })
   const { stdout } = await box('sessions', 'fig')
   t.match(stdout, /^SESSION +PID +SIZE +CLIENTS +STARTED +ACTIVE +COMMAND\n/)
-  t.match(stdout, /^build +\d+ +80x24 +0 +0s ago +0s ago +cat$/m)
+  t.match(stdout, /^build +\d+ +80x24 +0 +\d+s ago +\d+s ago +cat$/m)
   t.match(JSON.parse((await box('sessions', 'fig', '--json')).stdout), { type: 'terminal.list' })
   t.match(await box('sessions', 'fig', '--kill', 'build'), {
     code: 0,
@@ -132,8 +146,10 @@ t.test('sessions lists the sessions and ends one', async (t) => {
 })
 
 t.test('exec -it runs a command in a terminal', async (t) => {
-  const terminal = run('box exec -it fig -- \'tty -s && read line && echo "got $line"; exit 4\'')
-  await waitUntil('the session is started', () => last().request.command?.startsWith('tty') === true)
+  const terminal = run(
+    'box exec -it fig -- \'tty -s && echo ready && read line && echo "got $line"; exit 4\'',
+  )
+  await terminal.waitFor('ready')
   terminal.type('typed\r')
   await terminal.waitFor('got typed')
   t.match(await terminal.waitForExit(), { exitCode: 4 })
@@ -156,37 +172,33 @@ t.test('without a terminal, ssh, attach and exec -t say what to use', async (t) 
 t.test('the screen is drawn again after the message about a long outage', async (t) => {
   const terminal = run("box exec -it fig -- 'stty -echo; echo on screen; cat; exit 5'")
   await terminal.waitFor('on screen')
-  await fake.stopDuring(() => terminal.waitFor('disconnected. '))
+  await coordinator.stopDuring(() => terminal.waitFor('disconnected. '))
   await terminal.waitFor('\x1b[2J')
   await terminal.waitFor('on screen')
 
   // The second connection is requested before the message is written.
   const reported = Promise.withResolvers<void>()
-  attached.connections = 0
-  attached.getFault = (connection) => (connection === 0 ? { kind: 'delay', until: reported.promise } : null)
-  attached.closeConnections()
+  setAttachFaults(coordinator, [{ kind: 'delay', until: reported.promise }])
+  coordinator.closeConnections()
   await terminal.waitFor('disconnected. ')
   terminal.type('typed\r')
   reported.resolve()
   await terminal.waitFor('\x1b[2J')
   await terminal.waitFor('on screen')
   await terminal.waitFor('typed')
-  attached.getFault = () => null
   terminal.type('\x04')
   t.match(await terminal.waitForExit(), { exitCode: 5 })
 })
 
 t.test('typed bytes and output are exact over connections that fail', async (t) => {
-  const faults: (AttachFault | null)[] = [
+  const { countConnections } = setAttachFaults(coordinator, [
     { kind: 'cut_sent', afterBytes: 400 },
     { kind: 'error_response', code: 'box_unreachable' },
     { kind: 'cut_received', afterBytes: 700 },
     { kind: 'cut_sent', afterBytes: 700 },
     { kind: 'reset' },
     { kind: 'cut_received', afterBytes: 900 },
-  ]
-  attached.connections = 0
-  attached.getFault = (connection) => faults[connection] ?? null
+  ])
   const terminal = run("box exec -it fig -- 'stty -echo; echo ready; cat -n; exit 3'; echo code=$?")
   await terminal.waitFor('ready')
   const lines = Array.from({ length: 300 }, (_, index) => `line ${index}`)
@@ -204,6 +216,5 @@ t.test('typed bytes and output are exact over connections that fail', async (t) 
     numbered,
     lines.map((_, index) => [index + 1, index]),
   )
-  t.ok(attached.connections > faults.length)
-  attached.getFault = () => null
+  t.ok(countConnections() > 6)
 })

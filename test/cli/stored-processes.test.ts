@@ -1,45 +1,58 @@
 // ps and logs of a box that is not running, which read the command history; and why a followed process was terminated.
-import type { ServerResponse } from 'node:http'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { findStopEvent } from '../../cli/logs/box-stop.ts'
 import type { BoxEvent } from '../../shared/api/boxes.ts'
-import { type FakeCoordinator, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeHistory } from './fake-history.ts'
-import { addFakeProcesses } from './fake-processes.ts'
+import { createRecordAdder } from './command-records.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
 
-const NOT_RUNNING = '{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}'
-const respondNotRunning = (response: ServerResponse) => void response.writeHead(409).end(NOT_RUNNING)
+const coordinator = await startCliCoordinator(t, ['fig'])
+const { api, waitForState } = coordinator
+const { id: boxId } = await coordinator.findBox('fig')
+const box = (...args: string[]) => runBox(coordinator, args)
+const add = createRecordAdder(coordinator, boxId)
 
-/** A coordinator with the box fig, which is suspended. */
-async function startWithSuspendedBox(t: Test) {
-  const fake = await startFakeCoordinator(t)
-  const fig = await fake.addBox('fig')
-  fig.desiredState = fig.observedState = 'suspended'
-  fake.addRoutes([[/^GET \/v1\/box\/fig\/exec/, async (_, response) => respondNotRunning(response)]])
-  return { fake, box: (...args: string[]) => runBox(fake.url, args), ...addFakeHistory(fake) }
+async function suspend(): Promise<void> {
+  await api('POST', `/boxes/${boxId}/suspend`)
+  await waitForState(boxId, 'suspended')
 }
+await suspend()
+t.beforeEach(() => api('DELETE', `/boxes/${boxId}/commands`))
+
+/** The next stream of the process has these events, and ends. */
+const streamNext = (processId: string, ...events: [name: string, data: object][]) =>
+  coordinator.failNext(`GET /v1/box/fig/exec/${processId}/stream`, async (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const [name, data] of events) response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+    await suspend()
+    response.destroy()
+  })
 
 const NOTE = 'box: fig is not running. This is the stored output: the last 1 MiB of each stream.\n'
 
 t.test('ps lists the detached processes of the history', async (t) => {
-  const { box, add } = await startWithSuspendedBox(t)
-  add({ mode: 'sync' })
-  add({ mode: 'detached', status: 'failed', exitCode: null, pid: null })
-  const killed = add({ mode: 'detached', status: 'killed', exitCode: null, signal: 'TERM' })
-  const late = add({ mode: 'detached', status: 'timed_out', exitCode: null, signal: 'KILL', command: null })
+  await add({ mode: 'sync' })
+  await add({ mode: 'detached', status: 'failed', exitCode: null, pid: null })
+  const killed = await add({ mode: 'detached', status: 'killed', exitCode: null, signal: 'TERM' })
+  const late = await add({
+    mode: 'detached',
+    status: 'timed_out',
+    exitCode: null,
+    signal: 'KILL',
+    command: null,
+  })
   const { code, stdout, stderr } = await box('ps', 'fig')
   t.equal(code, 0)
   t.equal(stderr, 'box: fig is not running. These processes are from the command history.\n')
-  t.same(
+  t.match(
     stdout
       .trimEnd()
       .split('\n')
       .slice(1)
       .map((line) => line.split(/ {2,}/)),
     [
-      [late.id, '7', 'timed_out KILL', '0s ago', '(not stored)'],
-      [killed.id, '7', 'killed TERM', '0s ago', 'true'],
+      [late.id, '7', 'timed_out KILL', /^\d+\w ago$/, '(not stored)'],
+      [killed.id, '7', 'killed TERM', /^\d+\w ago$/, 'true'],
     ],
   )
   t.match(JSON.parse((await box('ps', 'fig', '--json')).stdout), {
@@ -52,8 +65,7 @@ t.test('ps lists the detached processes of the history', async (t) => {
 })
 
 t.test('logs prints the stored output of both streams', async (t) => {
-  const { box, add } = await startWithSuspendedBox(t)
-  const { id } = add({ mode: 'detached', output: Buffer.from('1\n2\n3\n') })
+  const { id } = await add({ mode: 'detached', output: Buffer.from('1\n2\n3\n') })
   t.same(await box('logs', 'fig', id), { code: 0, stdout: '1\n2\n3\n', stderr: `${NOTE}\n3\n2\n1` })
   t.same(await box('logs', 'fig'), { code: 0, stdout: '1\n2\n3\n', stderr: `${NOTE}\n3\n2\n1` })
   t.match(await box('logs', '-n', '1', 'fig', id.slice(2, 26)), { stdout: '3\n', stderr: `${NOTE}1` })
@@ -62,7 +74,7 @@ t.test('logs prints the stored output of both streams', async (t) => {
     code: 5,
     stderr: /No such process on fig/,
   })
-  const { id: truncated } = add({ mode: 'detached', output: Buffer.from('12345'), firstStoredByte: 3 })
+  const { id: truncated } = await add({ mode: 'detached', output: Buffer.from('12345'), firstStoredByte: 3 })
   t.match(await box('logs', 'fig', truncated), {
     stdout: '45',
     stderr: /box: 3 bytes of stdout before this point are missing: fig has discarded them\.\n/,
@@ -72,19 +84,18 @@ t.test('logs prints the stored output of both streams', async (t) => {
 t.test(
   'logs -f prints the stored output and the status of the process, and exits with its code',
   async (t) => {
-    const { box, add } = await startWithSuspendedBox(t)
-    const { id } = add({ mode: 'detached', output: Buffer.from('1\n'), exitCode: 7 })
+    const { id } = await add({ mode: 'detached', output: Buffer.from('1\n'), exitCode: 7 })
     t.same(await box('logs', '-f', 'fig', id), {
       code: 7,
       stdout: '1\n',
       stderr: `${NOTE}\n1box: the process is not running: exited 7.\n`,
     })
-    const { id: lost } = add({ mode: 'detached', status: 'lost', exitCode: null })
+    const { id: lost } = await add({ mode: 'detached', status: 'lost', exitCode: null })
     t.match(await box('logs', '-f', 'fig', lost), {
       code: 125,
-      stderr: /is not running: lost\.\nbox: The exit status .* unknown/,
+      stderr: /is not running: lost\.\n[^]*box: The exit status .* unknown/,
     })
-    const { id: notStored } = add({ mode: 'detached', outputKept: false })
+    const { id: notStored } = await add({ mode: 'detached', outputKept: false })
     t.match(await box('logs', '-f', 'fig', notStored), {
       code: 0,
       stdout: '',
@@ -94,67 +105,53 @@ t.test(
 )
 
 t.test('logs -f continues with the stored output when the box is suspended', async (t) => {
-  const fake = await startFakeCoordinator(t)
-  const fig = await fake.addBox('fig')
-  fake.addRoutes([
-    [
-      /^GET \/v1\/box\/fig\/exec\/(.*)\/stream/,
-      async (_, response) =>
-        fig.observedState === 'suspended' ? respondNotRunning(response) : sendFirstLine(fake, response),
-    ],
-  ])
-  const { add } = addFakeHistory(fake)
-  const { id } = add({
+  const { id } = await add({
     mode: 'detached',
     output: Buffer.from('1\n2\n3\n'),
     status: 'killed',
     exitCode: null,
     signal: 'TERM',
   })
-  const result = await runBox(fake.url, ['logs', '-f', 'fig', id])
+  await api('POST', `/boxes/${boxId}/wake`)
+  await waitForState(boxId, 'running')
+  streamNext(
+    id,
+    ['attached', { processId: id, stdoutOffset: 0, stderrOffset: 0 }],
+    ['stdout', { data: Buffer.from('1\n').toString('base64'), offset: 0, nextOffset: 2 }],
+  )
+  const result = await box('logs', '-f', 'fig', id)
   t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process is not running: killed TERM\.\n$/ })
 })
 
-/** Sends `1\n`, disconnects, and suspends the box. */
-function sendFirstLine(fake: FakeCoordinator, response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const attached = { processId: 'p', stdoutOffset: 0, stderrOffset: 0 }
-  const output = { data: Buffer.from('1\n').toString('base64'), offset: 0, nextOffset: 2 }
-  response.write(`event: attached\ndata: ${JSON.stringify(attached)}\n\n`)
-  response.write(`event: stdout\ndata: ${JSON.stringify(output)}\n\n`, () => {
-    Object.assign(fake.boxes[0] ?? {}, { observedState: 'suspended', desiredState: 'suspended' })
-    response.destroy()
-  })
-}
-
 t.test('logs -f reports that the box was stopped', async (t) => {
-  const fake = await startFakeCoordinator(t)
-  const fig = await fake.addBox('fig')
-  const { add } = addFakeProcesses(fake)
-  const history = addFakeHistory(fake)
   const exit = { status: 'killed', exitCode: null, signal: 'TERM' } as const
-  const { id } = add({ exit })
   const startedAt = '2026-01-01T00:00:00.000Z'
-  history.add({ id, mode: 'detached', startedAt, finishedAt: '2026-01-01T00:10:00.200Z', ...exit })
+  const times = { startedAt, finishedAt: '2026-01-01T00:10:00.200Z' }
+  const { id } = await add({ mode: 'detached', ...times, ...exit })
   const events = [
     createEvent('running', '2026-01-01T00:20:00.000Z', 'woken'),
     createEvent('suspending', '2026-01-01T00:10:00.000Z', 'the coordinator was stopped'),
   ]
-  const state = { desired: 'running', observed: 'running', connected: true, since: startedAt }
-  fake.handleNext(`GET /api/v1/boxes/${fig.id}`, (response) => {
-    response.end(JSON.stringify({ box: fig, state, job: null, vitals: null, events, envVars: [] }))
-  })
-  t.same(await runBox(fake.url, ['logs', '-f', 'fig', id]), {
+  coordinator.changeDetailNext({}, { events })
+  const offsets = { stdoutOffset: 0, stderrOffset: 0 }
+  streamNext(
+    id,
+    ['attached', { processId: id, ...offsets }],
+    ['exit', { ...exit, timedOut: false, ...offsets }],
+  )
+  t.same(await box('logs', '-f', 'fig', id), {
     code: 143,
     stdout: '',
     stderr:
       'box: fig was stopped at 2026-01-01T00:10:00.000Z (the coordinator was stopped), which terminated the process.\n',
   })
-  t.match(
-    await runBox(fake.url, ['logs', '-f', 'fig', add({ exit }).id]),
-    { code: 143, stderr: '' },
-    'without a record',
+  const unknown = 'p_0123456789abcdef01234567'
+  streamNext(
+    unknown,
+    ['attached', { processId: unknown, ...offsets }],
+    ['exit', { ...exit, timedOut: false, ...offsets }],
   )
+  t.match(await box('logs', '-f', 'fig', unknown), { code: 143, stderr: '' }, 'without a record')
 })
 
 t.test('only the stop that ended the process is reported', async (t) => {

@@ -1,11 +1,11 @@
 // box top: the screen, its keys, and how it exits; text and JSON without a screen.
-import type { ServerResponse } from 'node:http'
 import t from 'tap'
+import { ApiError, edgeErrorBody } from '../../shared/errors.ts'
+import { createFakeAgents } from '../support/box-with-fake-agent.ts'
+import { respondError, respondJson } from '../support/fake-prompt-agent.ts'
 import { NO_TMUX, startTmux } from '../support/tmux.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeMonitoring } from './fake-monitoring.ts'
-import { addFakeProcesses } from './fake-processes.ts'
+import { startCliCoordinator } from './coordinator.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
 const MiB = 1024 ** 2
@@ -45,27 +45,49 @@ const LIVE = {
   ],
 }
 
-async function startWithFig(t: Parameters<typeof startFakeCoordinator>[0]) {
-  const fake = await startFakeCoordinator(t)
-  const fig = await fake.addBox('fig')
-  const monitoring = addFakeMonitoring(fake)
-  monitoring.live = LIVE
-  return { fake, fig, monitoring, top: (...args: string[]) => runBox(fake.url, ['top', 'fig', ...args]) }
+/** The coordinator replaces control characters. */
+const SHOWN = JSON.parse(JSON.stringify(LIVE).replaceAll('\\u001b', '\uFFFD'))
+
+/** What the agent has measured. */
+let live: object = LIVE
+const PROCESS_ID = 'p_0123456789abcdef01234567'
+const RUNNING = {
+  processId: PROCESS_ID,
+  pid: 9,
+  running: true,
+  lost: false,
+  exitCode: null,
+  signal: null,
+  timedOut: false,
+  startedAt: AT,
+  command: 'node',
 }
-const respondNotRunning = (response: ServerResponse) =>
-  void response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
-const respondNotFound = (response: ServerResponse) =>
-  void response.writeHead(404).end('{"ok":false,"error":{"code":"not_found","message":"No such route."}}')
+const coordinator = await startCliCoordinator(
+  t,
+  ['fig'],
+  createFakeAgents(async ({ path }) => {
+    if (path.startsWith('/processes')) return respondJson(200, live)
+    if (path !== '/exec') return respondError(new ApiError('not_found'))
+    return respondJson(200, { ok: true, type: 'exec.list', processes: [RUNNING] })
+  }),
+)
+const top = (...args: string[]) => runBox(coordinator, ['top', 'fig', ...args])
+const refuseNext = (error: ApiError) =>
+  coordinator.respondNext('GET /v1/box/fig/processes', error.status, edgeErrorBody(error))
+t.beforeEach(() => {
+  live = LIVE
+})
 /** Line wrap, the cursor and the main screen. */
 const RESTORED = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
 t.test('without a terminal, prints the box and its processes once', async (t) => {
-  const { top } = await startWithFig(t)
+  // With a control character, which the command must not trust.
+  coordinator.respondNext('GET /v1/box/fig/processes', 200, LIVE)
   const { code, stdout, stderr } = await top()
   t.equal(code, 0)
   t.equal(stderr, '')
   const [title, usage, empty, ...table] = stdout.trimEnd().split('\n')
-  t.match(title, /^fig: running for 1h +20\d\d-/)
+  t.match(title, /^fig: running for \S+ +20\d\d-/)
   t.equal(usage, 'CPU 48.7% of 2 CPUs   memory 512 MiB of 2.00 GiB (25%)   3 processes')
   t.equal(empty, '')
   t.same(
@@ -81,8 +103,7 @@ t.test('without a terminal, prints the box and its processes once', async (t) =>
 })
 
 t.test('unknown figures, and more processes than are listed', async (t) => {
-  const { top, monitoring } = await startWithFig(t)
-  monitoring.live = {
+  live = {
     ...LIVE,
     cpuPct: null,
     cpuCount: null,
@@ -94,30 +115,28 @@ t.test('unknown figures, and more processes than are listed', async (t) => {
 })
 
 t.test('--json prints the response; with -n a line each time', async (t) => {
-  const { top } = await startWithFig(t)
-  t.same(JSON.parse((await top('--json')).stdout), LIVE)
+  t.same(JSON.parse((await top('--json')).stdout), SHOWN)
   const lines = (await top('--json', '-n', '2')).stdout.trimEnd().split('\n')
   t.same(
     lines.map((line) => JSON.parse(line)),
-    [LIVE, LIVE],
+    [SHOWN, SHOWN],
   )
 })
 
 t.test('with an id, or its first characters, requests the processes of that command', async (t) => {
-  const { fake, top } = await startWithFig(t)
-  const { id } = addFakeProcesses(fake).add({ exit: null })
-  for (const typed of [id, id.slice(0, 10), id.slice(2, 10)]) {
+  for (const typed of [PROCESS_ID, PROCESS_ID.slice(0, 10), PROCESS_ID.slice(2, 10)]) {
     t.match(await top(typed), { code: 0 })
-    t.ok(fake.requests.some(({ line }) => line === `GET /v1/box/fig/processes?processId=${id}`))
-    fake.requests.length = 0
+    t.ok(
+      coordinator.requests.some(({ line }) => line === `GET /v1/box/fig/processes?processId=${PROCESS_ID}`),
+    )
+    coordinator.requests.length = 0
   }
   t.match(await top('nosuch'), { code: 5, stdout: '', stderr: /no such process/i })
 })
 
 t.test('a box that is missing or not running', async (t) => {
-  const { fake, top } = await startWithFig(t)
-  t.match(await runBox(fake.url, ['top', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
-  fake.handleNext('GET /v1/box/fig/processes', respondNotRunning)
+  t.match(await runBox(coordinator, ['top', 'pear']), { code: 5, stderr: /No such box: 'pear'/ })
+  refuseNext(new ApiError('box_not_running'))
   t.match(await top(), {
     code: 1,
     stdout: '',
@@ -126,20 +145,18 @@ t.test('a box that is missing or not running', async (t) => {
 })
 
 t.test('a coordinator without this route', async (t) => {
-  const { fake, top } = await startWithFig(t)
-  fake.handleNext('GET /v1/box/fig/processes', respondNotFound)
+  refuseNext(new ApiError('not_found', 'No such route.'))
   t.match(await top(), { code: 5, stdout: '', stderr: 'box: No such route. (not_found)\n' })
 })
 
 t.test('on a terminal, q, Q and Esc exit with 0, Ctrl-C with 130; the screen is restored', async (t) => {
-  const { fake } = await startWithFig(t)
   for (const [key, exitCode] of [
     ['q', 0],
     ['Q', 0],
     ['\u001b', 0],
     ['\u0003', 130],
   ] as const) {
-    const pty = runBoxInPty(t, fake.url, 'exec $BOX top fig')
+    const pty = runBoxInPty(t, coordinator, 'exec $BOX top fig')
     await pty.waitFor('\u001b[?1049h')
     await pty.waitFor(/postgres -D data/)
     pty.type(key)
@@ -149,8 +166,7 @@ t.test('on a terminal, q, Q and Esc exit with 0, Ctrl-C with 130; the screen is 
 })
 
 t.test('keys sort the processes, and arrow keys do not quit', async (t) => {
-  const { fake } = await startWithFig(t)
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX top fig')
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX top fig')
   await pty.waitFor(/\r\n9 .*\r\n3 .*\r\n12 /)
   pty.type('\u001b[A')
   pty.type('m')
@@ -164,8 +180,7 @@ t.test('keys sort the processes, and arrow keys do not quit', async (t) => {
 })
 
 t.test('SIGTERM restores the terminal', async (t) => {
-  const { fake } = await startWithFig(t)
-  const pty = runBoxInPty(t, fake.url, 'echo "pid $$."; exec $BOX top fig')
+  const pty = runBoxInPty(t, coordinator, 'echo "pid $$."; exec $BOX top fig')
   await pty.waitFor(/postgres/)
   process.kill(Number(/pid (\d+)\./.exec(pty.output)?.[1]), 'SIGTERM')
   t.match(await pty.waitForExit(), { exitCode: 143 })
@@ -173,30 +188,28 @@ t.test('SIGTERM restores the terminal', async (t) => {
 })
 
 t.test('a box that is suspended or deleted meanwhile ends it with a message', async (t) => {
-  const { fake, fig } = await startWithFig(t)
-  const suspended = runBoxInPty(t, fake.url, 'exec $BOX top fig')
+  const suspended = runBoxInPty(t, coordinator, 'exec $BOX top fig')
   await suspended.waitFor(/postgres/)
-  fake.handleNext('GET /v1/box/fig/processes', respondNotRunning)
+  refuseNext(new ApiError('box_not_running'))
   await suspended.waitFor(/Box fig is not running\. Start it with `box wake fig`\./)
   t.match(await suspended.waitForExit(), { exitCode: 1 })
   t.ok(suspended.output.indexOf(RESTORED) < suspended.output.indexOf('Box fig'), 'on the main screen')
 
-  const deleted = runBoxInPty(t, fake.url, 'exec $BOX top fig')
+  const { id } = await coordinator.addBox('plum')
+  const deleted = runBoxInPty(t, coordinator, 'exec $BOX top plum')
   await deleted.waitFor(/postgres/)
-  fig.observedState = fig.desiredState = 'terminated'
-  fake.handleNext('GET /v1/box/fig/processes', respondNotFound)
-  await deleted.waitFor(/Box fig was deleted\./)
+  await coordinator.api('DELETE', `/boxes/${id}`)
+  await deleted.waitFor(/Box plum was deleted\./)
   t.match(await deleted.waitForExit(), { exitCode: 5 })
 })
 
 t.test('keeps the screen while the coordinator restarts, and continues', async (t) => {
-  const { fake, monitoring } = await startWithFig(t)
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX top fig', { cols: 100 })
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX top fig', { cols: 100 })
   await pty.waitFor(/postgres/)
-  await fake.stopDuring(async () => {
+  await coordinator.stopDuring(async () => {
     await pty.waitFor(/postgres -D data.*box: retrying\. Cannot reach the coordinator/s)
   })
-  monitoring.live = { ...LIVE, total: 77 }
+  live = { ...LIVE, total: 77 }
   await pty.waitFor(/77 processes/)
   await pty.waitFor(/q quit/)
   pty.type('q')
@@ -204,38 +217,41 @@ t.test('keeps the screen while the coordinator restarts, and continues', async (
 })
 
 t.test('slow responses: one request at a time, and q quits at once', async (t) => {
-  const { fake } = await startWithFig(t)
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX top fig')
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX top fig')
   await pty.waitFor(/postgres/)
   let slowRequests = 0
   const slow = new Promise<void>((resolve) => {
-    fake.handleNext('GET /v1/box/fig/processes', () => {
+    coordinator.failNext('GET /v1/box/fig/processes', () => {
       slowRequests += 1
       resolve()
     })
   })
   await slow
-  const before = fake.requests.length
+  const before = coordinator.requests.length
   pty.type('m')
   await pty.waitFor(/\r\n3 .*\r\n9 /)
   t.equal(slowRequests, 1)
-  t.equal(fake.requests.slice(before).filter(({ line }) => line.includes('/processes')).length, 0)
+  t.equal(coordinator.requests.slice(before).filter(({ line }) => line.includes('/processes')).length, 0)
   pty.type('q')
   t.match(await pty.waitForExit(), { exitCode: 0 })
 })
 
 t.test('fits every size of the terminal, also after a resize', { skip: NO_TMUX }, async (t) => {
-  const { fake, monitoring } = await startWithFig(t)
-  monitoring.live = {
+  live = {
     ...LIVE,
     processes: [...LIVE.processes, ...Array.from({ length: 60 }, (_, index) => createProcess(1000 + index))],
   }
-  const env = { BOXWOOD_URL: `${fake.url}/api/v1`, BOXWOOD_API_KEY: KEY, PATH: TEST_PATH, TERM: 'xterm' }
+  const env = {
+    BOXWOOD_URL: `${coordinator.url}/api/v1`,
+    BOXWOOD_API_KEY: coordinator.key,
+    PATH: TEST_PATH,
+    TERM: 'xterm',
+  }
   const terminal = await startTmux(t, { cols: 80, rows: 24, env })
   terminal.type('box top fig')
   terminal.press('Enter')
   const screen = await terminal.waitFor(/q quit/)
-  t.match(screen, /^fig: running for 1h/)
+  t.match(screen, /^fig: running for \S+/)
   t.match(screen, /^9 +user +97\.4 +1\.00 MiB +R +1m +p_01234567 +node 世界/m)
   t.equal(screen.trimEnd().split('\n').length, 24)
 

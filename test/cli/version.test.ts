@@ -1,10 +1,10 @@
 // box version, box open and box docs.
 
-import { VERSION } from '../../shared/version.ts'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readServerInfo } from '../../cli/local/server-info.ts'
+import { VERSION } from '../../shared/version.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { DEADLINE_MS } from '../support/wait-until.ts'
 import { startCliCoordinator } from './coordinator.ts'

@@ -71,7 +71,7 @@ t.test('a good build replaces the failed ones, and the command of the beginning 
     'the agent is upgraded',
     ({ state }) => state === 'current',
   )
-  t.equal(agent.version, `0.1.1+${agent.targetBuild}`)
+  t.equal(agent.version, `1.0.1+${agent.targetBuild}`)
   t.same(
     machine.listVersions().sort(),
     [goodBuild, agent.targetBuild].sort(),

@@ -50,12 +50,11 @@ export const createFakeTransfers = (
 
 export type BoxWithFakeAgentOptions = Pick<CoordinatorOptions, 'env' | 'streams' | 'transfers' | 'log'>
 
-/** @param handler responds to every request to the agent, except those that send the variables of the box */
-export async function startBoxWithFakeAgent(
-  t: Test,
-  handler: AgentHandler,
-  options: BoxWithFakeAgentOptions = {},
-) {
+/**
+ * In-memory machines whose agents are the handler, for startTestCoordinator().
+ * @param handler responds to every request to an agent, except those that send the variables of the box
+ */
+export function createFakeAgents(handler: AgentHandler): { infra: FakeInfrastructure; tunnels: Tunnels } {
   const infra = new FakeInfrastructure()
   const call: Tunnel['call'] = (call) =>
     callHandler(call.path === '/environment' ? acceptEnvironment : handler, call)
@@ -68,7 +67,16 @@ export async function startBoxWithFakeAgent(
     },
     wait: async (...args) => withFakeAgent(await infra.tunnels.wait(...args)),
   }
-  const coordinator = await startTestCoordinator(t, { infra, tunnels, ...options })
+  return { infra, tunnels }
+}
+
+/** @param handler as that of createFakeAgents() */
+export async function startBoxWithFakeAgent(
+  t: Test,
+  handler: AgentHandler,
+  options: BoxWithFakeAgentOptions = {},
+) {
+  const coordinator = await startTestCoordinator(t, { ...createFakeAgents(handler), ...options })
   const { json } = await coordinator.api('GET', '/boxes')
   const box: { id: string; hostname: string } = json.boxes[0]
   await coordinator.waitForState(box.id, 'running')

@@ -44,7 +44,9 @@ export type FaultProxy = {
   changeNext(linePrefix: string, change: (body: any) => unknown): void
   /** Replaces the next WebSocket whose request starts with `linePrefix`. */
   failNextUpgrade(linePrefix: string, fault: UpgradeFault): void
-  /** Calls `listener` after each response of the coordinator to a request whose line starts with `linePrefix`. */
+  /** Forgets the faults that no request has used. */
+  clearFaults(): void
+  /** Resolves after the next response of the coordinator to a request whose line starts with `linePrefix`. */
   waitForResponse(linePrefix: string): Promise<void>
   /** Closes the open connections. */
   closeConnections(): void
@@ -160,6 +162,9 @@ export async function startFaultProxy(t: Test): Promise<FaultProxy> {
     failNextUpgrade: (linePrefix, fault) => void upgradeFaults.push({ linePrefix, fault }),
     waitForResponse: (linePrefix) =>
       new Promise<void>((resolve) => void waiters.push({ linePrefix, resolve })),
+    clearFaults() {
+      faults.length = upgradeFaults.length = 0
+    },
     closeConnections,
     async stopDuring(action) {
       const closed = once(server, 'close')

@@ -1,21 +1,24 @@
 // Unique prefixes of the ids of boxes and records, and of the names of terminal sessions.
-import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { findBox } from '../../../cli/connection/find-box.ts'
-import { startFakeCoordinator } from '../fake-coordinator.ts'
-import { addFakeHistory } from '../fake-history.ts'
+import { createRecordAdder } from '../command-records.ts'
+import { startCliCoordinator } from '../coordinator.ts'
 import { runBox } from '../run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-const fig = await fake.addBox('fig')
-fig.id = `abcd1111${randomUUID().slice(8)}`
-const { add } = addFakeHistory(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const fig = await coordinator.findBox('fig')
+const add = createRecordAdder(coordinator, fig.id)
+const box = (...args: string[]) => runBox(coordinator, args)
 
 t.test('a prefix of the id identifies a box, at the control plane and at the edge', async (t) => {
-  t.match(JSON.parse((await box('show', 'abcd1111', '--json')).stdout), { box: { hostname: 'fig' } })
-  t.match(await box('sessions', 'abcd1111'), { code: 0, stderr: /No terminal sessions on fig/ })
-  t.match(await box('show', 'abcd111'), { code: 5, stderr: /No such box: 'abcd111'/ }, 'too short')
+  const prefix = fig.id.slice(0, 8)
+  t.match(JSON.parse((await box('show', prefix, '--json')).stdout), { box: { hostname: 'fig' } })
+  t.match(await box('sessions', prefix), { code: 0, stderr: /No terminal sessions on fig/ })
+  t.match(
+    await box('show', prefix.slice(0, 7)),
+    { code: 5, stderr: /No such box: '[0-9a-f]{7}'/ },
+    'too short',
+  )
 })
 
 t.test('a name wins over a prefix, a deleted box is not found by a prefix', async (t) => {
@@ -46,9 +49,9 @@ t.test('a name wins over a prefix, a deleted box is not found by a prefix', asyn
 })
 
 t.test('a prefix identifies a record, also beyond the first page; no id is the newest record', async (t) => {
-  const oldest = add({ id: 'p_fff100000000000000000000', output: Buffer.from('oldest\n') })
-  for (let count = 0; count < 250; count++) add({})
-  const newest = add({ id: 'p_fff200000000000000000000', output: Buffer.from('newest\n') })
+  const oldest = await add({ id: 'p_fff100000000000000000000', output: Buffer.from('oldest\n') })
+  for (let count = 0; count < 250; count++) await add({})
+  const newest = await add({ id: 'p_fff200000000000000000000', output: Buffer.from('newest\n') })
   t.same(await box('output', 'fig', 'fff1'), { code: 0, stdout: 'oldest\n', stderr: '' })
   t.same(await box('output', 'fig'), { code: 0, stdout: 'newest\n', stderr: '' })
   t.match(await box('output', 'fig', 'p_fff'), {

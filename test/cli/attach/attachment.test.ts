@@ -4,17 +4,16 @@ import { attach } from '../../../cli/attach/attachment.ts'
 import type { AttachmentOptions } from '../../../cli/attach/attachment-reader.ts'
 import type { OutputSink } from '../../../cli/attach/sink-writer.ts'
 import { createApiRequests } from '../../../cli/connection/api-requests.ts'
-import type { AttachFault } from '../fake-attach.ts'
-import { KEY, startFakeCoordinator } from '../fake-coordinator.ts'
+import { type AttachFault, setAttachFaults } from '../attach-faults.ts'
+import { startCliCoordinator } from '../coordinator.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const { attached } = fake
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const { edge, key, url } = coordinator
 
-function start(command: string, fault: AttachFault, options: Partial<AttachmentOptions> = {}) {
-  attached.connections = 0
-  attached.getFault = (connection) => (connection === 0 ? fault : null)
-  const { processId } = attached.start({ command, attached: true, stdin: true }, fake.getHome('fig'))
+async function start(command: string, fault: AttachFault, options: Partial<AttachmentOptions> = {}) {
+  const { countConnections } = setAttachFaults(coordinator, [fault])
+  const { json } = await edge('fig', 'POST', '/exec', { command, attached: true, stdin: true })
+  const processId: string = json.processId
   let output = ''
   const sink: OutputSink = {
     async write(_, bytes) {
@@ -25,8 +24,8 @@ function start(command: string, fault: AttachFault, options: Partial<AttachmentO
   const controller = new AbortController()
   const attachment = attach({
     connect: (position, signal) =>
-      createApiRequests({ baseUrl: fake.url, key: KEY, urlSource: '', keySource: '' }, signal).connect(
-        `${fake.url}/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
+      createApiRequests({ baseUrl: url, key, urlSource: '', keySource: '' }, signal).connect(
+        `${url}/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
       ),
     start: { stdout: 0, stderr: 0 },
     sink,
@@ -35,17 +34,17 @@ function start(command: string, fault: AttachFault, options: Partial<AttachmentO
     onReconnect: () => undefined,
     ...options,
   })
-  return { attachment, controller, getOutput: () => output }
+  return { attachment, controller, processId, countConnections, getOutput: () => output }
 }
 
 t.test('reconnects when the server is silent', async (t) => {
   const silent: AttachFault = { kind: 'script', run: () => undefined }
-  const { attachment, getOutput } = start('cat', silent, { idleTimeoutMs: 200 })
+  const { attachment, countConnections, getOutput } = await start('cat', silent, { idleTimeoutMs: 200 })
   await attachment.writeStdin(Buffer.from('typed\n'))
   attachment.endStdin()
   t.match(await attachment.result, { exitCode: 0 })
   t.equal(getOutput(), 'typed\n')
-  t.equal(attached.connections, 2)
+  t.equal(countConnections(), 2)
 })
 
 t.test('pings keep a connection without data open', async (t) => {
@@ -73,19 +72,19 @@ t.test('pings keep a connection without data open', async (t) => {
     },
   }
   t.teardown(() => clearInterval(timer))
-  const { attachment } = start('cat', pinging, { idleTimeoutMs: 1500 })
+  const { attachment, countConnections } = await start('cat', pinging, { idleTimeoutMs: 1500 })
   t.match(await attachment.result, { exitCode: 7 })
-  t.equal(attached.connections, 1)
+  t.equal(countConnections(), 1)
 })
 
 t.test('reconnects when the server accepts the connection but does not respond', async (t) => {
-  const { attachment } = start('exit 5', { kind: 'hang' }, { idleTimeoutMs: 200 })
+  const { attachment, countConnections } = await start('exit 5', { kind: 'hang' }, { idleTimeoutMs: 200 })
   t.match(await attachment.result, { exitCode: 5 })
-  t.equal(attached.connections, 2)
+  t.equal(countConnections(), 2)
 })
 
 t.test('the signal ends the attachment, also without a connection', async (t) => {
-  const { attachment, controller } = start('sleep 60', { kind: 'hang' })
+  const { attachment, controller } = await start('sleep 60', { kind: 'hang' })
   const reason = new Error('stop')
   controller.abort(reason)
   await t.rejects(attachment.result, reason)
@@ -95,13 +94,14 @@ t.test('the signal ends the attachment, also without a connection', async (t) =>
 t.test('an error of the sink ends the attachment', async (t) => {
   const error = new Error('disk full')
   const sink: OutputSink = { write: () => Promise.reject(error), reportMissing: () => undefined }
-  const { attachment } = start('echo a; sleep 60', { kind: 'cut_sent', afterBytes: 1e9 }, { sink })
+  const { attachment } = await start('echo a; sleep 60', { kind: 'cut_sent', afterBytes: 1e9 }, { sink })
   await t.rejects(attachment.result, error)
 })
 
 t.test('detach is repeated when the connection is lost', async (t) => {
-  const { attachment } = start('sleep 60', { kind: 'cut_received', afterBytes: 250 })
+  const { attachment, processId } = await start('sleep 60', { kind: 'cut_received', afterBytes: 0 })
   attachment.detach()
   t.equal(await attachment.result, null)
-  t.ok(attached.last.isDetached)
+  const { json } = await edge('fig', 'GET', '/exec')
+  t.match(json.processes, [{ processId, running: true }])
 })

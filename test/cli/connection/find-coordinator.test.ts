@@ -1,6 +1,5 @@
 // How the box command finds its coordinator and its API key, and the errors when it cannot.
 
-import { VERSION } from '../../../shared/version.ts'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -15,6 +14,7 @@ import { getProfilePath, writeProfiles } from '../../../cli/connection/profile-f
 import { selectCoordinator } from '../../../cli/local/select-coordinator.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { CoordinatorRecord } from '../../../shared/coordinator-process.ts'
+import { VERSION } from '../../../shared/version.ts'
 import { startCliCoordinator } from '../coordinator.ts'
 import { createCoordinatorRecord } from '../coordinator-record.ts'
 import { runBox } from '../run-box.ts'
