@@ -93,7 +93,7 @@ t.test(
     const { id: lost } = await add({ mode: 'detached', status: 'lost', exitCode: null })
     t.match(await box('logs', '-f', 'fig', lost), {
       code: 125,
-      stderr: /is not running: lost\.\n[^]*box: The exit status .* unknown/,
+      stderr: /is not running: lost\.\n(?:.*\n)?box: The exit status .* unknown/,
     })
     const { id: notStored } = await add({ mode: 'detached', outputKept: false })
     t.match(await box('logs', '-f', 'fig', notStored), {
@@ -120,7 +120,7 @@ t.test('logs -f continues with the stored output when the box is suspended', asy
     ['stdout', { data: Buffer.from('1\n').toString('base64'), offset: 0, nextOffset: 2 }],
   )
   const result = await box('logs', '-f', 'fig', id)
-  t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process is not running: killed TERM\.\n$/ })
+  t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process is not running: killed TERM\.\nbox: fig was stopped at .*\n$/ })
 })
 
 t.test('logs -f reports that the box was stopped', async (t) => {
