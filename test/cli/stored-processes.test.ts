@@ -120,7 +120,11 @@ t.test('logs -f continues with the stored output when the box is suspended', asy
     ['stdout', { data: Buffer.from('1\n').toString('base64'), offset: 0, nextOffset: 2 }],
   )
   const result = await box('logs', '-f', 'fig', id)
-  t.match(result, { code: 143, stdout: '1\n2\n3\n', stderr: /the process is not running: killed TERM\.\nbox: fig was stopped at .*\n$/ })
+  t.match(result, {
+    code: 143,
+    stdout: '1\n2\n3\n',
+    stderr: /the process is not running: killed TERM\.\nbox: fig was stopped at .*\n$/,
+  })
 })
 
 t.test('logs -f reports that the box was stopped', async (t) => {

@@ -106,7 +106,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   await t.test('a visitor comes from the first page, and names are text', async (t) => {
     const { db } = coordinator.instance.context
     const page = await newPage('/')
-    await page.getByRole('link', { name: 'The box command' }).click()
+    await page.getByRole('link', { name: 'The box command', exact: true }).click()
     await page.getByText('# The box command').waitFor()
     await page.goBack()
     await page.getByRole('link', { name: 'Sign in' }).click()

@@ -4,7 +4,7 @@
 import { repeatAsUnprivilegedUser } from './repeat-as-unprivileged-user.ts'
 
 repeatAsUnprivilegedUser(import.meta.dirname, {
-  'archives/capture-restore': 'all levels',
+  '../parts/archives/capture-restore': 'all levels',
   'box-written-files': 'process',
   confinement: 'all levels',
   create: 'process',
@@ -21,7 +21,7 @@ repeatAsUnprivilegedUser(import.meta.dirname, {
   network: 'all levels',
   reclaim: 'all levels',
   regions: 'process',
-  'root-programs': 'process',
+  '../parts/root-programs': 'process',
   stop: 'all levels',
   'terminate-processes': 'process',
   'user-namespaces': 'all levels',
