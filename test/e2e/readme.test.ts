@@ -120,13 +120,14 @@ else {
     t.teardown(() => stopDataDirectory(dataDir, user.projectDir))
 
     const server = await startShell(t, user.loginCommand)
+    const getCount = () => Number(PROMPT.exec(server.readScreen())?.[1])
+    const count = getCount()
     server.type(startLine)
     server.press('Enter')
     const coordinator = await waitUntil(
       'the coordinator has started',
       () => {
-        if (PROMPT.test(server.readScreen()))
-          throw new Error(`${startLine} has failed:\n${server.readScreen()}`)
+        if (getCount() > count) throw new Error(`${startLine} has failed:\n${server.readScreen()}`)
         return readRunningCoordinator(dataDir)
       },
       LONG_DEADLINE_MS,

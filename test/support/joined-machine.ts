@@ -27,13 +27,9 @@ import { LONG_DEADLINE_MS, waitUntil } from './wait-until.ts'
 /** The changes of a copy: path → [text, replacement]. */
 export type Changes = Record<string, [string, string][]>
 
-/** The previous build: another version, and the previous version of the protocol. */
+/** The previous build: another version, with the same version of the protocol. */
 export const PREVIOUS_BUILD: Changes = {
   'shared/version.ts': [[`VERSION = '${VERSION}'`, "VERSION = '0.0.9'"]],
-  'shared/protocol.ts': [
-    ['PREVIOUS_PROTOCOL_VERSION = 5', 'PREVIOUS_PROTOCOL_VERSION = 4'],
-    ['PROTOCOL_VERSION = 6', 'PROTOCOL_VERSION = 5'],
-  ],
 }
 
 /** Applies to every copy. Its archives of the agent have the size of their content: gzip uses a CPU for 5 seconds each. */

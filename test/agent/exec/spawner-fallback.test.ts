@@ -40,7 +40,15 @@ t.test('falls back to child_process without a usable addon', async (t) => {
   const addon = getNativeFileName(NATIVE_PARTS.spawner, (name) => readFileSync(join(native, name)))
   writeFileSync(join(native, addon), 'no shared object')
   t.match(runProgram(), expected, 'the addon cannot be loaded')
-  t.same(readdirSync(native).sort(), ['confine.c', 'run.c', 'runner.h', addon, 'spawn.c', 'terminal.c'])
+  t.same(readdirSync(native).sort(), [
+    'README.md',
+    'confine.c',
+    'run.c',
+    'runner.h',
+    addon,
+    'spawn.c',
+    'terminal.c',
+  ])
 })
 
 // The behaviour of commands is the same with child_process.
