@@ -1,30 +1,17 @@
 // A fake coordinator for tests of the box command, over real HTTP. Box records are in memory, home directories on disk.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { type Box, boxSchema, createBoxRequestSchema } from '../../shared/api/boxes.ts'
-import { execRequestSchema } from '../../shared/api/exec.ts'
-import { terminalStartSchema } from '../../shared/api/terminal.ts'
 import { ApiError, controlErrorBody, edgeErrorBody } from '../../shared/errors.ts'
-import { createTempDir } from '../support/temp-dir.ts'
-import { type AttachedCommands, createAttachedCommands } from './fake-attach.ts'
-import { runLocally } from './fake-exec.ts'
-import { createFakeTerminals, type FakeTerminals } from './fake-terminal.ts'
 
 export const KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
 
 export type FakeCoordinator = {
   url: string
-  /** The home directory of a box. */
-  getHome(boxName: string): string
   boxes: Box[]
-  attached: AttachedCommands
-  terminals: FakeTerminals
   /** All requests received: `METHOD /path` and the headers. */
   requests: { line: string; headers: IncomingMessage['headers'] }[]
   /**
@@ -43,16 +30,11 @@ export type Handler = (request: IncomingMessage, response: ServerResponse, match
 export type OneTimeHandler = (response: ServerResponse, request: IncomingMessage) => void
 
 export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
-  const homesDir = createTempDir(t, 'homes')
   const boxes: Box[] = []
-  const terminals = createFakeTerminals()
-  const attached = createAttachedCommands(terminals)
   const requests: FakeCoordinator['requests'] = []
   const oneTimeHandlers: { linePrefix: string; handler: OneTimeHandler }[] = []
-  const getHome = (boxName: string) => join(homesDir, boxName)
 
   async function addBox(name: string, fields: Partial<Box> = {}): Promise<Box> {
-    await mkdir(getHome(name), { recursive: true })
     const box = boxSchema.parse({ ...NEW_BOX, id: randomUUID(), hostname: name, ...fields })
     boxes.unshift(box)
     return box
@@ -130,36 +112,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       async (_, response, [, id = '']) =>
         sendJson(response, { operation: createOperation(findBox(id), 'completed') }),
     ],
-    [
-      /^POST \/v1\/box\/([^/]+)\/exec$/,
-      async (request, response, [, name = '']) => {
-        const { hostname } = findBox(name)
-        const body = execRequestSchema.parse(JSON.parse(await readText(request)))
-        const home = getHome(hostname)
-        sendJson(
-          response,
-          body.attached ? attached.start(body, home) : await runLocally(body, home, response),
-        )
-      },
-    ],
-    [
-      /^(GET|POST) \/v1\/box\/([^/]+)\/terminal\/sessions$/,
-      async (request, response, [, method, name = '']) => {
-        const { hostname } = findBox(name)
-        if (method === 'GET') return sendJson(response, terminals.list())
-        const body = terminalStartSchema.parse(JSON.parse(await readText(request)))
-        sendJson(response, terminals.start(body, getHome(hostname)))
-      },
-    ],
-    [
-      /^DELETE \/v1\/box\/[^/]+\/terminal\/sessions\/(.+)$/,
-      async (_, response, [, session = '']) => sendJson(response, terminals.kill(session)),
-    ],
-    [
-      // Other ids: fake-processes.ts.
-      /^DELETE \/v1\/box\/[^/]+\/exec\/(p_00000000[^/]+)$/,
-      async (_, response, [, id = '']) => sendJson(response, attached.kill(id)),
-    ],
   ]
 
   const server = createServer(async (request, response) => {
@@ -182,16 +134,9 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       if (!response.headersSent) sendJson(response, body, apiError.status)
     }
   })
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    requests.push({ line: `${request.method} ${request.url}`, headers: request.headers })
-    const path = request.url?.replace(/^\/v1\/box\/[^/]+/, '') ?? ''
-    attached.handleUpgrade(request, socket, head, path)
-  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
-    attached.close()
-    terminals.close()
     server.closeAllConnections()
     server.close()
   })
@@ -199,10 +144,7 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
   const url = `http://127.0.0.1:${port}`
   return {
     url,
-    getHome,
     boxes,
-    attached,
-    terminals,
     requests,
     addBox,
     handleNext: (linePrefix, handler) => void oneTimeHandlers.push({ linePrefix, handler }),
@@ -211,7 +153,6 @@ export async function startFakeCoordinator(t: Test): Promise<FakeCoordinator> {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
-      attached.closeConnections()
       await closed
       await action()
       server.listen(port, '127.0.0.1')

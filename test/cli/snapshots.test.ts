@@ -103,18 +103,18 @@ t.test('an interrupted wait names the command that continues it', async (t) => {
 })
 
 t.test('snapshots lists the snapshots, those of one box, and with --all the copies of forks', async (t) => {
-  await add({ name: 'old', sourceHostname: 'kiwi', kind: 'final' })
+  await add({ name: 'old', sourceHostname: 'my-kiwi', kind: 'final' })
   const copy = await add({ name: 'copy', kind: 'fork', boxId: fig.id, isTransient: true })
   const { id } = await add({ name: 'new', boxId: fig.id, templateName: 'web', kind: 'template' })
   const [header = '', ...rows] = (await box('snapshots')).stdout.trimEnd().split('\n')
   t.match(header, /^NAME +BOX +KIND +STATUS +SIZE +AGE +ID$/)
   t.match(rows, [
     new RegExp(`^new +fig +template +available +1\\.40 GiB +\\d+s +${id.slice(0, 12)}$`),
-    /^old +kiwi +final +available/,
+    /^old +my-kiwi +final +available/,
   ])
   t.equal(rows.length, 2)
   t.equal((await box('snapshots', '--all', '-q', 'fig')).stdout, `${id}\n${copy.id}\n`)
-  t.match((await box('snapshots', 'kiwi')).stdout, /old/, 'of a deleted box')
+  t.match((await box('snapshots', 'my-kiwi')).stdout, /old/, 'of a deleted box')
   t.match(await boxJson('snapshots', fig.id), { snapshots: [{ name: 'new' }] })
   t.match(await box('snapshots', 'none'), { code: 5, stderr: /No such box/ })
   t.match((await box('snapshots', '--filter', 'kind=final', '-o', 'wide')).stdout, /^old .*us-west-2/m)
@@ -159,7 +159,7 @@ t.test('of several snapshots with the name, the one of a box that exists wins', 
   await add({ name: 'before' })
   for (const args of [
     ['restore', 'before'],
-    ['create', 'kaki', '--from', 'before'],
+    ['create', 'my-kaki', '--from', 'before'],
     ['template', 'before', 'web'],
   ])
     t.match(await box(...args), { code: 0 }, args.join(' '))
@@ -184,17 +184,17 @@ t.test('a name that is taken names the command that frees it', async (t) => {
 t.test('restore creates a box, waits, and prints its name', async (t) => {
   await add({ name: 'before', tier: 'pro' })
   coordinator.holdUntilPolled('create')
-  t.match(await box('restore', 'before', 'kiwi'), {
+  t.match(await box('restore', 'before', 'my-kiwi'), {
     code: 0,
-    stdout: 'kiwi\n',
-    stderr: /^kiwi: provisioning\n(.*\n)*kiwi: running\n$/,
+    stdout: 'my-kiwi\n',
+    stderr: /^(my-kiwi: requested\n)?my-kiwi: provisioning\n(.*\n)*my-kiwi: running\n$/,
   })
-  t.match(await boxJson('restore', 'before', '--name', 'lychee', '--tier', 'max'), {
-    hostname: 'lychee',
+  t.match(await boxJson('restore', 'before', '--name', 'my-lychee', '--tier', 'max'), {
+    hostname: 'my-lychee',
     tier: 'max',
   })
-  t.match(await findBox('kiwi'), { tier: 'pro' })
-  t.match(await findBox('lychee'), { tier: 'max' })
+  t.match(await findBox('my-kiwi'), { tier: 'pro' })
+  t.match(await findBox('my-lychee'), { tier: 'max' })
 })
 
 t.test('a tier that is too small names the option', async (t) => {
@@ -210,16 +210,16 @@ t.test('a tier that is too small names the option', async (t) => {
 
 t.test('fork copies a box, and keeps the snapshot with --keep-snapshot', async (t) => {
   coordinator.holdUntilPolled('create')
-  t.match(await box('fork', 'fig', 'date'), {
+  t.match(await box('fork', 'fig', 'my-date'), {
     code: 0,
-    stdout: 'date\n',
-    stderr: /^date: provisioning\n(.*\n)*date: running\n$/,
+    stdout: 'my-date\n',
+    stderr: /^(my-date: requested\n)?my-date: provisioning\n(.*\n)*my-date: running\n$/,
   })
   t.match(await boxJson('fork', 'fig', '--keep-snapshot', '--tier', 'pro'), {
     box: { tier: 'pro', observedState: 'running' },
     snapshot: { kind: 'fork', sourceBoxHostname: 'fig' },
   })
-  t.match(await box('fork', 'fig', 'pear', '--keep-snapshot'), {
+  t.match(await box('fork', 'fig', 'my-pear', '--keep-snapshot'), {
     stderr: /^box: the snapshot is fig-fork-\S+ \(snp_/m,
   })
   t.match(await box('fork', 'none'), { code: 5, stderr: /No such box/ })
@@ -227,9 +227,9 @@ t.test('fork copies a box, and keeps the snapshot with --keep-snapshot', async (
 
 t.test('create --from finds the template or snapshot', async (t) => {
   await add({ templateName: 'web' })
-  t.match(await box('create', 'papaya', '--from', 'web', '-e', 'A=1'), { code: 0, stdout: 'papaya\n' })
-  t.match((await findBox('papaya')).envVars, [{ name: 'A', value: '1' }])
-  t.ok(infra.calls.includes(`create ${(await findBox('papaya')).id}`))
+  t.match(await box('create', 'my-papaya', '--from', 'web', '-e', 'A=1'), { code: 0, stdout: 'my-papaya\n' })
+  t.match((await findBox('my-papaya')).envVars, [{ name: 'A', value: '1' }])
+  t.ok(infra.calls.includes(`create ${(await findBox('my-papaya')).id}`))
   t.match(await box('create', '--from', 'none'), { code: 5, stderr: /No such snapshot or template: 'none'/ })
   t.match(await box('create', '--from', 'web', '--region', 'us-east-1'), {
     code: 2,
