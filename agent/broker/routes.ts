@@ -1,6 +1,6 @@
 // PUT /environment: the variables of the box, for the readiness of its coding agents, the hosts of its secrets, and the paths of
 // its secret files.
-import { type AgentEnvironmentResponse, agentEnvironmentSchema } from '../../shared/api/prompts.ts'
+import { type AgentVariablesResponse, agentVariablesSchema } from '../../shared/api/prompts.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import type { CredentialFiles } from '../files/credential-files.ts'
 import type { ProviderDetector } from '../prompts/types.ts'
@@ -9,17 +9,17 @@ import { validateRequest } from '../validate-request.ts'
 import type { Broker } from './broker.ts'
 
 export type BrokerDeps = {
-  detector: Pick<ProviderDetector, 'setBoxEnvironment'>
+  detector: Pick<ProviderDetector, 'setBoxVariables'>
   broker: Pick<Broker, 'update'>
   credentialFiles: Pick<CredentialFiles, 'setSecretFiles'>
 }
 
 export function brokerRoutes(router: JsonRouter, { detector, broker, credentialFiles }: BrokerDeps): void {
-  router.add('PUT', '/environment', async ({ body }): Promise<AgentEnvironmentResponse> => {
-    const { env, broker: content, secretFiles } = validateRequest(agentEnvironmentSchema, body)
+  router.add('PUT', '/environment', async ({ body }): Promise<AgentVariablesResponse> => {
+    const { env, broker: content, secretFiles } = validateRequest(agentVariablesSchema, body)
     credentialFiles.setSecretFiles(secretFiles)
     assertEnvironment(env)
-    detector.setBoxEnvironment(env)
+    detector.setBoxVariables(env)
     const result = await broker.update(content)
     const proxy = ['HTTPS_PROXY', 'https_proxy'].find((name) => env[name] !== undefined)
     if (result?.state !== 'ready' || proxy === undefined) return { broker: result }

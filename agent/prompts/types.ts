@@ -135,7 +135,7 @@ export type ProviderDetector = {
     options: { model: string | null; boxEnv: Record<string, string> },
   ): Promise<{ path: string; version: string; env: Record<string, string> }>
   /** Sets the variables for readiness(). The variables for a run are those of its request. */
-  setBoxEnvironment(boxEnv: Record<string, string>): void
+  setBoxVariables(boxEnv: Record<string, string>): void
   /** The result of the last check of the files and PATH. Returns at once. */
   readiness(): Record<ProviderName, ProviderReadiness>
   close(): Promise<void>

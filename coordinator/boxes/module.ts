@@ -9,7 +9,6 @@ import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import type { DeletionHook } from './change-state.ts'
-import type { BoxEnvironmentChanges } from './environment-sender.ts'
 import type { Heartbeats } from './lifecycle/heartbeats.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import { createMoveBox } from './move.ts'
@@ -18,6 +17,7 @@ import { createResizes } from './resize.ts'
 import { boxRoutes } from './routes.ts'
 import { type BoxService, createBoxService } from './service.ts'
 import type { BoxSettings } from './settings.ts'
+import type { BoxVariableChanges } from './variable-sender.ts'
 
 export type BoxesModuleContext = ModuleBase & {
   config: BoxSettings
@@ -31,7 +31,7 @@ export type BoxesModuleContext = ModuleBase & {
   scheduler: Pick<Scheduler, 'scheduleAt'>
   snapshots: { onBoxDelete: DeletionHook }
   portShares: { onBoxDelete: DeletionHook }
-  boxEnvironment: Pick<BoxEnvironmentChanges, 'onChange'>
+  boxVariables: Pick<BoxVariableChanges, 'onChange'>
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets & { onBoxDelete: DeletionHook }
 }
@@ -44,7 +44,7 @@ export function boxesModule(context: BoxesModuleContext) {
     scheduler,
     snapshots,
     portShares,
-    boxEnvironment,
+    boxVariables,
     boxEnvironments,
     boxSecrets,
   } = context
@@ -61,7 +61,7 @@ export function boxesModule(context: BoxesModuleContext) {
     getCapacity: (region) => providers.byRegion.get(region)?.capacity,
     schedule,
     onSchedule: scheduler.scheduleAt,
-    onEnvironmentChange: boxEnvironment.onChange,
+    onEnvironmentChange: boxVariables.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
     async beforeDelete(...deletion) {

@@ -7,6 +7,7 @@ import type { BoxRow } from '../db/schema.ts'
 import { toSubject } from '../http/actor.ts'
 import type { RouteInput, RouteSchemas } from '../http/route.ts'
 import type { EdgeContext } from './context.ts'
+import type { ConnectionKind } from './limits.ts'
 
 /** How long a request waits for a box whose agent is reconnecting, or that is starting. */
 const RECONNECT_WAIT_MS = 15_000
@@ -55,17 +56,12 @@ export type AcquiredSlot = AcquiredBox & {
 export type AcquireOptions = {
   /** Wake a suspended box. Default: false. */
   wakesBox?: boolean
-  /** Counts against the API key's stream limit too. Default: false. */
-  isStream?: boolean
-  /** Counts against the limits of attachments instead of those of requests. Default: false. */
-  isAttachment?: boolean
-  /** Counts as a session of the team status while it is open. Default: isAttachment. */
-  isSession?: boolean
-  /** Counts against the limits of forwarded connections instead of those of requests. Default: false. */
-  isForward?: boolean
-  /** Counts against the terminals of the workspace too. Default: false. */
-  isTerminal?: boolean
+  /** Which limits it counts against. Default: request. */
+  kind?: ConnectionKind
 }
+
+/** These count as a session of the team status while they are open: a person or a program follows what a box does. */
+const SESSIONS: readonly ConnectionKind[] = ['prompt-stream', 'attachment', 'terminal']
 
 type AcquireInput = Omit<RouteInput<RouteSchemas>, 'params'> & { params: { box: string } }
 
@@ -79,22 +75,13 @@ export async function acquireBox(
   { actor, params, request, reply }: AcquireInput,
   options: AcquireOptions = {},
 ): Promise<AcquiredSlot> {
-  const {
-    wakesBox = false,
-    isStream = false,
-    isAttachment = false,
-    isSession = isAttachment,
-    isForward = false,
-    isTerminal = false,
-  } = options
+  const { wakesBox = false, kind = 'request' } = options
   const { boxes, pauseGate } = context
   const versionBefore = pauseGate.version
   let box = await boxes.resolve(actor, params.box)
-  const terminalOf = isTerminal ? actor.workspaceId : undefined
-  const terminalLimit = isTerminal ? await context.loadTerminalLimit(actor.workspaceId) : undefined
-  const slots = { isStream, isAttachment, isForward, terminalOf, terminalLimit }
-  const releaseSlots = await context.limiter.acquire(toSubject(actor), box.id, slots)
-  const detach = isSession ? context.attachments.add(box.id, actor.userId) : undefined
+  const terminalLimit = kind === 'terminal' ? await context.loadTerminalLimit(actor.workspaceId) : undefined
+  const releaseSlots = await context.limiter.acquire(toSubject(actor), box.id, { kind, terminalLimit })
+  const detach = SESSIONS.includes(kind) ? context.attachments.add(box.id, actor.userId) : undefined
   let isReleased = false
   let endResumable: (() => void) | undefined
   const release = () => {

@@ -60,7 +60,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
       async handler(input) {
         const { params, query, reply } = input
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
-        const acquired = await acquireBox(context, input, { isAttachment: true })
+        const acquired = await acquireBox(context, input, { kind: 'attachment' })
         const { stdoutOffset = 0, stderrOffset = 0 } = query
         const path = `/exec/${params.processId}/attach?stdoutOffset=${stdoutOffset}&stderrOffset=${stderrOffset}`
         const agent = await openDialBack(context.sockets, acquired, { path })

@@ -114,7 +114,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
       async handler(input) {
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
-        const acquired = await acquireBox(context, input, { isForward: true })
+        const acquired = await acquireBox(context, input, { kind: 'forward' })
         const agent = await openConnection(acquired, '/desktop/stream').catch(
           replaceInstallMessage(acquired.box.hostname),
         )

@@ -35,12 +35,12 @@ export const EDGE_SHARES = { user: 1 / 8, workspace: 1 / 4 } as const
 /** The limit that a rejected request has reached. */
 export type EdgeLimit = 'rate' | 'requests' | 'streams' | 'attachments' | 'forwards' | 'terminals'
 
+/** `prompt-stream` has the events of a prompt or a conversation, and `attachment` the bytes of a running command. */
+export type ConnectionKind = 'request' | 'stream' | 'prompt-stream' | 'attachment' | 'terminal' | 'forward'
+
 export type AcquireSlotOptions = {
-  isStream?: boolean
-  isAttachment?: boolean
-  isForward?: boolean
-  /** Set for a terminal: the workspace of the box. */
-  terminalOf?: string | undefined
+  /** Default: request. */
+  kind?: ConnectionKind
   /** The terminals that the plan of the workspace has. Default: those of the deployment. */
   terminalLimit?: number | undefined
 }
@@ -72,6 +72,8 @@ export type EdgeLimiter = {
   acquiredCount(): number
 }
 
+const isStreamKind = (kind: ConnectionKind): boolean => kind === 'stream' || kind === 'prompt-stream'
+
 /** Retry-After when no slot is free. When a request or stream ends is unknown. */
 const SLOT_RETRY_MS = 1000
 
@@ -88,12 +90,17 @@ export function createEdgeLimiter(
   const resumableByBox = new Map<string, number>()
 
   /** What the slots of a key and of a box are for. */
-  function kindOf({ isAttachment = false, isForward = false }: AcquireSlotOptions) {
-    if (isForward) return { name: 'forwards', limit: forwards, noun: 'forwarded connections' } as const
-    if (isAttachment)
-      return { name: 'attachments', limit: attachments, noun: 'attached connections' } as const
-    return { name: 'requests', limit: concurrency, noun: 'concurrent requests' } as const
-  }
+  const requestLimit = { name: 'requests', limit: concurrency, noun: 'concurrent requests' } as const
+  const attachmentLimit = { name: 'attachments', limit: attachments, noun: 'attached connections' } as const
+  const forwardLimit = { name: 'forwards', limit: forwards, noun: 'forwarded connections' } as const
+  const limitsByKind = {
+    request: requestLimit,
+    stream: requestLimit,
+    'prompt-stream': requestLimit,
+    attachment: attachmentLimit,
+    terminal: attachmentLimit,
+    forward: forwardLimit,
+  } as const satisfies Record<ConnectionKind, object>
 
   async function count(key: string, holder: string, isForward: boolean): Promise<void> {
     const waitMs = await (isForward ? forwardRate : requestRate).count(key)
@@ -104,8 +111,8 @@ export function createEdgeLimiter(
   }
 
   /** The slots of a request or connection. The limit of an operator for one key may be above those of users and workspaces. */
-  function listSlots(subject: Subject, boxId: string, options: AcquireSlotOptions): Slot[] {
-    const { limit, noun } = kindOf(options)
+  function listSlots(subject: Subject, boxId: string, kind: ConnectionKind): Slot[] {
+    const { limit, noun } = limitsByKind[kind]
     const shares = listShares(noun, subject, {
       perCredential: limit,
       perUser: Math.max(limit, limits.perUser),
@@ -136,8 +143,10 @@ export function createEdgeLimiter(
     hold: (boxId) => countOne(requestsByBox, boxId),
     countRequest: (keyId, isForward = false) => count(`key:${keyId}`, 'This API key', isForward),
     async acquire(subject, boxId, options = {}) {
-      const { isStream = false, isForward = false, terminalOf, terminalLimit = terminals } = options
-      const { credentialId } = subject
+      const { kind = 'request', terminalLimit = terminals } = options
+      const { credentialId, workspaceId } = subject
+      const isStream = isStreamKind(kind)
+      const isForward = kind === 'forward'
       const stream: Slot = {
         key: `streams ${credentialId}`,
         limit: streams,
@@ -145,7 +154,7 @@ export function createEdgeLimiter(
         noun: 'concurrent streams',
       }
       const terminal: Slot = {
-        key: `terminals ${terminalOf}`,
+        key: `terminals ${workspaceId}`,
         limit: terminalLimit,
         holder: 'The workspace',
         noun: 'open terminals',
@@ -153,8 +162,8 @@ export function createEdgeLimiter(
       await count(`box:${boxId}`, 'This box', isForward)
       const acquisition = slots.acquire([
         ...(isStream ? [stream] : []),
-        ...(terminalOf === undefined ? [] : [terminal]),
-        ...listSlots(subject, boxId, options),
+        ...(kind === 'terminal' ? [terminal] : []),
+        ...listSlots(subject, boxId, kind),
       ])
       if ('release' in acquisition) {
         if (isStream || isForward) return acquisition.release
@@ -168,7 +177,7 @@ export function createEdgeLimiter(
           `The workspace has reached its limit of ${terminalLimit} open terminals. Close one first.`,
         )
       }
-      onReject(full === stream ? 'streams' : kindOf(options).name)
+      onReject(full === stream ? 'streams' : limitsByKind[kind].name)
       return rejectFull(full, SLOT_RETRY_MS)
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),

@@ -39,7 +39,7 @@ export function portRoutes(
       async handler(input) {
         const { params, reply, actor } = input
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
-        const acquired = await acquireBox(context, input, { isForward: true })
+        const acquired = await acquireBox(context, input, { kind: 'forward' })
         const agent = await connectToPort(acquired, params.port)
         const record = () => context.recordForward(actor, acquired.box.id, params.port)
         await relay(input, agent, acquired, record)

@@ -92,7 +92,7 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
         const resumed = lastEventId === '' ? null : parseRunsPosition(lastEventId)
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const isHead = request.method === 'HEAD'
-        const acquired = await acquireBox(context, input, { isStream: !isHead, isSession: !isHead })
+        const acquired = await acquireBox(context, input, { kind: isHead ? 'request' : 'prompt-stream' })
         // Throws the agent's error response when the conversation does not exist.
         await requestAgent(context, acquired, {
           method: 'GET',
@@ -142,7 +142,7 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
         const position = { runId, after: lastEventId === '' ? start : parseRunPosition(lastEventId) }
         if (closing.aborted) throw new ApiError('control_plane_unavailable')
         const isHead = request.method === 'HEAD'
-        const acquired = await acquireBox(context, input, { isStream: !isHead, isSession: !isHead })
+        const acquired = await acquireBox(context, input, { kind: isHead ? 'request' : 'prompt-stream' })
         const firstLimit = isHead ? 1 : LIMITS.promptEventsPage.max
         // Throws the agent's error response when the run does not exist.
         const response = await requestAgent(

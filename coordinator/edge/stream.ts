@@ -53,7 +53,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
           })
           return reply.headers(EVENT_STREAM_HEADERS).send()
         }
-        const acquired = await acquireBox(context, input, { isStream: true })
+        const acquired = await acquireBox(context, input, { kind: 'stream' })
         const { encoding = 'utf8', streams = 'both', since, timestamps = false } = query
         const agentQuery = new URLSearchParams({
           encoding,

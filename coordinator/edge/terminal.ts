@@ -97,8 +97,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
         const { query, reply } = input
         if (context.closing.aborted) throw new ApiError('control_plane_unavailable')
         const acquired = await acquireBox(context, input, {
-          isAttachment: true,
-          isTerminal: true,
+          kind: 'terminal',
           wakesBox: mayCreateSession(query),
         })
         const { agent, session } = await attachToSession(context, input, acquired, query)

@@ -1,25 +1,25 @@
 // The variables of boxes at their agents. A module before those whose requests change the variables.
 import type { Tunnels } from '../agents/tunnel/types.ts'
-import { type BoxEnvironmentChanges, createEnvironmentSender } from '../boxes/environment-sender.ts'
+import { type BoxVariableChanges, createVariableSender } from '../boxes/variable-sender.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createBrokerSettings } from '../secrets/broker-settings.ts'
 import type { WorkspaceAuthorities } from '../secrets/types.ts'
 import { listSecretFiles } from './delivery/list-secret-files.ts'
 
-export type BoxEnvironmentModuleContext = ModuleBase & {
+export type BoxVariableModuleContext = ModuleBase & {
   tunnels: Tunnels
   workspaceAuthorities: Pick<WorkspaceAuthorities, 'getCertificate'>
 }
 
-export function boxEnvironmentModule(context: BoxEnvironmentModuleContext) {
+export function boxVariableModule(context: BoxVariableModuleContext) {
   const { db, clock, log, tunnels, workspaceAuthorities: authorities } = context
   const findBroker = createBrokerSettings({ db, authorities })
-  const sender = createEnvironmentSender({
+  const sender = createVariableSender({
     ...{ db, clock, tunnels, log, findBroker },
     listSecretFiles: (boxId) => listSecretFiles(db, boxId),
   })
   const listeners = new Set<(boxId: string) => void>()
-  const boxEnvironment: BoxEnvironmentChanges = {
+  const boxVariables: BoxVariableChanges = {
     getBrokerTest: sender.getBrokerTest,
     whenSent: sender.whenSent,
     onChange(boxId) {
@@ -32,7 +32,7 @@ export function boxEnvironmentModule(context: BoxEnvironmentModuleContext) {
     },
   }
   return {
-    services: { boxEnvironment },
+    services: { boxVariables },
     close: { name: 'stop sending the variables of boxes', run: sender.close },
   } satisfies Module
 }

@@ -40,7 +40,7 @@ export type BoxMountServiceOptions = {
   insertSecret: InsertSecret
   changes: MountChanges
   getBrokerTest(boxId: string): BrokerTest
-  /** See EnvironmentSender. */
+  /** See VariableSender. */
   whenSent(boxId: string): Promise<void>
   /** Resolves when the agent of the box is connected. Rejects after `ms`. */
   waitForAgent(boxId: string, ms: number): Promise<unknown>

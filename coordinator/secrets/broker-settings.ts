@@ -1,11 +1,11 @@
 // What the agent of a box needs to connect its programs to the broker.
-import type { AgentEnvironment } from '../../shared/api/prompts.ts'
+import type { AgentVariables } from '../../shared/api/prompts.ts'
 import type { Db } from '../db/open.ts'
 import { prepareBrokeredQuery } from './mount-store.ts'
 import { parseHosts } from './present.ts'
 import type { WorkspaceAuthorities } from './types.ts'
 
-export type FindBrokerSettings = (boxId: string) => Promise<NonNullable<AgentEnvironment['broker']> | null>
+export type FindBrokerSettings = (boxId: string) => Promise<NonNullable<AgentVariables['broker']> | null>
 
 /** The function returns null for a box that has no secrets. */
 export function createBrokerSettings({

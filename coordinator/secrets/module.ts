@@ -3,7 +3,7 @@
 import type { LoadPlanLimits } from '../admission/plan-limits.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Keyring } from '../base/sealing/keyring.ts'
-import type { EnvironmentSender } from '../boxes/environment-sender.ts'
+import type { VariableSender } from '../boxes/variable-sender.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
@@ -29,16 +29,16 @@ export type SecretsModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   confirmActor: ConfirmActor
   loadPlanLimits: LoadPlanLimits
-  boxEnvironment: Pick<EnvironmentSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
+  boxVariables: Pick<VariableSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
   tunnels: Pick<Tunnels, 'wait'>
   urls: { agents: string; public: string; listener: string }
 }
 
 export function secretsModule(context: SecretsModuleContext) {
-  const { config, db, clock, log, keyring, boxFinder, confirmActor, boxEnvironment, tunnels, urls } = context
+  const { config, db, clock, log, keyring, boxFinder, confirmActor, boxVariables, tunnels, urls } = context
   const uses = createSecretUses({ db, clock, log })
   const broker: SecretBroker = createSecretBroker({ db, keyring, recordUse: uses.recordUse })
-  const { onChange: onEnvironmentChange } = boxEnvironment
+  const { onChange: onEnvironmentChange } = boxVariables
   const changes = createMountChanges({ events: broker.events, onEnvironmentChange })
   const hostRules = {
     ownNames: [urls.public, urls.agents, urls.listener].map((url) => new URL(url).hostname),
@@ -56,8 +56,8 @@ export function secretsModule(context: SecretsModuleContext) {
   const mounts = createBoxMountService({
     ...common,
     ...{ insertSecret, changes },
-    getBrokerTest: boxEnvironment.getBrokerTest,
-    whenSent: boxEnvironment.whenSent,
+    getBrokerTest: boxVariables.getBrokerTest,
+    whenSent: boxVariables.whenSent,
     waitForAgent: (boxId, ms) => tunnels.wait(boxId, ms),
   })
   const boxSecrets: BoxSecretHooks = createBoxSecrets({ clock, changes })

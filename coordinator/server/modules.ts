@@ -43,7 +43,7 @@ import { sharedPortsModule } from '../edge/shared-ports/module.ts'
 import { viewersModule } from '../edge/shared-ports/viewers/module.ts'
 import { environmentDeliveryModule } from '../environments/delivery/module.ts'
 import { environmentsModule } from '../environments/module.ts'
-import { boxEnvironmentModule } from '../environments/sender-module.ts'
+import { boxVariableModule } from '../environments/sender-module.ts'
 import { awsModule } from '../federation/aws/module.ts'
 import { issuerModule } from '../federation/issuer/module.ts'
 import { feedModule } from '../feed/module.ts'
@@ -207,7 +207,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(authoritiesModule)
     .add(imageDownloadsModule)
     .add(lifecycleModule)
-    .add(boxEnvironmentModule)
+    .add(boxVariableModule)
     .add(secretsModule)
     .add(environmentsModule)
     .add(environmentDeliveryModule)

@@ -105,7 +105,7 @@ export type AgentPromptRequest = z.infer<typeof agentPromptRequestSchema>
  * PUT /environment of the agent: the variables of the box, for the readiness of its coding agents, and what its listener for
  * secrets needs.
  */
-export const agentEnvironmentSchema = z.object({
+export const agentVariablesSchema = z.object({
   env: z.record(z.string(), z.string()),
   /** null: no secret is mounted. */
   broker: z
@@ -120,14 +120,14 @@ export const agentEnvironmentSchema = z.object({
   secretFiles: z.array(z.string()),
 })
 /** The response, since the agent has the listener. state: whether the test request of the agent has reached the coordinator. */
-export const agentEnvironmentResponseSchema = z.object({
+export const agentVariablesResponseSchema = z.object({
   broker: z
     .object({ state: z.enum(['ready', 'failed']), message: z.string().max(1024).nullable() })
     .nullish(),
 })
-export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>
-export type AgentBroker = NonNullable<AgentEnvironment['broker']>
-export type AgentEnvironmentResponse = z.infer<typeof agentEnvironmentResponseSchema>
+export type AgentVariables = z.infer<typeof agentVariablesSchema>
+export type AgentBroker = NonNullable<AgentVariables['broker']>
+export type AgentVariablesResponse = z.infer<typeof agentVariablesResponseSchema>
 
 /** Text that a box reports. The agent truncates; the coordinator refuses what is longer. */
 const MAX_TEXT = 64 * 1024

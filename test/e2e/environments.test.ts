@@ -294,7 +294,7 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
   await api('PATCH', `/environments/${web.id}`, { vars: { A: '2' }, repos: [{ repo: 'a/b' }] })
   const newest = await createRunningBox(coordinator, { name: 'cherry', environment: 'web' })
   const changed: string[] = []
-  instance.context.boxEnvironment.subscribe((boxId) => void changed.push(boxId))
+  instance.context.boxVariables.subscribe((boxId) => void changed.push(boxId))
   await api('POST', `/boxes/${running}/port-shares`, { port: 80, access: 'public' })
 
   const { status, json } = await api('POST', `/environments/${web.id}/upgrade`)

@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Test } from 'tap'
-import { startCoordinatorProcess } from '../support/coordinator-process.ts'
-import { findAgentPid, readResidentMiB } from '../support/find-agent-process.ts'
+import { startCoordinatorProcess } from './coordinator-process.ts'
+import { findAgentPid, readResidentMiB } from './find-agent-process.ts'
 
 const MiB = 1024 * 1024
 /** Includes code and buffers that a process uses for the first time, and garbage. */

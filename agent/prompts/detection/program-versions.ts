@@ -4,7 +4,7 @@ import { replaceControlCharacters } from '../../../shared/api/common.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { shellQuote } from '../../../shared/shell-quote.ts'
 import type { FoundProgram } from './file-identity.ts'
-import type { Environment } from './login-environment.ts'
+import type { Environment } from './login-variables.ts'
 import type { Prober } from './probe.ts'
 
 export type ProgramVersion = { version: string } | { failure: string }

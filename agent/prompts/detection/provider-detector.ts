@@ -9,7 +9,7 @@ import type { Provider } from '../providers/types.ts'
 import type { ProviderDetector } from '../types.ts'
 import { findProgram } from './file-identity.ts'
 import { createInstaller, type Installer } from './install-program.ts'
-import { createLoginEnvironment, type Environment, toRunEnvironment } from './login-environment.ts'
+import { createLoginVariables, type Environment, toRunVariables } from './login-variables.ts'
 import { brokenProgramError, missingProgramError, signedOutError } from './messages.ts'
 import { createProber } from './probe.ts'
 import { createProgramVersions, type ProgramVersions } from './program-versions.ts'
@@ -45,7 +45,7 @@ export async function createProviderDetector(
 ): Promise<WatchingProviderDetector> {
   const { home, baseEnv, providers, clock, log, startDelayMs = START_DELAY_MS } = options
   const prober = createProber(createSpawner(options.spawnerKind ?? null))
-  const login = createLoginEnvironment({
+  const login = createLoginVariables({
     home,
     baseEnv,
     prober,
@@ -71,7 +71,7 @@ export async function createProviderDetector(
   return {
     async resolve(name, { model, boxEnv }) {
       const provider = providers[name]
-      const env = toRunEnvironment(await login.read(), boxEnv, home)
+      const env = toRunVariables(await login.read(), boxEnv, home)
       try {
         const { path, version } = await findInstalled(provider, env, { installer, versions })
         return { path, version, env: { ...env, ...(await findCredential(provider, model, env)) } }
@@ -79,7 +79,7 @@ export async function createProviderDetector(
         monitor.scheduleRefresh()
       }
     },
-    setBoxEnvironment: (boxEnv) => monitor.setBoxEnvironment(boxEnv),
+    setBoxVariables: (boxEnv) => monitor.setBoxVariables(boxEnv),
     readiness: () => monitor.current(),
     events: monitor.events,
     async close() {

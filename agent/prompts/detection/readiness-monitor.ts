@@ -8,14 +8,14 @@ import { PROVIDERS } from '../../../shared/field-values.ts'
 import type { Provider } from '../providers/types.ts'
 import { type CredentialWatcher, createCredentialWatcher } from './credential-watcher.ts'
 import { findProgram } from './file-identity.ts'
-import { type Environment, type LoginEnvironment, toRunEnvironment } from './login-environment.ts'
+import { type Environment, type LoginVariables, toRunVariables } from './login-variables.ts'
 import type { ProgramVersions } from './program-versions.ts'
 import { readText } from './read-text.ts'
 
 export type ReadinessMonitorOptions = {
   home: string
   providers: Readonly<Record<ProviderName, Provider>>
-  login: LoginEnvironment
+  login: LoginVariables
   versions: Pick<ProgramVersions, 'hasFailed'>
   log: Logger
   /** Time until the first login shell and the watcher start. */
@@ -61,7 +61,7 @@ export class ReadinessMonitor {
   }
 
   /** @param boxEnv overrides the login environment */
-  setBoxEnvironment(boxEnv: Environment): void {
+  setBoxVariables(boxEnv: Environment): void {
     this.#boxEnv = boxEnv
     this.scheduleRefresh()
   }
@@ -94,7 +94,7 @@ export class ReadinessMonitor {
     const { home, providers, login } = this.#options
     this.#refreshedAt = performance.now()
     const loginEnv = this.#hasStarted ? await login.read() : login.current()
-    const env = toRunEnvironment(loginEnv, this.#boxEnv, home)
+    const env = toRunVariables(loginEnv, this.#boxEnv, home)
     const states = await Promise.all(
       PROVIDERS.map(async (name) => [name, await this.#detect(providers[name], env)] as const),
     )

@@ -5,9 +5,9 @@ import type { ChangeNotifier } from '../change-notifier.ts'
 import type { Conversations } from '../conversations/conversations.ts'
 import { isInScope, type RunInProgress, selectNext } from '../rules.ts'
 import type { RunState, Runs } from '../types.ts'
+import { type NewRun, startQueuedRun, startRun } from './conversation-runs.ts'
 import type { PromptQueue, QueueEntry } from './queue.ts'
-import { type NewRun, startQueuedRun, startRun } from './start-run.ts'
-import { StartingRuns } from './starting-runs.ts'
+import { StartSlots } from './start-slots.ts'
 
 /**
  * When the box stops, the init process signals the coding agents and the agent at the same time. After a run that is not
@@ -31,7 +31,7 @@ export type DispatcherOptions = {
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
-  readonly #starting: StartingRuns
+  readonly #starting: StartSlots
   /** Queued prompts that wait for a retry. */
   readonly #held = new Map<string, QueueEntry>()
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -41,7 +41,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     const { runs, changes } = options
     this.#options = options
-    this.#starting = new StartingRuns(() => {
+    this.#starting = new StartSlots(() => {
       changes.notify()
       this.dispatch()
     })

@@ -4,8 +4,8 @@ import type { PromptEvents, PromptStatus, ProviderName, Run } from '../../../sha
 import type { DetachedProcesses } from '../../exec/detached/types.ts'
 import type { Provider } from '../providers/types.ts'
 import type { ReadEventsOptions } from '../types.ts'
-import { type RunOutput, readRunEvents, readRunStatus } from './read-run.ts'
 import { toRun } from './run-fields.ts'
+import { type RunOutput, readRunEvents, readRunStatus } from './run-output.ts'
 import { toProcessId } from './run-record.ts'
 import type { RunEntry, RunTable } from './run-table.ts'
 

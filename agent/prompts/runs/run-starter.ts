@@ -5,12 +5,12 @@ import type { Clock } from '../../../shared/clock.ts'
 import type { DetachedProcesses } from '../../exec/detached/types.ts'
 import type { Provider } from '../providers/types.ts'
 import type { ProviderDetector, RunState, StartRunOptions, UnstartedResult } from '../types.ts'
+import { type PreparedCommand, prepareCommand, startCommand, writeUnstartedRun } from './run-command.ts'
 import { createOrigin, createRunRecord, type RunRecord, withUnstartedResult } from './run-record.ts'
 import type { RunRemover } from './run-remover.ts'
 import type { RunSequence } from './run-sequence.ts'
 import type { RunTable } from './run-table.ts'
 import type { RunTracker } from './run-tracker.ts'
-import { type PreparedCommand, prepareCommand, startCommand, writeUnstartedRun } from './start-process.ts'
 import type { StopRecord } from './stop-record.ts'
 
 export type RunStarterOptions = {

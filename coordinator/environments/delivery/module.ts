@@ -4,10 +4,10 @@
 import type { Tunnel, Tunnels } from '../../agents/tunnel/types.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
 import type { BoxSecrets } from '../../boxes/box-hooks.ts'
-import type { BoxEnvironmentChanges } from '../../boxes/environment-sender.ts'
 import type { Lifecycle } from '../../boxes/lifecycle/lifecycle.ts'
 import { findBox } from '../../boxes/lookups.ts'
 import { updateBox } from '../../boxes/updates.ts'
+import type { BoxVariableChanges } from '../../boxes/variable-sender.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import { afterCommit, type Trx } from '../../db/transaction.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
@@ -24,16 +24,15 @@ export type EnvironmentDeliveryModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   lifecycle: Pick<Lifecycle, 'onChange'>
   boxEnvironments: Environments
-  boxEnvironment: Pick<BoxEnvironmentChanges, 'onChange' | 'subscribe' | 'whenSent'>
+  boxVariables: Pick<BoxVariableChanges, 'onChange' | 'subscribe' | 'whenSent'>
   boxSecrets: Pick<BoxSecrets, 'mountForRepo'>
 }
 
 export function environmentDeliveryModule(context: EnvironmentDeliveryModuleContext) {
-  const { db, clock, log, tunnels, boxFinder, lifecycle, boxEnvironments, boxEnvironment, boxSecrets } =
-    context
+  const { db, clock, log, tunnels, boxFinder, lifecycle, boxEnvironments, boxVariables, boxSecrets } = context
   const closing = new AbortController()
   const deliverFiles = createFileDelivery({ db, clock, log, tunnels, environments: boxEnvironments })
-  const repoSync = new RepoSync({ db, clock, log, tunnels, boxSecrets, boxEnvironment })
+  const repoSync = new RepoSync({ db, clock, log, tunnels, boxSecrets, boxVariables })
   /** The boxes that have their files and are not running yet. */
   const starting = new Set<string>()
 
@@ -62,7 +61,7 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
   const onConnected = ({ boxId }: Tunnel) => applyChange(boxId)
   tunnels.on('connected', onConnected)
   const unsubscribe = [
-    boxEnvironment.subscribe(applyChange),
+    boxVariables.subscribe(applyChange),
     lifecycle.onChange((boxId) => {
       onBoxChange(boxId).catch((err: unknown) =>
         log.error({ err, boxId }, 'failed to read a box that has started'),
@@ -86,7 +85,7 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
       // An earlier delivery may wait for an agent that does not respond.
       await unlessAborted(deliverFiles(boxId, AbortSignal.any([signal, closing.signal])), signal)
       // Its first command can use the secrets that are mounted.
-      await unlessAborted(boxEnvironment.whenSent(boxId), signal)
+      await unlessAborted(boxVariables.whenSent(boxId), signal)
       starting.add(boxId)
     },
     /** The secret files are removed from the box. */

@@ -26,7 +26,7 @@ export type RepoSyncOptions = {
   log: Pick<Logger, 'warn' | 'error'>
   tunnels: Pick<Tunnels, 'current'>
   boxSecrets: Pick<BoxSecrets, 'mountForRepo'>
-  boxEnvironment: {
+  boxVariables: {
     onChange(boxId: string): void
     /** Resolves when the agent has got the changes, or could not be reached. */
     whenSent(boxId: string): Promise<void>
@@ -100,7 +100,7 @@ export class RepoSync {
   }
 
   async #ensure(row: BoxRepoRow, tunnel: Tunnel): Promise<void> {
-    const { boxEnvironment, db, clock } = this.#options
+    const { boxVariables, db, clock } = this.#options
     const { box_id: boxId } = row
     const claim = await transaction(db, async (trx, onCommit) => {
       const box = await lockBox(trx, boxId)
@@ -108,13 +108,13 @@ export class RepoSync {
       if (!box || !(await updateBoxRepo(trx, row, ['pending', 'cloning'], started))) return undefined
       const access = await this.#findAccess(trx, box, row)
       const isMounted = (await findBox(trx, boxId))?.mount_vars !== box.mount_vars
-      if (isMounted) onCommit(() => boxEnvironment.onChange(boxId))
+      if (isMounted) onCommit(() => boxVariables.onChange(boxId))
       return { access }
     })
     if (claim === undefined) return
     const { access } = claim
     if ('problem' in access) return this.#record(row, { error: access.problem })
-    if (access.password !== null) await boxEnvironment.whenSent(boxId)
+    if (access.password !== null) await boxVariables.whenSent(boxId)
     const box = await findBox(db, boxId)
     const result = box && (await this.#request(row, box, access.password, tunnel))
     if (result) await this.#record(row, result)

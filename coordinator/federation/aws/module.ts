@@ -2,7 +2,7 @@
 
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
-import type { BoxEnvironmentChanges } from '../../boxes/environment-sender.ts'
+import type { BoxVariableChanges } from '../../boxes/variable-sender.ts'
 import { afterCommit, type Trx } from '../../db/transaction.ts'
 import type { EnvironmentVersions } from '../../environments/types.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
@@ -26,18 +26,18 @@ export type AwsModuleContext = ModuleBase & {
   issuer: Issuer
   tunnels: Tunnels
   boxEnvironments: EnvironmentVersions
-  boxEnvironment: Pick<BoxEnvironmentChanges, 'subscribe'>
+  boxVariables: Pick<BoxVariableChanges, 'subscribe'>
   confirmActor: ConfirmActor
   openRequests: Pick<OpenRequests, 'subscribe'>
 }
 
 export function awsModule(context: AwsModuleContext) {
-  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxEnvironment } = context
+  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxVariables } = context
   const { confirmActor, openRequests } = context
   const loader = createCredentialLoader({ db, issuer, environments: boxEnvironments })
   const sender = new CredentialSender({ loader, tunnels, clock, log, isEnabled: issuer.url !== null })
   const unsubscribe = [
-    boxEnvironment.subscribe((boxId) => sender.onEnvironmentChange(boxId)),
+    boxVariables.subscribe((boxId) => sender.onEnvironmentChange(boxId)),
     openRequests.subscribe(({ workspaceId, credentialId }) => {
       if (credentialId === undefined) sender.onAccessChange(workspaceId)
     }),

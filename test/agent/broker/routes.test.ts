@@ -8,7 +8,7 @@ import { callRoute } from '../../support/agent-routes.ts'
 t.test('the variables of the box, and the hosts of its secrets', async (t) => {
   const environments: Record<string, string>[] = []
   const contents: (AgentBroker | null)[] = []
-  const detector = { setBoxEnvironment: (env: Record<string, string>) => void environments.push(env) }
+  const detector = { setBoxVariables: (env: Record<string, string>) => void environments.push(env) }
   const broker = {
     async update(content: AgentBroker | null) {
       contents.push(content)

@@ -78,7 +78,7 @@ t.test('forwarded connections have a rate of their own, per token and per box', 
   })
   const forward = async (token: string, box: string) => {
     await limiter.countRequest(token, true)
-    const release = await limiter.acquire(key(token), box, { isForward: true })
+    const release = await limiter.acquire(key(token), box, { kind: 'forward' })
     release()
   }
   for (let i = 0; i < FORWARDS_PER_SECOND; i++) await forward('token', 'box')
@@ -110,7 +110,7 @@ t.test('rejects the twenty-first request per second of a token, and of a box', a
 
 t.test('rejects the fifth stream of a token, but not its other requests or other tokens', async (t) => {
   const limiter = createLimiter()
-  const stream = { isStream: true }
+  const stream = { kind: 'stream' } as const
   const streams = []
   for (let i = 0; i < 4; i++) streams.push(await limiter.acquire(key('token'), `box${i}`, stream))
   const others = [
@@ -152,7 +152,7 @@ t.test('allows another request after Retry-After seconds', async (t) => {
 
 t.test('knows whether a request to a box, other than a stream, is in flight', async (t) => {
   const limiter = createLimiter()
-  const stream = await limiter.acquire(key('key'), 'box', { isStream: true })
+  const stream = await limiter.acquire(key('key'), 'box', { kind: 'stream' })
   t.equal(limiter.hasRequests('box'), false)
   const releases = [await limiter.acquire(key('key'), 'box'), await limiter.acquire(key('key'), 'box')]
   t.equal(limiter.hasRequests('box'), true)
@@ -168,7 +168,7 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
 
 t.test('a restart of the agent interrupts no connection that can be resumed', async (t) => {
   const limiter = createLimiter()
-  const closeTerminal = await limiter.acquire(key('key'), 'box', { isAttachment: true })
+  const closeTerminal = await limiter.acquire(key('key'), 'box', { kind: 'attachment' })
   t.equal(limiter.hasInterruptibleRequests('box'), true)
   const endResumable = limiter.setResumable('box')
   t.equal(limiter.hasInterruptibleRequests('box'), false)
@@ -185,11 +185,11 @@ t.test('a restart of the agent interrupts no connection that can be resumed', as
 
 t.test('forwarded connections have a limit of their own, and are no requests in flight', async (t) => {
   const limiter = createLimiter({ concurrency: 1, streams: 1, attachments: 1 })
-  const acquire = () => limiter.acquire(key('key'), 'box', { isForward: true })
+  const acquire = () => limiter.acquire(key('key'), 'box', { kind: 'forward' })
   const releases = [await acquire(), await acquire(), await acquire()]
   t.equal(limiter.hasRequests('box'), false)
   t.match(await rejectionOf(acquire()), rateLimited)
-  t.match(await rejectionOf(limiter.acquire(key('another key'), 'box', { isForward: true })), rateLimited)
+  t.match(await rejectionOf(limiter.acquire(key('another key'), 'box', { kind: 'forward' })), rateLimited)
   releases.push(await limiter.acquire(key('key'), 'box'))
   releases[0]?.()
   releases.push(await acquire())
@@ -198,7 +198,7 @@ t.test('forwarded connections have a limit of their own, and are no requests in 
 })
 
 t.test('limits what the keys of a user, and of a workspace, use together', async (t) => {
-  for (const options of [{}, { isAttachment: true }, { isForward: true }]) {
+  for (const options of [{}, { kind: 'attachment' }, { kind: 'forward' }] as const) {
     const limiter = createLimiter({ concurrency: 2, forwards: 2, perUser: 3, perWorkspace: 4 })
     let boxes = 0
     const acquire = (...subject: Parameters<typeof key>) => {
@@ -221,24 +221,22 @@ t.test('limits what the keys of a user, and of a workspace, use together', async
 
 t.test('limits the open terminals of a workspace, over all keys and boxes', async (t) => {
   const limiter = createLimiter({ concurrency: 1, streams: 1 })
-  const terminal = { isAttachment: true, terminalOf: 'workspace' }
+  const terminal = { kind: 'terminal' } as const
   const terminals = []
   for (let i = 0; i < 3; i++) terminals.push(await limiter.acquire(key(`key${i}`), `box${i}`, terminal))
   const acquireAnother = () => limiter.acquire(key('another'), 'another', terminal)
   t.match(await rejectionOf(acquireAnother()), { code: 'customer_session_limit' })
-  await limiter.acquire(key('key'), 'box', { ...terminal, terminalOf: 'another workspace' })
-  await limiter.acquire(key('key'), 'box', { isAttachment: true })
+  await limiter.acquire(key('key', null, 'another workspace'), 'box', terminal)
+  await limiter.acquire(key('key'), 'box', { kind: 'attachment' })
   t.equal(limiter.acquiredCount(), 5, 'a rejected terminal holds no slot')
-  t.match(await rejectionOf(limiter.acquire(key('key0'), 'box0', { isAttachment: true })), null)
+  t.match(await rejectionOf(limiter.acquire(key('key0'), 'box0', { kind: 'attachment' })), null)
   t.match(
-    await rejectionOf(limiter.acquire(key('key0'), 'box0', { isAttachment: true })),
+    await rejectionOf(limiter.acquire(key('key0'), 'box0', { kind: 'attachment' })),
     rateLimited,
     'a terminal counts as an attached connection',
   )
   t.match(
-    await rejectionOf(
-      limiter.acquire(key('key'), 'other', { ...terminal, terminalOf: 'free', terminalLimit: 0 }),
-    ),
+    await rejectionOf(limiter.acquire(key('key', null, 'free'), 'other', { ...terminal, terminalLimit: 0 })),
     {
       code: 'customer_session_limit',
     },

@@ -38,7 +38,7 @@ async function start(t: Test, db: Db) {
     keyring: createKeyring([newMasterKey()]),
     loadPlanLimits: async () => ({ snapshots: 1000, secrets: LIMITS.secrets, terminals: 64 }),
     urls: { agents: origin, public: origin, listener: origin },
-    boxEnvironment: {
+    boxVariables: {
       onChange: (boxId) => void changed.push(boxId),
       getBrokerTest: () => ({ state: 'unknown', message: null, checkedAt: null }),
       whenSent: async () => void waits.push('sent'),

@@ -32,8 +32,8 @@ const listInstalls = (box: TestBox) => readLog(box).filter((line) => line.starts
 t.test('installs into ~/.local when the global prefix is not writable', async (t) => {
   const box = createTestBox(t)
   addNpm(box, { prefix: '/proc' })
-  const { resolve, waitForReadiness, setBoxEnvironment } = await box.detect()
-  setBoxEnvironment(SIGNED_IN)
+  const { resolve, waitForReadiness, setBoxVariables } = await box.detect()
+  setBoxVariables(SIGNED_IN)
   t.match(await resolve('pi', SIGNED_IN), { path: join(box.home, '.local/bin/pi'), version: '1.2.3' })
   const [install = '', ...others] = listInstalls(box)
   t.match(install, /^install -g --prefix \S+\/\.local .* --allow-scripts=fake-pi fake-pi@1\.2\.3$/)

@@ -95,13 +95,13 @@ t.test('other entries at the paths do not disturb', async (t) => {
 t.test('the variables of the box count for the readiness', async (t) => {
   const box = createTestBox(t)
   addPrograms(box)
-  const { setBoxEnvironment, resolve, readiness, waitForReadiness, waitUntilWatching } = await box.detect()
+  const { setBoxVariables, resolve, readiness, waitForReadiness, waitUntilWatching } = await box.detect()
   await waitUntilWatching()
   await waitForReadiness('claude', 'not_signed_in')
-  setBoxEnvironment({ CLAUDE_KEY: 'k', CODEX_KEY: 'k' })
+  setBoxVariables({ CLAUDE_KEY: 'k', CODEX_KEY: 'k' })
   await waitForReadiness('claude', 'ready')
   await waitForReadiness('codex', 'ready')
-  setBoxEnvironment({ CODEX_KEY: 'k' })
+  setBoxVariables({ CODEX_KEY: 'k' })
   await waitForReadiness('claude', 'not_signed_in')
   // A queued prompt has the variables of an earlier time.
   await resolve('claude', { CLAUDE_KEY: 'k' })

@@ -76,7 +76,7 @@ export const fakeDetector: ProviderDetector = {
     version: '1.0.0',
     env: boxEnv,
   }),
-  setBoxEnvironment: () => undefined,
+  setBoxVariables: () => undefined,
   readiness: () => ({ claude: 'ready', codex: 'ready', opencode: 'ready', pi: 'ready' }),
   close: () => Promise.resolve(),
 }

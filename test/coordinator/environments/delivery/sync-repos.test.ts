@@ -31,7 +31,7 @@ async function setUp(
         return mount
       },
     },
-    boxEnvironment: {
+    boxVariables: {
       onChange: () => void changes.push('change'),
       whenSent: async () => void changes.push('sent'),
     },

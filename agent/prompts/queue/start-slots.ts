@@ -1,4 +1,4 @@
-// The runs that are starting. Each one occupies a slot of the box and its conversation before the run exists.
+// One slot of the box per run that is starting: it and its conversation are occupied before the run exists.
 import type { ProviderName } from '../../../shared/api/prompts.ts'
 import type { RunInProgress } from '../rules.ts'
 
@@ -10,7 +10,7 @@ type Starting = {
   settled: Promise<unknown>
 }
 
-export class StartingRuns {
+export class StartSlots {
   readonly #starting = new Map<string, Starting>()
   readonly #onSettle: () => void
 

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Tunnel, TunnelCall, TunnelEvents } from '../../../coordinator/agents/tunnel/types.ts'
-import { createEnvironmentSender } from '../../../coordinator/boxes/environment-sender.ts'
+import { createVariableSender } from '../../../coordinator/boxes/variable-sender.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { silentLog } from '../../support/tunnel.ts'
@@ -18,7 +18,7 @@ async function setUp(t: Test, env: Record<string, string>) {
   let broker: { certificate: string; hosts: string[] } | null = null
   let respond = async () => 204
   let responseText = ''
-  const sender = createEnvironmentSender({
+  const sender = createVariableSender({
     ...{ db, log: silentLog, clock: createTestClock(Date.UTC(2030, 0, 1)) },
     findBroker: async () => broker,
     tunnels: {

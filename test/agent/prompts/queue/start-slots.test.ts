@@ -1,13 +1,13 @@
 // Runs that are starting occupy a slot until the start has ended, and can be interrupted.
 import { once } from 'node:events'
 import t from 'tap'
-import { StartingRuns } from '../../../../agent/prompts/queue/starting-runs.ts'
+import { StartSlots } from '../../../../agent/prompts/queue/start-slots.ts'
 
 const run = (id: string) => ({ id, conversationId: `cv_${id}`, provider: 'claude' as const })
 
 t.test('a run is listed until its start has ended', async (t) => {
   let settled = 0
-  const starting = new StartingRuns(() => {
+  const starting = new StartSlots(() => {
     settled += 1
   })
   const first = Promise.withResolvers<string>()
@@ -26,7 +26,7 @@ t.test('a run is listed until its start has ended', async (t) => {
 })
 
 t.test('an interrupt aborts the start with the cause, and waits for its end', async (t) => {
-  const starting = new StartingRuns(() => undefined)
+  const starting = new StartSlots(() => undefined)
   const end = Promise.withResolvers<void>()
   let cause: unknown
   const start = starting.occupy(run('1'), async (signal) => {

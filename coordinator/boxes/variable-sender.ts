@@ -2,7 +2,7 @@
 // agent ready. Commands and prompts have the variables in their own requests. Also sends the paths of the secret files, and what the
 // agent needs to connect programs to the broker of secrets, and stores the result of its test.
 import type { Logger } from 'pino'
-import { type AgentEnvironment, agentEnvironmentResponseSchema } from '../../shared/api/prompts.ts'
+import { type AgentVariables, agentVariablesResponseSchema } from '../../shared/api/prompts.ts'
 import type { BrokerTest } from '../../shared/api/secrets.ts'
 import { type Clock, systemClock, toTimestamp } from '../../shared/clock.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
@@ -10,7 +10,7 @@ import type { Db } from '../db/open.ts'
 import { findVariableColumns } from './store/boxes.ts'
 import { getBoxVariables } from './variables.ts'
 
-export type EnvironmentSender = {
+export type VariableSender = {
   /** Call it after the commit of a change. */
   onChange(boxId: string): void
   /** The latest test of the agent that is connected. */
@@ -20,7 +20,7 @@ export type EnvironmentSender = {
   close(): void
 }
 
-export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'whenSent'> & {
+export type BoxVariableChanges = Pick<VariableSender, 'getBrokerTest' | 'whenSent'> & {
   /** Call it after the commit of a change of what a box gets from its environment, its variables or its mounts. */
   onChange(boxId: string): void
   /** The listener is called after each change. Returns a function that removes it. */
@@ -30,16 +30,16 @@ export type BoxEnvironmentChanges = Pick<EnvironmentSender, 'getBrokerTest' | 'w
 /** The agent tests the broker before it responds. */
 const RESPONSE_TIMEOUT_MS = 30_000
 
-export function createEnvironmentSender(options: {
+export function createVariableSender(options: {
   db: Db
   tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
   log: Pick<Logger, 'warn'>
   clock?: Clock
   /** What the agent needs to connect programs to the broker; null: the box has no secrets. Default: null. */
-  findBroker?(boxId: string): Promise<AgentEnvironment['broker']>
+  findBroker?(boxId: string): Promise<AgentVariables['broker']>
   /** The paths of its secret files. Default: none. */
   listSecretFiles?(boxId: string): Promise<string[]>
-}): EnvironmentSender {
+}): VariableSender {
   const { db, tunnels, log, clock = systemClock } = options
   const { findBroker = async () => null, listSecretFiles = async () => [] } = options
   /** The boxes whose variables are being sent. true: the variables have changed since they were read. */
@@ -58,7 +58,7 @@ export function createEnvironmentSender(options: {
     // Also without variables: an agent keeps the hosts of secrets, which may have been unmounted while it was disconnected.
     const broker = await findBroker(boxId)
     const secretFiles = await listSecretFiles(boxId)
-    const content: AgentEnvironment = { env, broker: broker ?? null, secretFiles }
+    const content: AgentVariables = { env, broker: broker ?? null, secretFiles }
     const { status, body } = await tunnel.call({
       method: 'PUT',
       path: '/environment',
@@ -120,7 +120,7 @@ const UNKNOWN: BrokerTest = { state: 'unknown', message: null, checkedAt: null }
 /** The agent is not trusted. undefined: the response has no valid test. */
 function parseTest(body: Buffer): Pick<BrokerTest, 'state' | 'message'> | undefined {
   try {
-    return agentEnvironmentResponseSchema.parse(JSON.parse(body.toString())).broker ?? undefined
+    return agentVariablesResponseSchema.parse(JSON.parse(body.toString())).broker ?? undefined
   } catch {
     return undefined
   }

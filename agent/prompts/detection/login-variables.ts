@@ -11,14 +11,14 @@ import type { Prober } from './probe.ts'
 
 export type Environment = Record<string, string>
 
-export type LoginEnvironment = {
+export type LoginVariables = {
   /** Runs a login shell when a profile file has changed since the last one. Never rejects. */
   read(): Promise<Environment>
   /** Returns the last result; before the first one, the base environment with ~/.local/bin in PATH. */
   current(): Environment
 }
 
-export type LoginEnvironmentOptions = {
+export type LoginVariablesOptions = {
   home: string
   baseEnv: Environment
   prober: Prober
@@ -64,7 +64,7 @@ const SHELL_VARIABLES = ['_', 'SHLVL', 'PWD', 'OLDPWD', PROCESS_ID_VARIABLE]
 
 type Reading = { env: Environment; files: string; readAt: number }
 
-export function createLoginEnvironment(options: LoginEnvironmentOptions): LoginEnvironment {
+export function createLoginVariables(options: LoginVariablesOptions): LoginVariables {
   const { home, baseEnv, prober, clock, log, timeoutMs = TIMEOUT_MS } = options
   const fallback = withLocalPrograms(baseEnv, home)
   let last: Reading | undefined
@@ -144,7 +144,7 @@ function withLocalPrograms(env: Environment, home: string): Environment {
 }
 
 /** The environment of a run. @param boxEnv overrides the environment of the login shell */
-export function toRunEnvironment(login: Environment, boxEnv: Environment, home: string): Environment {
+export function toRunVariables(login: Environment, boxEnv: Environment, home: string): Environment {
   return withLocalPrograms({ ...login, ...boxEnv }, home)
 }
 
