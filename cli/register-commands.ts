@@ -125,6 +125,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     local('logout', async () => (await import('./commands/logout.ts')).addLogoutCommand),
     local('use', async () => (await import('./commands/use.ts')).addUseCommand),
     remote(['me', 'whoami'], async () => (await import('./commands/me.ts')).addMeCommand),
+    remote('profile', async () => (await import('./commands/profile.ts')).addProfileCommand),
     remote('keys', async () => (await import('./commands/keys.ts')).addKeysCommand),
     remote('members', async () => (await import('./commands/members.ts')).addMembersCommand),
     remote('workspace', async () => (await import('./commands/workspace.ts')).addWorkspaceCommand),

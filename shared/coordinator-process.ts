@@ -3,6 +3,9 @@
 /** The log of a coordinator that `box up` has started, in the data directory. */
 export const LOG_FILE = 'coordinator.log'
 
+export const SIGN_IN_LINK_HINT =
+  'This link signs you in as the owner, once, within 15 minutes. `box open` makes another.'
+
 /** The content of coordinator.json in the data directory, as JSON. The file exists while a coordinator runs. */
 export type CoordinatorRecord = {
   /** The origin at which the coordinator listens. */
@@ -21,6 +24,8 @@ export type ReadyMessage = {
   isolation: string
   /** The engines that boxes can use, with the line that adds each of them; empty: none was found, or there was no time. */
   engines: string
+  /** The URL of the dashboard, which signs in the owner once; null: there is none. */
+  signInLink: string | null
   /** The arguments of a `box` command to try, such as `exec fig -- uname -a`. */
   suggestedCommand: string
 }

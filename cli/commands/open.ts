@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { findCoordinator, getRootUrl } from '../connection/find-coordinator.ts'
 import { openSession, type RunLocalAction, type Session } from '../connection/session.ts'
+import { createSignInLink, openSignInLink } from '../login/sign-in-link.ts'
 import { openUrl } from '../output/open-url.ts'
 import { printJson } from '../output/print.ts'
 import { DEFAULT_DATA_PARENT } from '../project-directory.ts'
@@ -13,8 +14,8 @@ export function addOpenCommand(program: Command, runLocalAction: RunLocalAction)
     .command('open')
     .summary('open the page of the coordinator or of a box, or a port, in a browser')
     .description(
-      'Opens the page of the coordinator in a browser with xdg-open, and prints its URL. Without a display, and without ' +
-        'xdg-open, only prints the URL. With the name of a box, opens the page of the box. With a port too, opens that port of ' +
+      'Opens the page of the coordinator in a browser with xdg-open, and prints its URL. On the machine of the coordinator, the ' +
+        'URL signs in the owner: once, within 15 minutes. Without a display, and without xdg-open, only prints the URL. With the name of a box, opens the page of the box. With a port too, opens that port of ' +
         'the box; a port that is not shared is shared with the members of the workspace first.',
     )
     .argument('[name]', "the box's name or id")
@@ -24,14 +25,14 @@ export function addOpenCommand(program: Command, runLocalAction: RunLocalAction)
       'after',
       `
 Examples:
-  box open
+  box open               # the dashboard
   box open fig
   box open fig 3000
   curl $(box open --json | jq -r .url)openapi.json`,
     )
     .action((name: string | undefined, port: number | undefined, options: JsonOption) =>
       runLocalAction(async (signal) => {
-        if (name === undefined) return openCoordinator(options)
+        if (name === undefined) return openCoordinator(options, signal)
         const session = openSession(signal)
         if (port === undefined) return openBox(session, name, options)
         const { openPort } = await import('../shares/share-port.ts')
@@ -50,9 +51,13 @@ async function openBox(
   return openPage(`${getRootUrl(coordinator.baseUrl)}/boxes/${encodeURIComponent(hostname)}`, options)
 }
 
-async function openCoordinator(options: JsonOption): Promise<undefined> {
+async function openCoordinator(options: JsonOption, signal: AbortSignal): Promise<undefined> {
   const { baseUrl } = findCoordinator(process.env, process.cwd(), DEFAULT_DATA_PARENT)
-  return openPage(`${getRootUrl(baseUrl)}/`, options)
+  const url = `${getRootUrl(baseUrl)}/`
+  const link = await createSignInLink(signal)
+  if (options.json) printJson({ url, ...(link && { signInUrl: link.url, signInExpiresAt: link.expiresAt }) })
+  else if (link) await openSignInLink(link)
+  else await openUrl(url)
 }
 
 async function openPage(url: string, { json }: JsonOption): Promise<undefined> {

@@ -1,7 +1,7 @@
 // box up: starts the coordinator in the background.
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import { type CoordinatorRecord, SIGN_IN_LINK_HINT } from '../../shared/coordinator-process.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { readRunningCoordinator } from '../connection/coordinator-record.ts'
 import type { RunLocalAction } from '../connection/session.ts'
@@ -51,12 +51,12 @@ async function up(options: Options, signal: AbortSignal): Promise<undefined> {
     if (other === null) throw error
     return printRunning(other, dataDir, options)
   }
-  const { url, pid, isolation, engines, suggestedCommand } = started
+  const { url, pid, isolation, engines, signInLink, suggestedCommand } = started
   const box = formatBoxCommand(dataDir, process.env, process.cwd())
   if (options.json) printJson({ started: true, url, pid, dataDirectory: dataDir })
   else
     print(`Boxwood runs in the background at ${url} (pid ${pid}).
-${engines === '' ? isolation : `${isolation}\n${engines}`}
+${engines === '' ? isolation : `${isolation}\n${engines}`}${signInLink === null ? '' : `\nDashboard: ${signInLink}\n${SIGN_IN_LINK_HINT}`}
 The owner's API key is in ${join(dataDir, 'owner.key')}. The log is in ${getLogFile(dataDir)}.
 
 Next:

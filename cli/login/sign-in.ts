@@ -46,22 +46,18 @@ export async function signInByEmail(
     printStderr(
       `If ${sanitize(address)} is a member, a code has been sent to that address. A coordinator without a mail server prints it in its log.`,
     )
-    return await confirm(baseUrl, id, lines, signal)
+    return await askForCode(lines, (code) => post(baseUrl, '/sign-in/confirm', { id, code }, signal))
   } finally {
     lines.close()
   }
 }
 
-async function confirm(
-  baseUrl: string,
-  id: string,
-  lines: LineReader,
-  signal: AbortSignal,
-): Promise<NewSession> {
+/** Asks again for a code that `confirm` refuses, on a terminal. */
+export async function askForCode<T>(lines: LineReader, confirm: (code: string) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const code = await lines.ask('Code: ')
     try {
-      return await post(baseUrl, '/sign-in/confirm', { id, code }, signal)
+      return await confirm(code)
     } catch (error) {
       const isWrongCode =
         error instanceof CliError && ['invalid_code', 'bad_request'].includes(error.code ?? '')

@@ -1,5 +1,6 @@
 // Stores the profile of a sign-in, and selects it.
 
+import { isLoopback } from '../../shared/loopback.ts'
 import { getRootUrl } from '../connection/find-coordinator.ts'
 import { getProfilePath, type Profile, putProfile, updateProfiles } from '../connection/profile-file.ts'
 import { LOCAL } from '../connection/select-profile.ts'
@@ -27,11 +28,9 @@ export function printSignedIn(profile: Profile, { json, quiet }: { json?: boolea
     printMessage(`${variable} is set, and takes precedence over the profile. Unset it to use the profile.`)
 }
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
 export function warnUnlessEncrypted(baseUrl: string): void {
   const { protocol, hostname, origin } = new URL(baseUrl)
-  if (protocol === 'http:' && !LOOPBACK.test(hostname))
+  if (protocol === 'http:' && !isLoopback(hostname))
     printMessage(
       `warning: the connection to ${origin} is not encrypted: others on the network can read the credentials. Use https://.`,
     )

@@ -29,14 +29,20 @@ export function findTarget(
   env: Environment,
   cwd: string,
 ): Target {
-  const { baseUrl, profile } = findUrl(url, env, cwd)
-  // A profile with an email is that of a member: not the owner's sign-in.
-  const isOwner = !options.email && !options.withKey && !profile?.user?.includes('@')
-  const signInKey = isOwner ? readSignInKey(baseUrl, env, cwd) : null
+  const { baseUrl, profile, signInKey } = findSignIn(url, options, env, cwd)
   const defaultName = profile?.name ?? (signInKey === null ? getDefaultName(baseUrl) : LOCAL)
   const target = { name: env.BOXWOOD_PROFILE || defaultName, baseUrl, signInKey }
   checkName(target)
   return target
+}
+
+/** How to sign in at a URL, without a profile to store. @throws CliError */
+export function findSignIn(url: string | undefined, options: TargetOptions, env: Environment, cwd: string) {
+  const { baseUrl, profile } = findUrl(url, env, cwd)
+  // Another profile with an email is that of a member: not the owner's sign-in.
+  const isMember = profile !== null && profile.name !== LOCAL && profile.user?.includes('@')
+  const isOwner = !options.email && !options.withKey && !isMember
+  return { baseUrl, profile, signInKey: isOwner ? readSignInKey(baseUrl, env, cwd) : null }
 }
 
 function findUrl(url: string | undefined, env: Environment, cwd: string) {

@@ -1,6 +1,8 @@
 // Invites, changes and removes members of the workspace.
+
 import type { Account, Role } from '../../shared/api/account.ts'
 import type { Invitation, Member, UpdateMemberRequest } from '../../shared/api/members.ts'
+import { isLoopback } from '../../shared/loopback.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import type { Client } from '../connection/client.ts'
@@ -69,13 +71,11 @@ async function explainSignIn(client: Client): Promise<void> {
   printMessage(
     `the coordinator sends no mail: notify the person yourself. They sign in with \`box login ${sanitize(edge.url)}\` and this email address. The coordinator then prints their code in its log, after \`box up\` coordinator.log in its data directory. Pass the code on.`,
   )
-  if (LOOPBACK.test(url.hostname))
+  if (isLoopback(url.hostname))
     printMessage(
       `${sanitize(url.origin)} is an address of this machine only: another person cannot use it. \`box docs tls\` and \`box docs sign-in\` describe BOXWOOD_PUBLIC_URL and BOXWOOD_SMTP_URL.`,
     )
 }
-
-const LOOPBACK = /^(localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/
 
 export async function setMember(
   { client }: Session,

@@ -2,8 +2,12 @@
 import { hasDisplay, openInBrowser } from './open-in-browser.ts'
 import { print, printMessage } from './print.ts'
 
-/** Without a display, and without xdg-open, only prints the URL. */
-export async function openUrl(url: string): Promise<void> {
+/**
+ * Without a display, and without xdg-open, only prints the URL.
+ * @param toArgument returns the URL that xdg-open gets instead
+ */
+export async function openUrl(url: string, toArgument = () => url): Promise<void> {
   print(url)
-  if (hasDisplay() && !(await openInBrowser(url))) printMessage('xdg-open failed. Open the URL in a browser.')
+  if (hasDisplay() && !(await openInBrowser(toArgument())))
+    printMessage('xdg-open failed. Open the URL in a browser.')
 }

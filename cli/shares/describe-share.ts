@@ -1,5 +1,7 @@
 // Describes a link: who may open it, until when, and on which machines.
+
 import type { PortShare } from '../../shared/api/port-shares.ts'
+import { isLoopback } from '../../shared/loopback.ts'
 import { formatAge } from '../output/format.ts'
 
 /** The address of the link. The secret of a link for anyone is not known after its creation. */
@@ -26,8 +28,6 @@ export function describeAudience({ access, hostname, expiresAt }: PortShare, now
 }
 
 const isLocalName = (hostname: string): boolean => hostname === 'localhost' || hostname.endsWith('.localhost')
-const isLoopback = (hostname: string): boolean =>
-  isLocalName(hostname) || hostname.startsWith('127.') || hostname === '[::1]'
 
 /** null: the host name of the link works on other machines too. */
 export function describeMachine({ origin }: PortShare, coordinatorUrl: string): string | null {

@@ -11,6 +11,7 @@ import { type EngineReport, probeEngines } from '../providers/probe-engines.ts'
 import { type Coordinator, startCoordinator } from './app.ts'
 import { formatBoxCommand } from './box-command.ts'
 import { type Config, loadConfig } from './config.ts'
+import { createDashboardLink } from './dashboard-link.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
 import { createStartupBanner, describeEngines, suggestCommand } from './startup-banner.ts'
 import { wrapText } from './wrap-text.ts'
@@ -83,12 +84,17 @@ async function interrupt(coordinator: Coordinator): Promise<void> {
 }
 
 /** Notifies the process that started this one with an IPC channel, such as `box up`. */
-async function sendReadyMessage(coordinator: Coordinator, engines: readonly EngineReport[]): Promise<void> {
+async function sendReadyMessage(
+  coordinator: Coordinator,
+  engines: readonly EngineReport[],
+  link: string | null,
+): Promise<void> {
   if (!process.send) return
   const message: ReadyMessage = {
     url: coordinator.url,
     isolation: coordinator.context.providers.describe(),
     engines: describeEngines(coordinator, engines),
+    signInLink: link,
     suggestedCommand: await suggestCommand(coordinator),
   }
   // The other process may have exited.
@@ -109,10 +115,16 @@ async function rememberSettings({ dataDirectory, context }: Coordinator): Promis
 async function reportReady(coordinator: Coordinator): Promise<void> {
   // Engines that have not answered during the start are omitted.
   const engines = await Promise.race([probing, setImmediate([])])
-  const banner = await createStartupBanner(coordinator, undefined, { isRemembered, engines })
+  const link = createDashboardLink(coordinator)
+  const banner = await createStartupBanner(coordinator, undefined, {
+    isRemembered,
+    engines,
+    // The process that has started this one prints the link, and a journal is kept and forwarded.
+    link: process.send || process.env.JOURNAL_STREAM ? null : link,
+  })
   // On a terminal the banner stands between lines of the log.
   print(process.stdout.isTTY ? `\n${wrapText(banner, process.stdout.columns)}` : banner)
-  await sendReadyMessage(coordinator, engines)
+  await sendReadyMessage(coordinator, engines, link)
   await rememberSettings(coordinator)
 }
 

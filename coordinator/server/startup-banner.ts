@@ -1,5 +1,6 @@
 // Formats the text that a start prints on the terminal.
 
+import { SIGN_IN_LINK_HINT } from '../../shared/coordinator-process.ts'
 import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
 import { getSettingsFile } from '../base/stored-settings.ts'
 import { isWildcard } from '../http/listen.ts'
@@ -19,11 +20,16 @@ import {
  * Paths and commands can be pasted into a terminal in the directory from which the coordinator was started.
  * @param options.isRemembered the address is that of an earlier start
  * @param options.engines see probeEngines()
+ * @param options.link see createDashboardLink(); default: null
  */
 export async function createStartupBanner(
   coordinator: Coordinator,
   userDir = getUserDirectory(),
-  { isRemembered = false, engines = [] }: { isRemembered?: boolean; engines?: readonly EngineReport[] } = {},
+  {
+    isRemembered = false,
+    engines = [],
+    link = null,
+  }: { isRemembered?: boolean; engines?: readonly EngineReport[]; link?: string | null } = {},
 ): Promise<string> {
   const { url, dataDirectory, context } = coordinator
   const { config, providers, urls } = context
@@ -39,6 +45,7 @@ export async function createStartupBanner(
       : []),
     providers.describe(),
     ...(engineText === '' ? [] : [engineText]),
+    ...(link === null ? [] : [`Dashboard: ${link}`, SIGN_IN_LINK_HINT]),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
     ...(isWildcard(config.listen.host) && config.publicUrl === null
       ? ['To use it from other machines, set BOXWOOD_PUBLIC_URL to the URL at which they reach it.']

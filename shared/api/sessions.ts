@@ -82,14 +82,35 @@ export type ConfirmCodeRequest = z.infer<typeof confirmCodeRequestSchema>
 
 export const signInRequestSchema = z.strictObject({ email: emailSchema }).meta({ id: 'SignIn' })
 
+const OWNER_SECRET_RULE = 'must be the content of sign-in.key, or the secret of a link'
+
 export const ownerSignInRequestSchema = z
+  .strictObject({
+    secret: z.string(OWNER_SECRET_RULE).max(200, OWNER_SECRET_RULE).meta({
+      description:
+        'the content of sign-in.key in the data directory of the coordinator, or the secret of a link of POST /sign-in/owner/link',
+    }),
+  })
+  .meta({ id: 'OwnerSignIn' })
+
+export const createLinkRequestSchema = z
   .strictObject({
     secret: z
       .string('must be the content of sign-in.key')
       .max(200, 'must be the content of sign-in.key')
       .meta({ description: 'the content of sign-in.key in the data directory of the coordinator' }),
   })
-  .meta({ id: 'OwnerSignIn' })
+  .meta({ id: 'CreateSignInLink' })
+
+export const signInLinkSchema = z
+  .object({
+    secret: z.string().meta({
+      description: 'signs in once. The page /sign-in accepts it as the fragment: /sign-in#SECRET',
+    }),
+    expiresAt: timestampSchema.meta({ description: 'after 15 minutes' }),
+  })
+  .meta({ id: 'SignInLink' })
+export type SignInLinkResponse = z.infer<typeof signInLinkSchema>
 
 export const switchWorkspaceRequestSchema = z
   .strictObject({ workspaceId: z.string('must be the id of a workspace').max(100) })

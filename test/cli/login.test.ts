@@ -1,5 +1,5 @@
-// box login, whoami and logout, at a coordinator in this process.
-import { readFileSync, writeFileSync } from 'node:fs'
+// box login, open, profile, whoami and logout, at a coordinator in this process.
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { getProfilePath, type Profile, readProfiles } from '../../cli/connection/profile-file.ts'
@@ -50,6 +50,55 @@ t.test('on the machine of the coordinator, box login signs in the owner', async 
   t.match(stdout, /^profile +local$/m)
   t.match(stdout, /^session +expires 20/m)
   t.match(await readAudit('session.sign_in'), [{ detail: { method: 'owner' } }])
+})
+
+t.test('box open prints a link that signs the owner in', async (t) => {
+  const directory = createTempDir(t, 'open')
+  const opened = join(directory, 'opened')
+  writeFileSync(join(directory, 'xdg-open'), `#!/bin/sh\necho "$1" >'${opened}'\n`, { mode: 0o755 })
+  const display = { DISPLAY: ':9', PATH: `${directory}:${process.env.PATH}` }
+  const { stdout } = await runBox(null, ['open'], { env: { ...env, ...display } })
+  const link = new RegExp(`^${url}/sign-in#(bwl_[\\w-]+)\n$`)
+  t.match(stdout, link)
+  const file = join(dataDir, 'sign-in.html')
+  t.equal(readFileSync(opened, 'utf8'), `file://${file}\n`, 'the arguments of the browser have no secret')
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.match(readFileSync(file, 'utf8'), `url=${stdout.trim()}"`)
+  const signIn = (secret?: string) => api('POST', '/sign-in/owner', { secret }, { key: null })
+  t.equal((await signIn(link.exec(stdout)?.[1])).status, 200)
+
+  t.match((await runBox(null, ['open'], { env: { ...env, DISPLAY: '' } })).stdout, link)
+  t.match(JSON.parse((await box('open', '--json')).stdout), {
+    url: `${url}/`,
+    signInUrl: /\/sign-in#bwl_/,
+    signInExpiresAt: /^20/,
+  })
+  const remote = { BOXWOOD_URL: url, BOXWOOD_API_KEY: key, BOXWOOD_DATA: '' }
+  t.equal((await runBox(null, ['open'], { env: { ...env, ...remote } })).stdout, `${url}/\n`)
+})
+
+t.test('box profile gives the owner an email address', async (t) => {
+  t.match(await box('profile'), { code: 0, stdout: /^email +none: .box profile --email ADDRESS. sets one$/m })
+  const count = printed.length
+  t.match(
+    await runBox(null, ['profile', '--name', 'Olga', '--email', 'Olga@example.com'], {
+      env,
+      stdin: null,
+      onSpawn: async ({ stdin }) => {
+        await waitUntil('the code is printed', () => printed.length > count)
+        stdin?.end(`${printed.at(-1)?.split(': ').at(-1)}\n`)
+      },
+    }),
+    {
+      code: 0,
+      stdout: '',
+      stderr: /has been sent to Olga@example\.com.*\nYou are Olga, olga@example\.com\.\n$/,
+    },
+  )
+  t.match(await box('profile'), { stdout: /^name +Olga\nemail +olga@example\.com\nrole +owner\n/ })
+  t.match(await box('login'), { code: 0, stderr: / as olga@example\.com, / }, 'the file signs in still')
+  t.match(await box('login'), { code: 0, stderr: / as olga@example\.com, / })
+  t.match(JSON.parse((await box('open', '--json')).stdout), { signInUrl: /bwl_/ })
 })
 
 t.test('with a URL and an email, a member signs in with the code', async (t) => {

@@ -60,7 +60,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     const page = await open('/sign-in')
     const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
     await page.getByText('Sign in as the owner of this coordinator').click()
-    await page.getByLabel('Content of the file sign-in.key in the data directory').fill(secret)
+    await page.getByLabel('paste the content of the file sign-in.key').fill(secret)
     await page.getByRole('button', { name: 'Sign in as the owner' }).click()
     await page.getByRole('heading', { name: 'Boxes' }).waitFor()
   })

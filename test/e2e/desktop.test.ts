@@ -64,7 +64,7 @@ t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
     await page.goto(`${url}/desktop?box=${box.hostname}`)
     await page.getByText('Sign in as the owner of this coordinator').click()
     const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
-    await page.getByLabel('Content of the file sign-in.key in the data directory').fill(secret)
+    await page.getByLabel('paste the content of the file sign-in.key').fill(secret)
     await click('Sign in as the owner')
     await page.getByText('No desktop is running.').waitFor()
     t.equal(page.url(), `${url}/desktop?box=${box.hostname}`)

@@ -135,11 +135,46 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     t.equal(await page.getByRole('link', { name: 'Continue' }).isVisible(), false)
   })
 
+  await t.test('the owner signs in with a link, once', async (t) => {
+    const createLink = async () => {
+      const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
+      const { json } = await coordinator.api('POST', '/sign-in/owner/link', { secret }, { key: null })
+      return `${url}/sign-in#${json.secret}`
+    }
+    const link = await createLink()
+    const page = await newPage(link.slice(url.length))
+    await openSession(page)
+    await page.getByText('You are signed in as Owner in the workspace Boxwood.').waitFor()
+    const other = await newPage('/sign-in')
+    await other.getByLabel('Email address').waitFor()
+    await other.evaluate(`location.hash = '${new URL(link).hash}'`)
+    await other.getByText('This link has been used, or has expired.').waitFor()
+    t.equal(other.url(), `${url}/sign-in`, 'the address has no secret')
+    await other.getByText('Sign in as the owner of this coordinator').click()
+    await other.getByLabel('paste the content of the file sign-in.key').fill(await createLink())
+    await other.getByRole('button', { name: 'Sign in as the owner' }).click()
+    await openSession(other)
+  })
+
+  await t.test('the form of the owner is first while no member has an email address', async (t) => {
+    const { db } = coordinator.instance.context
+    const users = await db.selectFrom('users').select(['id', 'email']).execute()
+    await db.updateTable('users').set({ email: null }).execute()
+    const page = await newPage('/sign-in')
+    await page.getByLabel('paste the content of the file sign-in.key').waitFor()
+    t.equal(await page.getByLabel('Email address').isVisible(), false)
+    for (const { id, email } of users)
+      await db.updateTable('users').set({ email }).where('id', '=', id).execute()
+    await page.reload()
+    await page.getByLabel('Email address').waitFor()
+    t.equal(await page.getByLabel('paste the content of the file sign-in.key').isVisible(), false)
+  })
+
   await t.test('the owner signs in with the file of the data directory', async (t) => {
     const page = await newPage('/sign-in')
     await page.getByText('Sign in as the owner of this coordinator').click()
     const submit = async (secret: string) => {
-      await page.getByLabel('Content of the file sign-in.key').fill(secret)
+      await page.getByLabel('paste the content of the file sign-in.key').fill(secret)
       await page.getByRole('button', { name: 'Sign in as the owner' }).click()
     }
     await submit('bwo_wrong')
@@ -147,7 +182,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     await submit(readFileSync(join(dataDir, 'sign-in.key'), 'utf8'))
     await openSession(page)
     await page.getByText('You are signed in as Owner in the workspace Boxwood.').waitFor()
-    t.equal(await page.getByLabel('Content of the file sign-in.key').isVisible(), false)
+    t.equal(await page.getByLabel('paste the content of the file sign-in.key').isVisible(), false)
   })
 
   await t.test('localhost works as well', async (t) => {

@@ -34,7 +34,7 @@ box ls</pre>
 <pre>export BOXWOOD_URL=${publicUrl}
 export BOXWOOD_API_KEY=dcp_…
 box ls</pre>
-<p>The owner's API key is in the file <code>owner.key</code> of the coordinator's data directory.</p>
+<p>On the coordinator's machine, <code>box open</code> signs the owner in to this page, and the owner's API key is in the file <code>owner.key</code> of the data directory.</p>
 <h2 id="guides">Guides</h2>
 <ul>
 ${guides.map(formatGuide).join('\n')}

@@ -1,5 +1,5 @@
 // The pages for browsers: GET / describes this coordinator to a visitor and is the dashboard of a signed-in user, GET /docs is the
-// API reference, GET /docs/guides/ has the guides, GET /sign-in signs in, GET /desktop shows the desktop of a box.
+// API reference, GET /docs/guides/ has the guides, GET /desktop shows the desktop of a box.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -17,7 +17,6 @@ import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { guideRoute, listGuides } from './guides.ts'
 import { createHomePage, createHomeText } from './home-page.ts'
-import { SIGN_IN_PAGE } from './sign-in-page.ts'
 
 const ASSETS = join(import.meta.dirname, 'assets')
 /** The browser files of Swagger UI. The package swagger-ui-dist has the same files, and telemetry at its installation. */
@@ -54,7 +53,8 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const sendPage = (reply: FastifyReply, html: string) =>
+/** Sends a page of the coordinator with the headers that protect it. */
+export const sendPage = (reply: FastifyReply, html: string) =>
   reply
     .headers({
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -116,7 +116,6 @@ export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): Publ
       },
     },
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
-    { path: '/sign-in', handler: async (_request, reply) => sendPage(reply, SIGN_IN_PAGE) },
     { path: '/desktop', handler: async (_request, reply) => sendPage(reply, DESKTOP_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
     ...(dashboard === null ? [] : dashboardRoutes(dashboard)),

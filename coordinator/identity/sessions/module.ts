@@ -3,12 +3,15 @@ import type { CurrentSession } from '../../../shared/api/sessions.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
+import { sendPage } from '../../http/pages/routes.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { IdentitySettings } from '../settings.ts'
+import { hasAnyEmail } from '../store/members.ts'
 import { createAccount, createDefaultName } from '../workspaces/create-account.ts'
 import { sessionRoutes, signInRoutes } from './routes.ts'
 import { createSessions, type Sessions } from './sessions.ts'
+import { createSignInPage } from './sign-in-page.ts'
 
 export type SessionsModuleContext = ModuleBase & {
   config: IdentitySettings & { billing: CurrentSession['billing'] }
@@ -42,6 +45,13 @@ export function sessionsModule(context: SessionsModuleContext) {
       ...signInRoutes({ sessions }),
       ...sessionRoutes({ sessions, billing: config.billing }),
     ]),
+    publicRoutes: [
+      {
+        path: '/sign-in',
+        handler: async (_request, reply) =>
+          sendPage(reply, createSignInPage({ isOwnerFirst: !(await hasAnyEmail(db)) })),
+      },
+    ],
     schedules: { pruners: { sessions: sessions.prune } },
     workspaceTables: [{ table: 'sessions', key: 'id', isCredential: true }],
   } satisfies Module

@@ -5,17 +5,20 @@ import {
   type CurrentSession,
   changeEmailRequestSchema,
   confirmCodeRequestSchema,
+  createLinkRequestSchema,
   currentSessionSchema,
   issuedCodeSchema,
   ownerSignInRequestSchema,
   type SignedIn,
   sessionListSchema,
   signedInSchema,
+  signInLinkSchema,
   signInRequestSchema,
   switchWorkspaceRequestSchema,
   updateUserRequestSchema,
   userResponseSchema,
 } from '../../../shared/api/sessions.ts'
+import { toTimestamp } from '../../../shared/clock.ts'
 import { isId } from '../../../shared/ids.ts'
 import { bySession } from '../../http/access.ts'
 import { type Route, route, routeWithoutCredential } from '../../http/route.ts'
@@ -70,13 +73,28 @@ export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): 
     path: '/sign-in/owner',
     summary: "Sign in as the owner on the coordinator's machine",
     description:
-      'Signs in the first owner of the first workspace, with the secret in the file sign-in.key of the data directory. Each start of the coordinator writes a new secret.',
+      'Signs in the first owner of the first workspace, with the secret in the file sign-in.key of the data directory, or with that of a link. Each start of the coordinator writes a new secret, and voids the links.',
     request: { body: ownerSignInRequestSchema },
     responses: { 200: signedInSchema },
     responseHeaders: setCookieHeader,
     errors: ['unauthorized', 'rate_limited'],
     handler: async ({ body, request, reply }) =>
       sendSession(reply, await signIn.signInOwner(body.secret.trim(), readClient(request))),
+  }),
+  routeWithoutCredential({
+    method: 'POST',
+    path: '/sign-in/owner/link',
+    summary: 'Create a link that signs in the owner',
+    description:
+      'For programs that can read the file sign-in.key of the data directory, such as `box open`. The link signs in once, within 15 minutes, and until the coordinator stops. The last 20 links are valid.',
+    request: { body: createLinkRequestSchema },
+    responses: { 201: signInLinkSchema },
+    errors: ['unauthorized', 'rate_limited'],
+    async handler({ body, request, reply }) {
+      reply.header('cache-control', 'no-store')
+      const { secret, expiresAt } = signIn.createLink(body.secret.trim(), readClient(request))
+      return { secret, expiresAt: toTimestamp(expiresAt) }
+    },
   }),
 ]
 

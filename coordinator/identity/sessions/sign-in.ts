@@ -19,6 +19,7 @@ import {
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail } from './mails.ts'
 import { type ClientLimiter, TOO_MANY_REQUESTS } from './rate-limits.ts'
+import { isLinkSecret, type SignInLink, SignInLinks } from './sign-in-links.ts'
 import type { Client, NewSession, SessionStarter } from './start-session.ts'
 
 export type SignIn = {
@@ -28,7 +29,12 @@ export type SignIn = {
    */
   requestCode(email: string, client: Client): Promise<IssuedCode>
   confirm(attempt: { id: string; code: string }, client: Client): Promise<NewSession>
+  /** @param secret that of sign-in.key, or of a link */
   signInOwner(secret: string, client: Client): Promise<NewSession>
+  /** A link that signs in the owner once, for those who can read sign-in.key. */
+  createLink(ownerSecret: string, client: Client): SignInLink
+  /** The same for the startup banner. */
+  createFirstLink(): SignInLink
   /** The secret that signs in the first owner. New at each start. */
   ownerSecret: string
 }
@@ -45,6 +51,7 @@ export type SignInOptions = {
   createAccount: ((trx: Trx, email: string) => Promise<{ userId: string }>) | null
 }
 
+const API_KEY_PREFIX = 'dcp_'
 /** Rejected sign-ins of an email address are recorded once in this time. */
 const REJECTION_INTERVAL_MS = 60_000
 const MAX_RECENT_REJECTIONS = 10_000
@@ -64,6 +71,7 @@ const compareUse = (a: Membership, b: Membership): number =>
 export function createSignIn(options: SignInOptions): SignIn {
   const { db, clock, codes, starter, limiter, mailer, background, createAccount } = options
   const ownerSecret = `bwo_${randomBytes(32).toString('base64url')}`
+  const links = new SignInLinks(clock)
   /** Email address → when a rejected sign-in was last recorded. */
   const recentRejections = new Map<string, number>()
 
@@ -94,8 +102,25 @@ export function createSignIn(options: SignInOptions): SignIn {
       )
   }
 
+  /** The secret has 256 bits: guesses need no limit, and those of other programs at the address must not keep the owner out. */
+  function assertOwnerSecret(secret: string, { address }: Client): void {
+    if (compareSecrets(secret, ownerSecret)) return
+    limiter.count('wrongOwnerSecret', toSubject(address))
+    throw new ApiError(
+      'unauthorized',
+      secret.startsWith(API_KEY_PREFIX)
+        ? 'This is an API key, such as that in owner.key. The owner signs in with the link that `box open` prints on the machine of the coordinator, or with the content of sign-in.key in the data directory.'
+        : 'This is not the secret in sign-in.key. Read the file in the data directory again: each start of the coordinator writes a new secret.',
+    )
+  }
+
   return {
     ownerSecret,
+    createFirstLink: () => links.create(),
+    createLink(secret, client) {
+      assertOwnerSecret(secret, client)
+      return links.create()
+    },
 
     async requestCode(email, { address }) {
       const subject = toSubject(address)
@@ -130,12 +155,13 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
 
     async signInOwner(secret, client) {
-      // The secret has 256 bits: guesses need no limit, and those of other programs at the address must not keep the owner out.
-      if (!compareSecrets(secret, ownerSecret)) {
+      const isLink = isLinkSecret(secret)
+      if (!isLink) assertOwnerSecret(secret, client)
+      else if (!links.redeem(secret)) {
         limiter.count('wrongOwnerSecret', toSubject(client.address))
         throw new ApiError(
           'unauthorized',
-          'This is not the secret in sign-in.key. Read the file in the data directory again: each start of the coordinator writes a new secret.',
+          'This link has been used, or has expired. `box open` on the machine of the coordinator prints another.',
         )
       }
       return transaction(db, async (trx, onCommit) => {
@@ -145,7 +171,7 @@ export function createSignIn(options: SignInOptions): SignIn {
             'unauthorized',
             'The first workspace has no owner. Sign in with an emailed code.',
           )
-        return starter.start(trx, onCommit, owner, client, 'owner_key')
+        return starter.start(trx, onCommit, owner, client, isLink ? 'owner_link' : 'owner_key')
       })
     },
   }

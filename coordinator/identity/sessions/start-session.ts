@@ -94,7 +94,7 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
       onCommit: OnCommit,
       user: Membership,
       { userAgent, address, token: earlierToken }: Client,
-      method: 'code' | 'owner_key',
+      method: 'code' | 'owner_key' | 'owner_link',
     ): Promise<NewSession> {
       const at = clock.now()
       await recordActivity(trx, user, at)

@@ -34,6 +34,18 @@ export const findMemberByEmail = (
 ): Promise<MemberRow | undefined> =>
   selectMembers(db, workspaceId).where('users.email', '=', email).executeTakeFirst()
 
+/** Whether a member of any workspace has an email address, with which people sign in. */
+export async function hasAnyEmail(db: Db): Promise<boolean> {
+  const row = await db
+    .selectFrom('users')
+    .select('id')
+    .where('email', 'is not', null)
+    .where('removed_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export async function isRemovedMember(trx: Trx, workspaceId: string, id: string): Promise<boolean> {
   const row = await trx
     .selectFrom('users')

@@ -22,6 +22,7 @@ export function SettingsPage() {
     session.value = (await getClient().loadSession()) ?? session.value
   }
   const open = (create: CreateDialog) => workspace && dialog.open(create(workspace, refresh))
+  const openCodeDialog = (email: string, id: string) => dialog.open(createCodeDialog(email, id, refresh))
   const others = current?.workspaces.filter(({ id }) => id !== current.workspace.id) ?? []
   return (
     <>
@@ -34,11 +35,17 @@ export function SettingsPage() {
       {current !== null && (
         <p class="tools">
           <span>
-            {showHidden(current.user.name)}, {current.user.role}
+            {showHidden(current.user.name)}
+            {current.user.email !== null && `, ${showHidden(current.user.email)}`}, {current.user.role}
           </span>
           <button type="button" onClick={() => dialog.open(createUserDialog(current.user.name, refresh))}>
             Change your name
           </button>
+          {current.user.role === 'owner' && (
+            <button type="button" onClick={() => dialog.open(createEmailDialog(openCodeDialog))}>
+              {current.user.email === null ? 'Add an email address' : 'Change your email address'}
+            </button>
+          )}
           {others.length > 0 && (
             <button type="button" onClick={() => dialog.open(createSwitchDialog(others))}>
               Switch to another workspace
@@ -185,6 +192,37 @@ const createUserDialog = (name: string, refresh: () => Promise<void>): DialogPro
   accepts: (values) => Boolean(values.name),
   async submit(values) {
     await getWorkspaceClient().renameUser(values.name ?? '')
+    await refresh()
+  },
+})
+
+/** With the address, the user can sign in on other machines. */
+const createEmailDialog = (openCodeDialog: (email: string, id: string) => void): DialogProps => ({
+  title: 'Your email address',
+  children: <p>With it you sign in on any machine: a code is sent to it each time, and now too.</p>,
+  fields: [{ name: 'email', label: 'Email address' }],
+  submitLabel: 'Send code',
+  accepts: (values) => Boolean(values.email),
+  formatCommand: (values) => formatCommandLine('box', 'profile', '--email', values.email || 'ADDRESS'),
+  async submit(values) {
+    const email = values.email?.trim() ?? ''
+    const { id } = await getWorkspaceClient().requestEmail(email)
+    openCodeDialog(email, id)
+  },
+})
+
+const createCodeDialog = (email: string, id: string, refresh: () => Promise<void>): DialogProps => ({
+  title: 'Your email address',
+  children: (
+    <p>
+      A code was sent to {showHidden(email)}. Without a mail server it is in the output of the coordinator.
+    </p>
+  ),
+  fields: [{ name: 'code', label: 'Code' }],
+  submitLabel: 'Confirm',
+  accepts: (values) => Boolean(values.code),
+  async submit(values) {
+    await getWorkspaceClient().confirmEmail(id, values.code ?? '')
     await refresh()
   },
 })

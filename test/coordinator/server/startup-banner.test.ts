@@ -2,6 +2,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
+import { createDashboardLink } from '../../../coordinator/server/dashboard-link.ts'
 import { createStartupBanner } from '../../../coordinator/server/startup-banner.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
 import { PROJECT_DIR } from '../../support/project.ts'
@@ -40,6 +41,30 @@ t.test('box is on the PATH: prints the name', async (t) => {
     await createStartupBanner(coordinator, root),
     "in this directory:\n  BOXWOOD_DATA='with space/data' box exec ",
   )
+})
+
+t.test('has the link that signs the owner in, where browsers store a session', async (t) => {
+  const link = createDashboardLink(coordinator) ?? ''
+  t.match(link, /^http:\/\/127\.0\.0\.1:\d+\/sign-in#bwl_[\w-]{43}$/)
+  t.match(
+    await createStartupBanner(coordinator, root, { link }),
+    `Dashboard: ${link}\nThis link signs you in as the owner, once, within 15 minutes.`,
+  )
+  t.notMatch(await createStartupBanner(coordinator, root), 'Dashboard')
+  const { context } = coordinator
+  const createLink = (publicUrl: string, listener: string, dashboard = true) =>
+    createDashboardLink({
+      context: {
+        ...context,
+        urls: { ...context.urls, public: publicUrl, listener },
+        config: { ...context.config, dashboard },
+      },
+    })?.replace(/#.*/, '')
+  t.equal(createLink('https://b.example', 'http://127.0.0.1:1'), 'https://b.example/sign-in')
+  t.equal(createLink('http://b.localhost:1', 'http://127.0.0.1:1'), 'http://b.localhost:1/sign-in')
+  t.equal(createLink('http://b.example', 'http://127.0.0.1:1'), 'http://127.0.0.1:1/sign-in')
+  t.equal(createLink('http://b.example', 'http://192.0.2.1:1'), undefined)
+  t.equal(createLink('https://b.example', 'http://127.0.0.1:1', false), undefined)
 })
 
 t.test('offers an engine as a region, with the line that starts it', async (t) => {

@@ -2,7 +2,9 @@
 import { getNextUrl } from './next-path.js'
 import { describeSession, find, loadSession, send } from './session.js'
 
-const STEPS = ['email-form', 'code-form', 'done']
+const STEPS = ['start', 'code-form', 'done']
+/** The secret of a link that signs in the owner once. */
+const LINK_SECRET = /bwl_[\w-]+/
 const nextUrl = getNextUrl(location.search, location.origin)
 let codeId = ''
 
@@ -12,7 +14,6 @@ function showError(message) {
 
 function showStep(id) {
   for (const step of STEPS) find(`#${step}`).hidden = step !== id
-  find('#owner').hidden = id !== 'email-form'
   showError('')
   find(`#${id} input`)?.focus()
 }
@@ -59,23 +60,40 @@ handle('#code-form', 'submit', async () => {
   await send('POST', 'sign-in/confirm', { id: codeId, code: find('#code').value })
   await finish()
 })
-handle('#owner-form', 'submit', async () => {
-  await send('POST', 'sign-in/owner', { secret: find('#secret').value.trim() })
+async function signInAsOwner(secret) {
+  await send('POST', 'sign-in/owner', { secret })
   find('#secret').value = ''
   await finish()
+}
+handle('#owner-form', 'submit', () => {
+  const text = find('#secret').value.trim()
+  // A whole link can be pasted too.
+  return signInAsOwner(LINK_SECRET.exec(text)?.[0] ?? text)
 })
-handle('#back', 'click', async () => showStep('email-form'))
+handle('#back', 'click', async () => showStep('start'))
 handle('#sign-out', 'click', async () => {
   await send('DELETE', 'session')
-  showStep('email-form')
+  showStep('start')
 })
 
-find('#insecure').hidden = isSecureContext
-try {
-  const session = await loadSession()
-  if (session === null) showStep('email-form')
-  else showSession(session)
-} catch (error) {
-  showStep('email-form')
-  showError(error.message)
+async function start() {
+  const [secret] = LINK_SECRET.exec(location.hash) ?? []
+  try {
+    if (secret !== undefined) {
+      // The history of the browser must not keep the secret.
+      history.replaceState(null, '', location.pathname + location.search)
+      return await signInAsOwner(secret)
+    }
+    const session = await loadSession()
+    if (session === null) showStep('start')
+    else showSession(session)
+  } catch (error) {
+    showStep('start')
+    showError(error.message)
+  }
 }
+
+find('#insecure').hidden = isSecureContext
+// A link that is opened in a tab with this page changes only the fragment.
+addEventListener('hashchange', start)
+await start()

@@ -1,6 +1,25 @@
 // The page of GET /sign-in. sign-in.js sends the requests. URLs are relative, for proxies that add a path.
 
-export const SIGN_IN_PAGE = `<!doctype html>
+const EMAIL_FORM = `<form id="email-form">
+<p><label for="email">Email address</label><br>
+<input id="email" type="email" autocomplete="email" maxlength="254" required></p>
+<p><button>Send code</button></p>
+</form>`
+
+const OWNER_FORM = `<form id="owner-form">
+<p>On the machine of the coordinator, <code>box open</code> prints a link that signs you in.</p>
+<p><label for="secret">Or paste the content of the file sign-in.key in the data directory</label><br>
+<input id="secret" type="password" autocomplete="off" maxlength="200" required></p>
+<p><button>Sign in as the owner</button></p>
+</form>`
+
+const EMAIL = { title: 'Sign in with an email address', form: EMAIL_FORM }
+const OWNER = { title: 'Sign in as the owner of this coordinator', form: OWNER_FORM }
+
+/** @param options.isOwnerFirst no person has an email address yet */
+export function createSignInPage({ isOwnerFirst }: { isOwnerFirst: boolean }): string {
+  const [first, second] = isOwnerFirst ? [OWNER, EMAIL] : [EMAIL, OWNER]
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -15,21 +34,15 @@ export const SIGN_IN_PAGE = `<!doctype html>
 <h1>Sign in to Boxwood</h1>
 <noscript>This page needs JavaScript.</noscript>
 <p id="insecure" role="alert" hidden>This page was loaded over http from another machine. Browsers store the sign-in only for https pages and for localhost. Open the https address of this coordinator.</p>
-<form id="email-form" hidden>
-<p><label for="email">Email address</label><br>
-<input id="email" type="email" autocomplete="email" maxlength="254" required></p>
-<p><button>Send code</button></p>
-</form>
-<details id="owner" hidden>
-<summary>Sign in as the owner of this coordinator</summary>
-<form id="owner-form">
-<p><label for="secret">Content of the file sign-in.key in the data directory</label><br>
-<input id="secret" type="password" autocomplete="off" maxlength="200" required></p>
-<p><button>Sign in as the owner</button></p>
-</form>
+<section id="start" hidden>
+${first.form}
+<details>
+<summary>${second.title}</summary>
+${second.form}
 </details>
+</section>
 <form id="code-form" hidden>
-<p>If <strong class="sent-to"></strong> is the address of a member, a code was sent to it. Without a mail server the code is in the output of the coordinator.</p>
+<p>If <strong class="sent-to"></strong> is the address of a member, a code was sent to it. Without a mail server the code is in the output of the coordinator, which its operator sees.</p>
 <p><label for="code">Code</label><br>
 <input id="code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX" maxlength="32" required></p>
 <p><button>Sign in</button> <button type="button" id="back">Use another address</button></p>
@@ -43,3 +56,4 @@ export const SIGN_IN_PAGE = `<!doctype html>
 </body>
 </html>
 `
+}
