@@ -11,6 +11,8 @@ if [ ! -x "$node" ]; then
   esac
   exit 1
 fi
+# The modules take seconds to load on a slow machine. `box up`, which has opened an IPC channel, prints its own line.
+[ -n "$NODE_CHANNEL_FD" ] || echo 'Starting Boxwood.'
 # Node caches the compiled sources here, as for the box command. Without write permission Node does not cache.
 export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$here/../node_modules/.cache/box}"
 # main.ts, or main.js in the npm package.

@@ -67,9 +67,13 @@ export type MachineDiagnosis = {
   limits: string[]
   /** Where a coordinator would listen. */
   address: string
+  /** The origin at which programs on this machine would reach it. */
+  url: string
   /** Why a coordinator cannot listen there; null: it can. */
   addressProblem: string | null
   /** The configured Postgres database, and why a coordinator cannot use it; null: none is configured. */
   database: { problem: string | null } | null
   engines: EngineDiagnosis[]
+  /** The command that starts the coordinator with Docker in a region of its own; null: no region is free. */
+  dockerStartLine: string | null
 }

@@ -11,8 +11,8 @@ explain() {
   [ ! -r "${0%/*}/../../root-advice" ] || read -r advice <"${0%/*}/../../root-advice" || :
   cat >&2 <<EOF
 $1 does not work in this box: it shares the programs of its machine, and has no root access.
-${advice:-Boxes with an image have root access: docs/images.md}
-Without root access, install into the home directory: npm install -g, pip, pipx or cargo install (docs/software.md).
+${advice:-Boxes with an image have root access: \`box docs images\` on your own machine}
+Without root access, install into the home directory: npm install -g, pip, pipx or cargo install (\`box docs software\` on your own machine).
 EOF
   exit 1
 }

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { CoordinatorRecord, MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { boxCommand } from '../command-name.ts'
+import { readReadiness } from '../local/readiness.ts'
 import { readEnvironment } from '../local/running-process.ts'
 import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -33,7 +34,7 @@ export async function checkMachine(
       ),
       disk,
     ]
-  const address = running !== null ? [] : [checkAddress(diagnosis)]
+  const address = running !== null ? [] : [await checkAddress(diagnosis, signal)]
   const machine = [
     checkIsolation(diagnosis),
     checkNetwork(diagnosis),
@@ -94,10 +95,16 @@ const checkLimits = ({ limits }: MachineDiagnosis): Check =>
         'Run the coordinator as root, or as a user to whom systemd delegates a cgroup.',
       )
 
-const checkEngines = ({ engines }: MachineDiagnosis): Check[] =>
-  engines.length > 0
-    ? engines.map(({ kind, status, message, advice }) => ({ name: kind, status, message, advice }))
-    : [ok('engines', 'none: no Docker, Podman or Incus runs on this machine')]
+export function checkEngines({
+  engines,
+  dockerStartLine,
+}: Pick<MachineDiagnosis, 'engines' | 'dockerStartLine'>): Check[] {
+  if (engines.length > 0)
+    return engines.map(({ kind, status, message, advice }) => ({ name: kind, status, message, advice }))
+  const line = dockerStartLine === null ? '' : `, and start Boxwood with:\n${dockerStartLine}`
+  const advice = `For boxes with root and images, install one, such as Docker (Debian, Ubuntu: \`apt-get install docker.io\`)${line}`
+  return [{ ...ok('engines', 'none: no Docker, Podman or Incus runs on this machine'), advice }]
+}
 
 function checkDisk(dataDir: string): Check {
   let dir = dataDir
@@ -112,10 +119,26 @@ function checkDisk(dataDir: string): Check {
     : ok('disk', message)
 }
 
-const checkAddress = ({ address, addressProblem }: MachineDiagnosis): Check =>
-  addressProblem === null
-    ? ok('address', `${address} is free`)
-    : fail('address', `${address} cannot be used`, addressProblem)
+async function checkAddress(
+  { address, url, addressProblem }: MachineDiagnosis,
+  signal: AbortSignal,
+): Promise<Check> {
+  if (addressProblem === null) return ok('address', `${address} is free`)
+  const readiness = await readReadiness(url, signal)
+  if (readiness === 'starting')
+    return warn(
+      'address',
+      `a coordinator is starting at ${address}`,
+      `Wait until it accepts requests. If it has another data directory, set another address with \`${boxCommand()} up --listen\`.`,
+    )
+  if (readiness !== 'not responding')
+    return fail(
+      'address',
+      `a coordinator with another data directory uses ${address}`,
+      `Set BOXWOOD_DATA to its data directory, or set another address with \`${boxCommand()} up --listen\`.`,
+    )
+  return fail('address', `${address} cannot be used`, addressProblem)
+}
 
 function checkDatabase({ database }: MachineDiagnosis): Check[] {
   if (database === null) return []

@@ -107,6 +107,6 @@ function createImagesUnavailableError(problem: string, regions: readonly Region[
   const advice =
     regions.length > 0
       ? `Use one of: ${regions.join(', ')}.`
-      : 'Its operator can add one with BOXWOOD_REGIONS: see docs/engines.md.'
+      : 'Its operator can add one: `box doctor` on its machine prints the line, and `box docs engines` says more.'
   return new ApiError('images_unavailable', `${problem} ${advice}`, { fields: { regions } })
 }

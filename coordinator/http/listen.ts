@@ -105,16 +105,22 @@ export const getRequestPath = (request: IncomingMessage): string => request.url?
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || /^[0:]*::[0:]*$/.test(host)
 
 /** Clients cannot connect to a wildcard address, so it is replaced by the loopback address. */
-function formatAuthority(host: string, port: number): string {
+export function formatAuthority(host: string, port: number): string {
   if (host.includes(':')) return `[${isWildcard(host) ? '::1' : host}]:${port}`
   return `${isWildcard(host) ? '127.0.0.1' : host}:${port}`
 }
 
+/** As the route /readyz answers before the coordinator is ready. */
+const STARTING = { ok: false, reason: 'starting' }
+
 function respondStarting(request: IncomingMessage, response: ServerResponse): void {
-  const isLivenessCheck = getRequestPath(request) === '/healthz'
+  const path = getRequestPath(request)
+  const isLivenessCheck = path === '/healthz'
   const body = isLivenessCheck
     ? { ok: true }
-    : { error: 'control_plane_unavailable', message: 'The coordinator is starting. Try again.' }
+    : path === '/readyz'
+      ? STARTING
+      : { error: 'control_plane_unavailable', message: 'The coordinator is starting. Try again.' }
   response
     .writeHead(isLivenessCheck ? 200 : 503, {
       'content-type': 'application/json; charset=utf-8',

@@ -45,6 +45,8 @@ export type Overrides = ModuleOverrides & {
   provider?: Provider
   /** Replaces the configured providers. */
   providers?: Providers
+  /** Called at the begin of each step that may take long, with what the coordinator does then. */
+  onStep?(step: string): void
 }
 
 export type Coordinator = {
@@ -91,7 +93,7 @@ async function start(
   overrides: Overrides,
   cleanup: CleanupStack,
 ) {
-  const clock = overrides.clock ?? systemClock
+  const { clock = systemClock, onStep = () => undefined } = overrides
   const dataDirectory = await openDataDirectory(config.dataDir)
   await assertNotRunning(dataDirectory, log)
   const diskReserve = openDiskReserve(dataDirectory.reserveFile, {
@@ -100,6 +102,7 @@ async function start(
   })
   const telemetry = await startTelemetry(config, { clock, cleanup, log })
   const failure = Promise.withResolvers<Error>()
+  onStep('opening the database')
   const db = await openConfiguredDatabase(config, dataDirectory, {
     diskReserve,
     observer: telemetry.observers.store,
@@ -115,6 +118,7 @@ async function start(
     public: config.publicUrl ?? listening.url,
     listener: listening.url,
   }
+  onStep('testing the isolation of boxes on this machine, and its engines')
   const providers = await chooseProviders()
   cleanup.add('close the providers', () => providers.close())
   const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
@@ -136,9 +140,11 @@ async function start(
   const { modules } = context
   telemetry.addMetrics(modules.collect(({ metrics }) => metrics))
   modules.addTo(cleanup)
+  onStep('preparing the agent of the boxes')
   await modules.prepare()
   const { http, health, dashboard } = await startHttpServer(context, { listening, telemetry, cleanup })
   const tlsPort = await openTlsListener(config, { listening, log, cleanup })
+  onStep('taking over the boxes')
   await modules.start()
   // The first start creates a box. The lifecycle has started before, because its start releases all leases.
   const owner = await ensureOwnerKey(context, dataDirectory)

@@ -9,8 +9,8 @@ import { ConfigError } from '../base/define-settings.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
 import { withStoredSettings } from '../base/stored-settings.ts'
 import { findPostgresProblem } from '../db/postgres/open.ts'
-import { type Address, listen } from '../http/listen.ts'
-import { describeEngine } from '../providers/describe-engines.ts'
+import { type Address, formatAuthority, listen } from '../http/listen.ts'
+import { describeEngine, formatStartLine } from '../providers/describe-engines.ts'
 import { probeCgroups } from '../providers/local/cgroups.ts'
 import {
   adviseOwnNetwork,
@@ -29,6 +29,11 @@ const EXIT_BAD_CONFIG = 2
 
 async function diagnose(config: Config): Promise<MachineDiagnosis> {
   const { databaseUrl } = config
+  const options = {
+    regions: config.regions,
+    occupiedRegions: listOccupiedRegions(config.dataDir),
+    startCommand: getStartCommand(),
+  }
   const [choice, { controllers }, addressProblem, databaseProblem, engines] = await Promise.all([
     probeLevels(config),
     probeCgroups(),
@@ -43,15 +48,11 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     networkAdvice: adviseOwnNetwork(choice),
     limits: controllers,
     address: `${config.listen.host}:${config.listen.port}`,
+    url: `http://${formatAuthority(config.listen.host, config.listen.port)}`,
     addressProblem,
     database: databaseUrl === null ? null : { problem: databaseProblem },
-    engines: engines.map((report) =>
-      describeEngine(report, {
-        regions: config.regions,
-        occupiedRegions: listOccupiedRegions(config.dataDir),
-        startCommand: getStartCommand(),
-      }),
-    ),
+    engines: engines.map((report) => describeEngine(report, options)),
+    dockerStartLine: formatStartLine('docker', options),
   }
 }
 

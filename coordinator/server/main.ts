@@ -24,6 +24,7 @@ const DRAIN_MS = 10_000
  * signal within this time is the forwarded one.
  */
 const FORWARDED_SIGNAL_MS = 500
+const PROGRESS_INTERVAL_MS = 5_000
 
 closeInheritedDescriptors()
 /** A closed terminal or pipe, or a full disk, must not stop the coordinator. */
@@ -103,6 +104,19 @@ async function sendReadyMessage(
   })
 }
 
+/** Prints what a start does that takes long. The process that has started this one waits in silence, and shows the output on a failure. */
+function reportProgress(): { setStep(step: string): void; end(): void } {
+  let step = 'reading the configuration'
+  if (process.send) return { setStep: () => undefined, end: () => undefined }
+  const timer = setInterval(() => print(`Still starting: ${step}.`), PROGRESS_INTERVAL_MS).unref()
+  return {
+    setStep(next) {
+      step = next
+    },
+    end: () => clearInterval(timer),
+  }
+}
+
 /** A full disk must not stop the coordinator. */
 async function rememberSettings({ dataDirectory, context }: Coordinator): Promise<void> {
   try {
@@ -167,7 +181,9 @@ async function stopOnFailure(coordinator: Coordinator): Promise<void> {
 
 const { config, isRemembered } = readConfig()
 const probing = probeEngines({ config, env: process.env })
-const starting = startCoordinator(config)
+const progress = reportProgress()
+const starting = startCoordinator(config, { onStep: progress.setStep })
+starting.finally(progress.end).catch(() => undefined)
 stopOnSignals(starting)
 starting
   .then(({ context }) => {

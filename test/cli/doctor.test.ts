@@ -6,7 +6,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Check } from '../../cli/doctor/check.ts'
+import { checkEngines } from '../../cli/doctor/machine-checks.ts'
 import { checkNativeParts, checkPackages } from '../../cli/doctor/program-checks.ts'
+import { listen } from '../../coordinator/http/listen.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { createTempDir } from '../support/temp-dir.ts'
@@ -15,7 +17,7 @@ import { runBox, type Target } from './run-box.ts'
 
 const coordinator = await startCliCoordinator(t, [])
 /** Their advice can be an offer. */
-const ENGINES = ['docker', 'podman', 'incus']
+const ENGINES = ['docker', 'podman', 'incus', 'engines']
 /** Does not exist. */
 const dataDir = join(createTempDir(t, 'doctor'), 'data')
 
@@ -65,6 +67,15 @@ t.test('the port is in use: fails with the reason', async (t) => {
   t.match(stdout, /\n\n1 failure, .*warning/)
 })
 
+t.test('a coordinator uses the port: one that is starting is no other program', async (t) => {
+  const listening = await listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => listening.server.close())
+  const starting = await diagnose(null, { BOXWOOD_LISTEN: new URL(listening.url).host })
+  t.match(starting.address, { status: 'warn', message: /^a coordinator is starting at /, advice: /^Wait / })
+  const other = await diagnose(null, { BOXWOOD_LISTEN: new URL(coordinator.instance.url).host })
+  t.match(other.address, { status: 'fail', message: /^a coordinator with another data directory uses / })
+})
+
 t.test('reports an invalid variable of the coordinator', async (t) => {
   const checks = await diagnose(null, { BOXWOOD_LISTEN: 'here' })
   t.match(checks.configuration, { status: 'fail', message: /^BOXWOOD_LISTEN must be host:port/ })
@@ -99,6 +110,19 @@ t.test('offers an engine that runs, and warns of one that a region needs', async
   const checks = await diagnose(null, { ...env, BOXWOOD_REGIONS: regions })
   t.match(checks.docker, { status: 'ok', message: /live resize; us-east-1$/, advice: null })
   t.match(checks.podman, { status: 'warn', message: /^Podman: does not run/, advice: /podman\.socket/ })
+})
+
+t.test('says how to add an engine where none is installed', (t) => {
+  const checks = checkEngines({ engines: [], dockerStartLine: 'BOXWOOD_REGIONS=us-east-1=docker npm start' })
+  t.match(checks, [
+    {
+      name: 'engines',
+      status: 'ok',
+      advice:
+        /apt-get install docker\.io.*, and start Boxwood with:\nBOXWOOD_REGIONS=us-east-1=docker npm start$/,
+    },
+  ])
+  t.end()
 })
 
 t.test('box is not on the PATH, or the PATH finds another program', async (t) => {

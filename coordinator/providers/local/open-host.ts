@@ -46,5 +46,5 @@ export function adviseRoot({ regions, defaultImage, dataDir }: ProviderConfig): 
     startCommand: IS_NPM_PACKAGE ? 'boxwood' : 'npm start',
   })
   const line = startLine === null ? '' : `, such as ${startLine}`
-  return `The operator of the machine can add boxes with root access (docs/images.md)${line}; then ${create}`
+  return `The operator of the machine can add boxes with root access (\`box docs images\`)${line}; then ${create}`
 }
