@@ -23,7 +23,7 @@ state=$BOXWOOD_STATE
 . "${0%/*}/agent-loop.sh"
 
 stop() {
-  # Forward only the first TERM, so that a second one does not interrupt the agent's shutdown.
+  # Forward only the first signal, so that a second one does not interrupt the agent's shutdown.
   [ -z "$stopping" ] || return 0
   stopping=1
   if [ $$ -eq 1 ]; then
@@ -33,7 +33,8 @@ stop() {
     kill -TERM "$agent_pid" 2>/dev/null
   fi
 }
-trap stop TERM
+# The kernel drops a signal that pid 1 does not handle: a TERM of a process of the box does not stop the box.
+if [ $$ -eq 1 ]; then trap stop PWR; else trap stop TERM; fi
 
 # The last argument is the path of the agent in the directory of the current build, beside which `previous` is.
 for agent in "$@"; do :; done

@@ -1,6 +1,7 @@
 // Queries that read pages of the audit log, newest first. Each reads a bounded number of index entries.
 import type { SelectQueryBuilder } from 'kysely'
-import type { AuditKind, AuditOrigin } from '../../shared/api/audit.ts'
+import type { AuditOrigin } from '../../shared/api/audit.ts'
+import type { AuditKind } from '../../shared/audit-kinds.ts'
 import type { Db } from '../db/open.ts'
 import type { AuditEventRow, Tables } from '../db/schema.ts'
 

@@ -1,5 +1,6 @@
 // Reads pages of the audit log by any combination of filters. Every page reads a bounded number of rows.
-import { type AuditKind, type AuditOrigin, CLIENT_AUDIT_KINDS } from '../../shared/api/audit.ts'
+import type { AuditOrigin } from '../../shared/api/audit.ts'
+import { type AuditKind, CLIENT_AUDIT_KINDS } from '../../shared/audit-kinds.ts'
 import type { Db } from '../db/open.ts'
 import type { AuditEventRow } from '../db/schema.ts'
 import {

@@ -1,5 +1,5 @@
 // Records changes of boxes and snapshots. The detail has the name, because the row of a deleted box is removed later.
-import type { ServerAuditKind } from '../../shared/api/audit.ts'
+import type { ServerAuditKind } from '../../shared/audit-kinds.ts'
 import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'

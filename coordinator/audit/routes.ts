@@ -9,9 +9,9 @@ import {
   auditQuerySchema,
   auditReportResponseSchema,
   auditReportSchema,
-  CLIENT_AUDIT_KINDS,
   describeAuditKinds,
 } from '../../shared/api/audit.ts'
+import { CLIENT_AUDIT_KINDS } from '../../shared/audit-kinds.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { byKey } from '../http/access.ts'

@@ -1,7 +1,8 @@
 // Records audit events (spec §2.7b), each in the transaction of the change that it records.
-import type { AuditActorKind, AuditKind } from '../../shared/api/audit.ts'
+import type { AuditActorKind } from '../../shared/api/audit.ts'
 import type { CommandActor } from '../../shared/api/commands.ts'
 import { sealAuditEvent } from '../../shared/audit-chain.ts'
+import type { AuditKind } from '../../shared/audit-kinds.ts'
 import type { Db } from '../db/open.ts'
 import { afterCommit, beforeCommit, type Trx } from '../db/transaction.ts'
 import { hasZeroDataRetention } from '../db/zero-data-retention.ts'

@@ -1,7 +1,7 @@
 // Changes one environment: locks it, and writes its new columns, and a version when its configuration has changed.
 
-import type { ServerAuditKind } from '../../shared/api/audit.ts'
 import type { Environment } from '../../shared/api/environments.ts'
+import type { ServerAuditKind } from '../../shared/audit-kinds.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { isId } from '../../shared/ids.ts'
 import { type AuditDetail, recordAuditEvent } from '../audit/service.ts'

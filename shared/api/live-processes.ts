@@ -45,6 +45,9 @@ export const liveProcessSchema = z
       .max(64)
       .nullable()
       .meta({ description: 'id of the command that started it, or started its parent' }),
+    role: z.enum(['init', 'agent']).nullish().meta({
+      description: 'init and agent run the box: a signal to them interrupts it; null: a process of its users',
+    }),
   })
   .meta({ id: 'LiveProcess' })
 export type LiveProcess = z.infer<typeof liveProcessSchema>

@@ -59,7 +59,6 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
   await t.test('signs the owner in', async () => {
     const page = await open('/sign-in')
     const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
-    await page.getByText('Sign in as the owner of this coordinator').click()
     await page.getByLabel('paste the content of the file sign-in.key').fill(secret)
     await page.getByRole('button', { name: 'Sign in as the owner' }).click()
     await page.getByRole('heading', { name: 'Boxes' }).waitFor()
@@ -70,7 +69,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('without a session, the sign-in page continues at the desktop', async (t) => {
     const page = await open(path, await browser.newContext({ viewport }))
-    await page.getByLabel('Email address').waitFor()
+    await page.getByRole('heading', { name: 'Sign in to Boxwood' }).waitFor()
     t.equal(page.url(), `${url}/sign-in?next=${encodeURIComponent(path)}`)
   })
 

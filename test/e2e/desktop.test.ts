@@ -62,7 +62,6 @@ t.test('the desktop of a box in a browser', { skip: missing }, async (t) => {
 
   await t.test('the page needs a session', async (t) => {
     await page.goto(`${url}/desktop?box=${box.hostname}`)
-    await page.getByText('Sign in as the owner of this coordinator').click()
     const secret = readFileSync(join(dataDir, 'sign-in.key'), 'utf8').trim()
     await page.getByLabel('paste the content of the file sign-in.key').fill(secret)
     await click('Sign in as the owner')

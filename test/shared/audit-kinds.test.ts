@@ -1,7 +1,8 @@
 // docs/audit.md and the OpenAPI description list every kind of audit events.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { AUDIT_KINDS, describeAuditKinds } from '../../shared/api/audit.ts'
+import { describeAuditKinds } from '../../shared/api/audit.ts'
+import { AUDIT_KINDS } from '../../shared/audit-kinds.ts'
 import { AUDIT_PAGE, renderAuditPage } from '../support/audit-kinds-page.ts'
 
 const page = readFileSync(AUDIT_PAGE, 'utf8')

@@ -1,7 +1,7 @@
 // Writes the tables of kinds in docs/audit.md. `npm run docs:audit` writes the page.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CLIENT_AUDIT_KINDS, type ClientAuditKind, SERVER_AUDIT_KINDS } from '../../shared/api/audit.ts'
+import { CLIENT_AUDIT_KINDS, type ClientAuditKind, SERVER_AUDIT_KINDS } from '../../shared/audit-kinds.ts'
 import { PROJECT_DIR } from './project.ts'
 
 export const AUDIT_PAGE = join(PROJECT_DIR, 'docs/audit.md')

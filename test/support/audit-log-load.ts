@@ -12,7 +12,7 @@ import {
 import { type Db, openDatabase } from '../../coordinator/db/open.ts'
 import type { Trx } from '../../coordinator/db/transaction.ts'
 import type { Actor } from '../../coordinator/http/actor.ts'
-import { AUDIT_KINDS, type AuditKind } from '../../shared/api/audit.ts'
+import { AUDIT_KINDS, type AuditKind } from '../../shared/audit-kinds.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { startTestCoordinator, type TestCoordinator } from './coordinator.ts'
 import { createPostgresConfig } from './db.ts'

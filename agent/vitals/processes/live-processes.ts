@@ -118,6 +118,7 @@ export function createLiveProcesses(options: LiveProcessesOptions): LiveProcessR
         memBytes,
         startedAt: toTimestamp(toStart(startTime)),
         processId,
+        role: getRole(process),
       })
     }
     return described
@@ -143,6 +144,12 @@ export function createLiveProcesses(options: LiveProcessesOptions): LiveProcessR
       }
     },
   }
+}
+
+/** The agent is a child of the init, which is not pid 1 in a box that shares the pids of its machine. */
+function getRole({ pid }: BoxProcess): LiveProcess['role'] {
+  if (pid === process.pid) return 'agent'
+  return pid === 1 || pid === process.ppid ? 'init' : null
 }
 
 const roundPercent = (percent: number): number => Math.round(percent * 10) / 10

@@ -12,7 +12,7 @@ import type { BoxFinder } from '../../http/find-box.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { assertOpen } from '../workspaces/service.ts'
-import { deleteTicketsExpiredBefore, insertTicket } from './store.ts'
+import { deleteTicketsExpiredBefore, hasTicketSince, insertTicket } from './store.ts'
 
 export type TicketService = {
   /**
@@ -26,6 +26,8 @@ export type TicketService = {
 
 const RETENTION_MS = 24 * 60 * 60_000
 const PRUNE_BATCH_SIZE = 500
+/** Tickets of a session are recorded once in this time. */
+const RECORD_INTERVAL_MS = 60 * 60_000
 
 export function createTicketService(options: {
   db: Db
@@ -49,6 +51,12 @@ export function createTicketService(options: {
       await boxes.lockLive(trx, actor, boxId)
       await confirmActor(trx, actor, now)
       await assertOpen(trx, workspaceId)
+      // A page creates a ticket for each tab and box.
+      const isRecorded = await hasTicketSince(trx, {
+        userId,
+        sessionId: credential.id,
+        since: now - RECORD_INTERVAL_MS,
+      })
       await insertTicket(trx, {
         id,
         hash: hashSecret(secret),
@@ -60,7 +68,7 @@ export function createTicketService(options: {
         expires_at: expiresAt,
       })
       const detail = { ticketId: id, expiresAt: toTimestamp(expiresAt) }
-      recordAuditEvent(trx, { kind: 'ticket.create', actor, boxId, detail, at: now })
+      if (!isRecorded) recordAuditEvent(trx, { kind: 'ticket.create', actor, boxId, detail, at: now })
     })
     return { ticket: { id, boxId, expiresAt: toTimestamp(expiresAt) }, secret }
   }

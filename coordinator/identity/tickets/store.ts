@@ -18,6 +18,22 @@ export const prepareTicketQuery = (db: Db) =>
       .where('tickets.hash', '=', ''),
   )
 
+/** Whether the session has created a ticket since this time. Expired tickets are kept for a day. */
+export async function hasTicketSince(
+  trx: Trx,
+  { userId, sessionId, since }: { userId: string; sessionId: string; since: number },
+): Promise<boolean> {
+  const row = await trx
+    .selectFrom('tickets')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('session_id', '=', sessionId)
+    .where('created_at', '>', since)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export const insertTicket = (trx: Trx, row: TicketRow) => trx.insertInto('tickets').values(row).execute()
 
 /** Returns the number of deleted tickets, at most `limit`. */

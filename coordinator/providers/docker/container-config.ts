@@ -1,6 +1,8 @@
 // The configuration of the container of a box.
+
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { CONTAINER_PATHS, NODE_FILES, SETTINGS_FILE } from '../container/paths.ts'
+import { INIT_STOP_SIGNAL } from '../parts/proc.ts'
 import type { EngineKind } from './engine.ts'
 import type { Limits } from './limits.ts'
 import { createLabels, getHomeVolume, getNetworkName, getStateVolume, LABELS, type Labels } from './names.ts'
@@ -35,7 +37,7 @@ export function createContainerConfig(input: ContainerInput) {
     WorkingDir: '/',
     Entrypoint: ['/bin/sh', CONTAINER_PATHS.init],
     Cmd: [`${CONTAINER_PATHS.nodeDir}/${NODE_FILES.program}`, ...NODE_FLAGS, CONTAINER_PATHS.agent],
-    StopSignal: 'SIGTERM',
+    StopSignal: INIT_STOP_SIGNAL,
     Healthcheck: { Test: ['NONE'] },
     Env: createEnvironment(boxId, input.imageEnvironment),
     Labels: { ...labels, ...(creationId !== undefined && { [LABELS.creation]: creationId }) },

@@ -1,6 +1,7 @@
 // The calls of the engine for the container of one box.
 
 import { EngineStatusError, hasStatus, ignoreStatus } from '../engine-http/errors.ts'
+import { INIT_STOP_SIGNAL } from '../parts/proc.ts'
 import type { MachineState } from '../provider.ts'
 import { ImageError } from '../provider.ts'
 import type { Engine } from './engine.ts'
@@ -12,6 +13,8 @@ export type Container = {
   state: Exclude<MachineState, 'absent'>
   /** Podman was killed during a stop. The processes may have exited. */
   isStopping: boolean
+  /** Whether the engine stops it with INIT_STOP_SIGNAL. */
+  handlesStop: boolean
   /** See LABELS. */
   creationId: string | undefined
   imageId: string
@@ -22,11 +25,11 @@ type Inspected = {
   Id: string
   Image: string
   State: { Running?: boolean; Paused?: boolean; Status?: string; Pid?: number }
-  Config: { Labels?: Record<string, string> | null }
+  Config: { Labels?: Record<string, string> | null; StopSignal?: string }
   HostConfig: Partial<Limits>
 }
 
-/** Between SIGTERM and SIGKILL. The agent delivers the last reports of the box. */
+/** Between the signal that stops the init and SIGKILL. The agent delivers the last reports of the box. */
 const GRACE_SECONDS = 10
 
 /** Libpod's own routes, for what its copy of the Docker API does not have. */
@@ -50,6 +53,7 @@ export async function findContainer(engine: Engine, boxId: string): Promise<Cont
     creationId: inspected.Config.Labels[LABELS.creation],
     imageId: inspected.Image,
     isStopping: isStopping(inspected),
+    handlesStop: inspected.Config.StopSignal === INIT_STOP_SIGNAL,
     state: isPaused ? 'frozen' : isRunning || isInterrupted(inspected) ? 'running' : 'stopped',
     limits: { ...(NanoCpus && { NanoCpus }), ...(Memory && { Memory }) },
   }
@@ -142,6 +146,11 @@ export async function stopContainer(engine: Engine, boxId: string): Promise<void
   if (container === null || container.state === 'stopped') return
   // A signal has no effect on a paused process.
   if (container.state === 'frozen') await unpauseContainer(engine, boxId)
+  // The engine sends TERM to a container of an earlier version, whose init may be newer.
+  if (!container.handlesStop)
+    await engine.http
+      .json({ method: 'POST', path: pathOf(boxId, '/kill'), query: { signal: INIT_STOP_SIGNAL } })
+      .catch(() => undefined)
   await engine.http
     .json({ method: 'POST', path: pathOf(boxId, '/stop'), query: { t: GRACE_SECONDS } })
     .catch(ignoreStatus(404))

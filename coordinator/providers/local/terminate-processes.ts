@@ -1,6 +1,13 @@
-// Terminates every process of a box: SIGTERM, a grace period, then SIGKILL until none is left.
+// Terminates every process of a box: the signal that stops its init, SIGTERM, a grace period, then SIGKILL until none is left.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive, type ProcessIdentity, readArgv, readStat, sendSignal } from '../parts/proc.ts'
+import {
+  INIT_STOP_SIGNAL,
+  isAlive,
+  type ProcessIdentity,
+  readArgv,
+  readStat,
+  sendSignal,
+} from '../parts/proc.ts'
 import { listProcesses } from './box-processes.ts'
 import { killCgroups } from './cgroups.ts'
 import type { BoxPaths, Machine } from './machine-file.ts'
@@ -82,8 +89,11 @@ function sendTerm(machine: Machine, processes: ProcessIdentity[]): void {
   const { init } = machine
   const initAlive = init !== null && isAlive(init)
   if (initAlive) sendSignal(init, 'SIGTERM')
-  // An init that is pid 1 forwards SIGTERM to every process of its namespace.
-  if (initAlive && machine.level !== 'process') return
+  if (initAlive && machine.level !== 'process') {
+    // An init that is pid 1 sends TERM to every process of its namespace. That of an earlier version has done so after the TERM.
+    sendSignal(init, INIT_STOP_SIGNAL)
+    return
+  }
   for (const process of processes) {
     const isAgent = initAlive && readStat(process.pid)?.ppid === init.pid && !isInitSleep(process.pid)
     // An init that is a plain process forwards SIGTERM to the agent, which may treat a second one as "exit now".

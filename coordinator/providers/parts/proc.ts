@@ -48,10 +48,13 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return identity.bootId === BOOT_ID && readStat(identity.pid)?.startTicks === identity.startTicks
 }
 
+/** Stops a box whose init is pid 1: init.sh handles no TERM, which a process of the box may send. */
+export const INIT_STOP_SIGNAL = 'SIGPWR'
+
 /** No-op when the process has exited or its pid now belongs to another process. */
 export function sendSignal(
   identity: ProcessIdentity,
-  name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT',
+  name: 'SIGTERM' | typeof INIT_STOP_SIGNAL | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT',
 ): void {
   if (!isAlive(identity)) return
   try {

@@ -4,16 +4,22 @@ import { useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../../shared/api/audit.ts'
 import {
   type AuditFilter,
+  type AuditNames,
+  describeActor,
+  describeDetail,
   formatAuditCommand,
   formatCsvPath,
-  formatDetail,
+  groupKinds,
+  KINDS,
   NO_FILTER,
   toPageQuery,
 } from '../../data/audit.ts'
 import { boxes } from '../../data/live.ts'
+import { formatLocalTime } from '../../data/local-time.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { ChainCheck } from './chain-check.tsx'
 
@@ -27,7 +33,10 @@ export function AuditPage() {
     [filter.value, end],
   )
   const members = useLoaded(() => getWorkspaceClient().listMembers())
-  const names = new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name]))
+  const names: AuditNames = {
+    users: new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name])),
+    boxes: new Map([...(boxes.value?.values() ?? [])].map(({ id, hostname }) => [id, hostname])),
+  }
   const { value } = loaded
   return (
     <>
@@ -71,9 +80,7 @@ export function AuditPage() {
   )
 }
 
-type Names = ReadonlyMap<string, string>
-
-function EventTable({ events, names }: { events: readonly AuditEvent[]; names: Names }) {
+function EventTable({ events, names }: { events: readonly AuditEvent[]; names: AuditNames }) {
   return (
     <table>
       <thead>
@@ -91,19 +98,19 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: N
           <tr key={id}>
             <th scope="row">{id}</th>
             <td data-label="Time">
-              <time dateTime={at}>{at}</time>
+              <LocalTime at={at} />
             </td>
             <td data-label="Kind">
               {kind}
               {origin === 'client' && <small> reported</small>}
             </td>
             <td data-label="Actor">
-              {showHidden(names.get(actorUserId ?? '') ?? actorUserId ?? actorTokenId ?? actorKind)}
+              {showHidden(describeActor({ actorUserId, actorTokenId, actorKind }, names))}
             </td>
             <td data-label="Box">
-              {boxId === null ? '–' : showHidden(boxes.value?.get(boxId)?.hostname ?? boxId.slice(0, 8))}
+              {boxId === null ? '–' : showHidden(names.boxes.get(boxId) ?? boxId.slice(0, 8))}
             </td>
-            <td data-label="Detail">{showHidden(formatDetail(detail)) || '–'}</td>
+            <td data-label="Detail">{showHidden(describeDetail(detail, names, formatLocalTime)) || '–'}</td>
           </tr>
         ))}
       </tbody>
@@ -111,7 +118,7 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: N
   )
 }
 
-function Filters({ names, apply }: { names: Names; apply(filter: AuditFilter): void }) {
+function Filters({ names, apply }: { names: AuditNames; apply(filter: AuditFilter): void }) {
   const form = useRef<HTMLFormElement>(null)
   const live = [...(boxes.value?.values() ?? [])]
   return (
@@ -129,7 +136,20 @@ function Filters({ names, apply }: { names: Names; apply(filter: AuditFilter): v
       }}
     >
       <label>
-        Kinds <input name="kind" placeholder="key.create,key.revoke" autocomplete="off" spellcheck={false} />
+        Kind{' '}
+        <select name="kind">
+          <option value="">all</option>
+          {groupKinds(KINDS).map(({ object, kinds }) => (
+            <optgroup key={object} label={object}>
+              {kinds.length > 1 && <option value={kinds.join(',')}>all of {object}</option>}
+              {kinds.map((kind) => (
+                <option key={kind} value={kind}>
+                  {kind}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+        </select>
       </label>
       <label>
         Since <input name="since" type="datetime-local" />
@@ -152,7 +172,7 @@ function Filters({ names, apply }: { names: Names; apply(filter: AuditFilter): v
         Actor{' '}
         <select name="actor">
           <option value="">all</option>
-          {[...names].map(([id, name]) => (
+          {[...names.users].map(([id, name]) => (
             <option key={id} value={id}>
               {showHidden(name)}
             </option>

@@ -30,6 +30,8 @@ const POLL_MS = 3_000
 const OLD_MS = 10_000
 const SHOWN = 100
 const TITLE_CHARS = 200
+/** These run the box: a signal to them interrupts it. */
+const ROLES = { init: 'starts the box', agent: 'the agent of the box' } as const
 
 export function ProcessTable({ box }: { box: Box }) {
   const client = getBoxClient(box.id)
@@ -102,22 +104,27 @@ export function ProcessTable({ box }: { box: Box }) {
         <tbody>
           {shown.map((process) => (
             <tr key={`${process.pid} ${process.startedAt}`}>
-              <th scope="row">{formatTitle(process)}</th>
+              <th scope="row">
+                {formatTitle(process)}
+                {process.role && <small> {ROLES[process.role]}</small>}
+              </th>
               <td data-label="PID">{process.pid}</td>
               <td data-label="User">{showHidden(process.user)}</td>
               <td data-label="State">{process.state}</td>
               <td data-label="CPU">{process.cpuPct.toFixed(1)} %</td>
               <td data-label="Memory">{formatBytes(process.memBytes)}</td>
               <td>
-                <button
-                  type="button"
-                  aria-label={`Kill ${process.pid}`}
-                  onClick={() => {
-                    killed.value = process
-                  }}
-                >
-                  Kill
-                </button>
+                {!process.role && (
+                  <button
+                    type="button"
+                    aria-label={`Kill ${process.pid}`}
+                    onClick={() => {
+                      killed.value = process
+                    }}
+                  >
+                    Kill
+                  </button>
+                )}
               </td>
             </tr>
           ))}

@@ -1,7 +1,7 @@
 // Pages of the audit log: every combination of filters returns exactly the matching events, newest first.
 import t from 'tap'
 import { createEventReader, type EventFilter } from '../../../coordinator/audit/read-events.ts'
-import type { AuditKind } from '../../../shared/api/audit.ts'
+import type { AuditKind } from '../../../shared/audit-kinds.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { addUser, createOwner } from '../../support/workspace.ts'
 import { record } from './support.ts'

@@ -8,9 +8,12 @@ import {
   type Role,
 } from '../../../dashboard/data/access.ts'
 import {
+  describeActor,
+  describeDetail,
   formatAuditCommand,
   formatCsvPath,
-  formatDetail,
+  groupKinds,
+  KINDS,
   NO_FILTER,
   toPageQuery,
 } from '../../../dashboard/data/audit.ts'
@@ -46,6 +49,7 @@ import type { Operation } from '../../../shared/api/operations.ts'
 import { DEFAULT_POLICY, POLICY_NAMES } from '../../../shared/api/policies.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { START_HASH, sealAuditEvent } from '../../../shared/audit-chain.ts'
+import { AUDIT_KINDS } from '../../../shared/audit-kinds.ts'
 import { ACCESS_LEVELS, WEEKDAYS as ALL_WEEKDAYS, REASONING_EFFORTS } from '../../../shared/field-values.ts'
 import { TIER_NAMES, TIERS as TIER_SIZES } from '../../../shared/tiers.ts'
 
@@ -201,7 +205,29 @@ t.test('the filters of the audit log', async (t) => {
     formatAuditCommand(filter),
     'box audit --since 2026-01-31T09:30:00.000Z --kind key.create,key.revoke --origin server',
   )
-  t.equal(formatDetail({ name: 'ci', count: 2, none: null }), 'name=ci count=2 none=null')
+  t.same([...KINDS].sort(), [...AUDIT_KINDS].sort())
+  t.same(groupKinds(['key.create', 'aws_role.verify', 'key.revoke', 'exec']), [
+    { object: 'aws role', kinds: ['aws_role.verify'] },
+    { object: 'exec', kinds: ['exec'] },
+    { object: 'key', kinds: ['key.create', 'key.revoke'] },
+  ])
+})
+
+t.test('events of the audit log are described with names', async (t) => {
+  const names = { users: new Map([['usr_1', 'Ann']]), boxes: new Map([['id-1', 'fig']]) }
+  const describe = (detail: object) => describeDetail(detail as never, names, () => 'noon')
+  t.equal(describe({ keyId: 'key_1', name: 'ci', access: null, boxIds: 'id-1,id-2' }), 'ci, box: fig, id-2')
+  t.equal(describe({ userId: 'usr_1', previousRole: 'owner' }), 'user: Ann, previous role: owner')
+  t.equal(
+    describe({ ticketId: 'tkt_1', expiresAt: '2026-01-31T09:30:00.000Z' }),
+    'ticket: tkt_1, expires at: noon',
+  )
+  const actor = (fields: object) =>
+    describeActor({ actorUserId: null, actorTokenId: null, actorKind: 'user', ...fields } as never, names)
+  t.equal(actor({ actorUserId: 'usr_1' }), 'Ann')
+  t.equal(actor({ actorUserId: 'usr_2' }), 'a former member')
+  t.equal(actor({ actorKind: 'system' }), 'the coordinator')
+  t.equal(actor({ actorTokenId: 'key_1' }), 'a key without a user')
 })
 
 const sha256 = createSha256(webcrypto.subtle as never)

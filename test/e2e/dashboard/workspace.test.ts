@@ -279,7 +279,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('audit log: filters, pages, CSV, hash chain', async (t) => {
     await open('audit', 'Audit log')
-    await page.getByLabel('Kinds').fill('policy.update')
+    await page.getByLabel('Kind').selectOption('policy.update')
     await press(page, 'Show')
     await waitUntil('only these are shown', async () => {
       const texts = await page.locator('tbody tr').allTextContents()
@@ -301,10 +301,6 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
       (await load('/audit?kind=audit.export')).events[0].id,
       'the download is the newest event',
     )
-    await page.getByLabel('Kinds').fill('nothing')
-    await press(page, 'Show')
-    await page.locator('.problem', { hasText: 'invalid_kind' }).waitFor()
-    problems.splice(0)
   })
 
   await t.test('sessions: end another one', async (t) => {

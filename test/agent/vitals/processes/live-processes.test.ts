@@ -56,6 +56,16 @@ async function waitForTicks(pid: number | undefined, ticks: number): Promise<voi
   await waitUntil(`the process has used ${ticks} ticks`, () => readTicks() >= before + ticks)
 }
 
+t.test('marks the agent and the init, which run the box', async (t) => {
+  const child = await startNode(t, 'console.log(1); setInterval(() => {}, 1e6)')
+  const { processes } = await createReader()()
+  const getRole = (pid?: number) => processes.find((process) => process.pid === pid)?.role
+  t.equal(getRole(process.pid), 'agent')
+  t.equal(getRole(process.ppid), 'init')
+  t.equal(getRole(1), 'init')
+  t.equal(getRole(child.pid), null)
+})
+
 t.test('measures CPU and memory of each process', async (t) => {
   const busy = await startNode(t, 'console.log(1); for (;;);')
   const idle = await startNode(t, 'console.log(1); setInterval(() => 0, 1e6)')

@@ -15,7 +15,7 @@ import { createMachines } from './support.ts'
 const BOX = '00000000-0000-4000-8000-000000000001'
 const DEPLOYMENT = '0123456789abcdef'
 
-function createEngine(status: string, pid = 0) {
+function createEngine(status: string, pid = 0, stopSignal = 'SIGPWR') {
   const calls: string[] = []
   const json = async ({ method, path }: EngineRequest) => {
     if (method !== 'GET') {
@@ -28,7 +28,7 @@ function createEngine(status: string, pid = 0) {
       Image: 'image',
       // As Podman describes a container whose start or stop has not ended.
       State: { Status: status, Running: status === 'running', Paused: status === 'paused', Pid: pid },
-      Config: { Labels: createLabels(DEPLOYMENT, 'machine', { boxId: BOX }) },
+      Config: { Labels: createLabels(DEPLOYMENT, 'machine', { boxId: BOX }), StopSignal: stopSignal },
       HostConfig: {},
     }
   }
@@ -48,6 +48,15 @@ t.test('a container whose start or stop was interrupted runs until it is stopped
     t.strictSame(next.calls, [STOP])
   }
 })
+
+t.test(
+  'a container of an earlier version, with the stop signal TERM, gets that of its init too',
+  async (t) => {
+    const { engine, calls } = createEngine('running', 123, 'SIGTERM')
+    await stopContainer(engine, BOX)
+    t.strictSame(calls, [`POST /containers/${getContainerName(BOX)}/kill`, STOP])
+  },
+)
 
 t.test('the inspection of a machine ends its interrupted stop', async (t) => {
   const { engine, calls } = createEngine('stopping', 123)

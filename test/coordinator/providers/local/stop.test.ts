@@ -38,3 +38,24 @@ while :; do sleep 0.05; done`
   await waitUntil('the restarted agent runs', () => findSleepPids(ignoresTermSeconds).length > 0)
   test.equal(findSleepPids(ignoresTermSeconds).length, 1, 'a repeated start does not start a second agent')
 })
+
+testEachLevel(
+  'a TERM to the init, which a process of the box sends, does not stop the box',
+  async (test, level) => {
+    const seconds = uniqueSleepSeconds()
+    const script = `kill -TERM 1; kill -KILL 1
+: >"$HOME/sent"
+exec sleep ${seconds}`
+    const { provider, spec, inHome } = await startBox(test, { level, script })
+    await waitUntil(
+      'the signals were sent',
+      () => existsSync(inHome('sent')) && findSleepPids(seconds).length === 1,
+    )
+    test.equal(await provider.inspect(spec.boxId), 'running')
+    await provider.stop(spec.boxId)
+    test.same(findSleepPids(seconds), [])
+    test.equal(await provider.inspect(spec.boxId), 'stopped')
+  },
+  // The init of a box at the level process is not pid 1.
+  ['bubblewrap', 'namespaces'],
+)
