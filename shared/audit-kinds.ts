@@ -107,14 +107,16 @@ export const AUDIT_KINDS = [
 
 const MAX_SIMILAR = 8
 
-/** The kinds whose words include those of a text that is no kind, such as box.delete for delete and for deleted-box. */
+/** Shortest first: the kinds whose words include those of a text that is no kind, such as box.delete for delete and for deleted-box. */
 export function findSimilarKinds(text: string): AuditKind[] {
   const words = splitWords(text)
   if (words.length === 0) return []
   return AUDIT_KINDS.filter((kind) => {
     const known = splitWords(kind)
     return words.every((word) => known.some((other) => word.startsWith(other) || other.startsWith(word)))
-  }).slice(0, MAX_SIMILAR)
+  })
+    .sort((a, b) => a.length - b.length)
+    .slice(0, MAX_SIMILAR)
 }
 
 const splitWords = (text: string): string[] =>

@@ -11,6 +11,7 @@ import {
 import { addHints } from '../connection/refusals.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
+import { suggestSecret } from '../env/suggest-secret.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 
@@ -83,7 +84,11 @@ async function changeVariables(
   Object.assign(env, ...words.map(parseAssignment))
   const response = await client.request<{ box: Box }>('PATCH', `/boxes/${box.id}`, { env })
   if (json) printJson(toVariables(response.box))
-  else if (!quiet) printStderr(`${box.hostname}: ${describeChange(previous, env)}`)
+  else if (!quiet) {
+    printStderr(`${box.hostname}: ${describeChange(previous, env)}`)
+    const changed = Object.keys(env).filter((name) => env[name] !== previous[name])
+    suggestSecret(changed, (name) => `\`box secrets set ${name}\` and \`box mount ${box.hostname} ${name}\``)
+  }
 }
 
 function parseAssignment(word: string): Variables {

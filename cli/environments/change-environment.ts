@@ -15,6 +15,7 @@ import type { Client } from '../connection/client.ts'
 import { addHints } from '../connection/refusals.ts'
 import type { Session } from '../connection/session.ts'
 import { readEnvFile, type Variables } from '../env/env-file.ts'
+import { suggestSecret } from '../env/suggest-secret.ts'
 import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -77,6 +78,7 @@ export async function createEnvironment(
     ? 'new boxes get it'
     : `\`${boxCommand()} create --environment ${environment.name}\` creates a box with it`
   printStderr(`${environment.name}: created; ${use}.`)
+  suggestSecret(Object.keys(vars), formatSecretCommands)
 }
 
 export type SetOptions = Output & { file?: string[]; image?: string; name?: string; description?: string }
@@ -110,7 +112,11 @@ export async function setEnvironment(
         ...(description !== undefined && { description: description === '' ? null : description }),
       })
   printChange(before, environment, options)
+  if (!options.json && !options.quiet) suggestSecret(names, formatSecretCommands)
 }
+
+const formatSecretCommands = (name: string): string =>
+  `\`box secrets set ${name}\` and \`box mount BOX ${name}\``
 
 const toVariables = ({ vars }: Environment): Variables =>
   Object.fromEntries(vars.map(({ name, value }) => [name, value]))

@@ -45,10 +45,18 @@ async function printSecret(
   if (json) printJson(response)
   else {
     if (!quiet)
-      printStderr(`${await describe(client, response.key)} ${change}. The secret is printed only now:`)
+      printStderr(
+        `${await describe(client, response.key)} ${change}.${warnOfDeletes(response.key)} The secret is printed only now:`,
+      )
     print(response.secret)
   }
 }
+
+/** A key for some boxes is often meant for commands on them. */
+const warnOfDeletes = ({ boxIds, access }: ApiKey): string =>
+  boxIds !== null && (access === null || access.boxes === 'write')
+    ? ' It may also delete, stop and resize them: with --access boxes=run it could only use them.'
+    : ''
 
 async function describe(client: Client, key: ApiKey): Promise<string> {
   const getBoxName = key.boxIds === null ? String : await loadBoxNames(client)

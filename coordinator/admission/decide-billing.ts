@@ -30,25 +30,30 @@ export function decideBilling(request: AdmissionRequest, { billing }: AdmissionF
       return (
         refuseCount(funds, billing) ??
         refuseTier(request.tier, request.action, billing) ??
-        refuseBurn(funds.rates.compute(request.tier), funds)
+        refuseBurn(funds.rates.compute(request.tier), funds, billing)
       )
     case 'enroll':
       return refuseCount(funds, billing)
     case 'wake':
       return refuseWake(request.box.tier, funds, billing)
     case 'resize':
-      return refuseTier(request.tier, 'resize', billing) ?? refuseResize(request, funds)
+      return refuseTier(request.tier, 'resize', billing) ?? refuseResize(request, funds, billing)
     default:
       return null
   }
 }
 
-function refuseCount({ liveBoxes }: Funds, { plan, isFreeCredit }: BillingFacts): Refusal | null {
+/** Without a provider of payments, the operator adds what was paid. */
+const addCredit = ({ billingUrl }: BillingFacts): string =>
+  billingUrl === null ? 'let the operator add credit with `boxwood credit`' : 'add credit'
+
+function refuseCount({ liveBoxes }: Funds, billing: BillingFacts): Refusal | null {
+  const { plan, isFreeCredit } = billing
   if (liveBoxes < plan.boxes) return null
   const limit = plan.boxes
   const boxes = `${limit} ${limit === 1 ? 'box' : 'boxes'}`
   const message = isFreeCredit
-    ? `Free credit alone runs ${boxes}. Delete a box, or add credit.`
+    ? `Free credit alone runs ${boxes}. Delete a box, or ${addCredit(billing)}.`
     : `The plan of the workspace has ${boxes}. Delete a box first.`
   return { code: 'box_limit', limit, message }
 }
@@ -57,11 +62,12 @@ function refuseCount({ liveBoxes }: Funds, { plan, isFreeCredit }: BillingFacts)
 function refuseTier(
   tier: Tier,
   action: 'create' | 'fork' | 'restore' | 'resize',
-  { plan }: BillingFacts,
+  billing: BillingFacts,
 ): Refusal | null {
+  const { plan } = billing
   if (plan.tiers.includes(tier)) return null
   const allowed = TIER_NAMES.filter((name) => plan.tiers.includes(name))
-  const message = `Free credit alone runs the tiers ${allowed.join(', ')}. Choose one of them, or add credit.`
+  const message = `Free credit alone runs the tiers ${allowed.join(', ')}. Choose one of them, or ${addCredit(billing)}.`
   return action === 'restore'
     ? { code: 'restore_tier_not_allowed', message }
     : { code: 'tier_unavailable', allowed, message }
@@ -85,11 +91,11 @@ function findShortage(rate: number, funds: Funds): Shortage | null {
 }
 
 /** Spec §4.3: burnMicrosPerHour repeats the allowance in this error. */
-function refuseBurn(rate: number, funds: Funds): Refusal | null {
+function refuseBurn(rate: number, funds: Funds, billing: BillingFacts): Refusal | null {
   const shortage = findShortage(rate, funds)
   if (shortage === null) return null
   const { ratePerHour, requiredMicros } = shortage
-  const message = `${describe(shortage, funds)} Suspend or delete boxes, choose a smaller tier, or add credit.`
+  const message = `${describe(shortage, funds)} Suspend or delete boxes, choose a smaller tier, or ${addCredit(billing)}.`
   return {
     code: 'insufficient_balance',
     balanceMicros: funds.balanceMicros,
@@ -109,19 +115,21 @@ function describe({ requiredMicros }: Shortage, { balanceMicros, overdraftMicros
 function refuseResize(
   { box, tier }: Extract<AdmissionRequest, { action: 'resize' }>,
   funds: Funds,
+  billing: BillingFacts,
 ): Refusal | null {
   const price = box.desired_state === 'running' ? funds.rates.compute : funds.rates.disk
-  return refuseBurn(price(tier) - price(box.tier), funds)
+  return refuseBurn(price(tier) - price(box.tier), funds, billing)
 }
 
-function refuseWake(tier: Tier, funds: Funds, { billingUrl }: BillingFacts): Refusal | null {
+function refuseWake(tier: Tier, funds: Funds, billing: BillingFacts): Refusal | null {
   const shortage = findShortage(funds.rates.compute(tier) - funds.rates.disk(tier), funds)
   if (shortage === null) return null
+  const { billingUrl } = billing
   const isEmpty = funds.balanceMicros <= 0
   const reason = describe(shortage, funds)
   return {
     code: 'wake_rejected',
-    message: `${reason} Add credit, or suspend or delete other boxes.`,
+    message: `${reason} Suspend or delete other boxes, or ${addCredit(billing)}.`,
     reason,
     cause: isEmpty ? 'balance_empty' : 'balance_low',
     ...(isEmpty && billingUrl !== null && { billingUrl }),

@@ -110,7 +110,7 @@ export const auditQuerySchema = z.object({
       const similar = findSimilarKinds(unknown)
       const question = similar.length === 0 ? '' : ` Did you mean ${similar.join(', ')}?`
       context.addIssue(
-        `must be one kind, or several separated by commas: there is no kind '${unknown.slice(0, 64)}'.${question} The guide of the audit log lists all kinds.`,
+        `must be one kind, or several separated by commas: there is no kind '${unknown.slice(0, 64)}'.${question} The guide audit (\`box docs audit\`) lists all kinds.`,
       )
       return z.NEVER
     })

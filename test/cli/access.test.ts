@@ -37,6 +37,17 @@ t.test('box keys creates, lists, limits, rotates and revokes', async (t) => {
     stderr:
       /^Key ci \(key_\S+; access boxes=read,workspace=read,history=read on fig; expires in 30d\) created/,
   })
+  for (const [args, warns] of [
+    [['--box', 'fig'], true],
+    [['--box', 'fig', '--access', 'boxes=write'], true],
+    [['--box', 'fig', '--access', 'boxes=run'], false],
+    [[], false],
+  ] as const) {
+    const { stderr, code } = await box('keys', 'create', 'other', ...args)
+    t.equal(code, 0)
+    t.equal(/may also delete.* --access boxes=run/.test(stderr), warns, args.join(' '))
+    await box('keys', 'rm', 'other', '--yes')
+  }
   const secret = created.stdout.trim()
   t.match(secret, /^dcp_\w+$/, 'stdout is the secret')
   t.match((await api('GET', '/me', undefined, { key: secret })).json, { access: { boxes: 'read' } })
@@ -134,7 +145,11 @@ t.test('box audit --actor accepts what the column ACTOR shows', async (t) => {
 t.test('box audit names the kinds, and where the commands are', async (t) => {
   t.match(await box('audit', '--kind', 'box.explode'), {
     code: 2,
-    stderr: /kind must be one kind.*session\.sign_in, .*box\.create, box\.update, .*prompt/,
+    stderr: /there is no kind 'box\.explode'\. The guide audit \(`box docs audit`\) lists all kinds/,
+  })
+  t.match(await box('audit', '--kind', 'delete'), {
+    code: 2,
+    stderr: /Did you mean box\.delete, .*secret\.delete/,
   })
   t.match(await box('audit', '--kind', 'exec'), {
     code: 0,

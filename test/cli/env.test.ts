@@ -42,6 +42,19 @@ t.test('sets and removes variables, and keeps the others', async (t) => {
   t.same(await getVariables(), {})
 })
 
+t.test('names the secret that a variable could be, once', async (t) => {
+  const hint =
+    /^fig: .*\nEverything on a box can read OPENAI_API_KEY\. `box secrets set OPENAI_API_KEY` and `box mount fig OPENAI_API_KEY` keep its value off the box\.\n$/
+  t.match((await box('env', 'fig', 'ACME_TOKEN=x', 'OPENAI_API_KEY=sk-1')).stderr, hint)
+  t.equal((await box('env', 'fig', 'OPENAI_API_KEY=sk-1')).stderr, 'fig: no change\n')
+  t.match((await box('env', 'fig', 'ACME_TOKEN=y')).stderr, /can read ACME_TOKEN/)
+  for (const args of [
+    ['env', 'fig', 'OPENAI_API_KEY=sk-2', '-q'],
+    ['env', 'fig', 'PATH_TO_TOKENS=x'],
+  ])
+    t.notMatch((await box(...args)).stderr, /Everything/, args.join(' '))
+})
+
 t.test('reads .env files, from a path and from stdin', async (t) => {
   const path = join(dir, '.env')
   writeFileSync(path, '# comment\nexport TOKEN="a b"\nLINES="1\n2"\n')

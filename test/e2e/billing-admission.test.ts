@@ -44,7 +44,7 @@ t.test('100 creates at once on a balance for 10', async (t) => {
         409,
         {
           error: 'insufficient_balance',
-          message: `The balance must last for 4 hours with all boxes: it is $0.44, and $0.44 are required. Suspend or delete boxes, choose a smaller tier, or add credit.`,
+          message: `The balance must last for 4 hours with all boxes: it is $0.44, and $0.44 are required. Suspend or delete boxes, choose a smaller tier, or let the operator add credit with \`boxwood credit\`.`,
           balanceMicros: balance,
           requiredMicros: 11 * HOURS * NANO,
           burnMicrosPerHour: 11 * NANO,
@@ -81,7 +81,7 @@ t.test('20 wakes at once on a balance for 5, and a create with a resize', async 
         409,
         {
           error: 'wake_rejected',
-          message: `${reason} Add credit, or suspend or delete other boxes.`,
+          message: `${reason} Suspend or delete other boxes, or let the operator add credit with \`boxwood credit\`.`,
           reason,
           cause: 'balance_low',
         },
@@ -126,7 +126,8 @@ t.test('free credit alone', async (t) => {
   const full = {
     error: 'box_limit',
     limit: 1,
-    message: 'Free credit alone runs 1 box. Delete a box, or add credit.',
+    message:
+      'Free credit alone runs 1 box. Delete a box, or let the operator add credit with `boxwood credit`.',
   }
   const { json: taken } = await api('POST', '/snapshots', { boxId: id, name: 'first' })
   await waitUntilIdle(coordinator)
