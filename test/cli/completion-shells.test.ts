@@ -9,19 +9,19 @@ import { PROJECT_DIR } from '../support/project.ts'
 import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { startTmux, type TmuxTerminal } from '../support/tmux.ts'
-import { KEY, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeProcesses } from './fake-processes.ts'
+import { startCliCoordinator } from './coordinator.ts'
+import { createProcessStarter } from './detached-processes.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-await fake.addBox('plum', { observedState: 'suspended' })
-const { add } = addFakeProcesses(fake)
-const { id } = add({ command: 'make world' })
+const coordinator = await startCliCoordinator(t, ['fig', 'plum'], { machines: 'local' })
+const plum = await coordinator.findBox('plum')
+await coordinator.api('POST', `/boxes/${plum.id}/suspend`)
+await coordinator.waitForState(plum.id, 'suspended')
+const id = await createProcessStarter(coordinator).start('sleep 1000')
 const home = createTempDir(t, 'completion')
 const env = {
-  BOXWOOD_URL: `${fake.url}/api/v1`,
-  BOXWOOD_API_KEY: KEY,
+  BOXWOOD_URL: `${coordinator.url}/api/v1`,
+  BOXWOOD_API_KEY: coordinator.key,
   PATH: TEST_PATH,
   HOME: home,
   XDG_CONFIG_HOME: '',
@@ -43,7 +43,7 @@ write('zsh-file/.zshrc', "PS1='P> '; fpath=($ZDOTDIR $fpath); autoload -Uz compi
 write('zsh-file/_box', SCRIPTS.zsh)
 write(
   '.config/boxwood/profiles.json',
-  JSON.stringify({ selected: null, profiles: [{ name: 'ann@work', url: `${fake.url}/api/v1` }] }),
+  JSON.stringify({ selected: null, profiles: [{ name: 'ann@work', url: `${coordinator.url}/api/v1` }] }),
 )
 chmodSync(join(home, '.config/boxwood/profiles.json'), 0o600)
 write('.config/fish/config.fish', 'function fish_prompt; echo -n "P> "; end\n')

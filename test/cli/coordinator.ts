@@ -7,12 +7,13 @@ import type { Box, Vitals } from '../../shared/api/boxes.ts'
 import type { Command } from '../../shared/api/commands.ts'
 import { type CoordinatorOptions, startTestCoordinator } from '../support/coordinator.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { limitsEnv } from '../support/limits-env.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 export type CliCoordinator = Awaited<ReturnType<typeof startCliCoordinator>>
 
 /** The command sends more requests than one user does. */
-const HIGH_EDGE_LIMITS = { BOXWOOD_EDGE_RATE: '10000', BOXWOOD_EDGE_CONCURRENCY: '1000' }
+const HIGH_EDGE_LIMITS = { edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 }
 
 /** What the agent of a box reports in a heartbeat. */
 export const createVitals = (fields: Partial<Vitals> = {}): Vitals => ({
@@ -36,7 +37,7 @@ export async function startCliCoordinator(t: Test, boxes: string[] = [], options
     env: {
       BOXWOOD_PUBLIC_URL: proxy.url,
       BOXWOOD_LOCAL_ISOLATION: 'process',
-      ...HIGH_EDGE_LIMITS,
+      ...limitsEnv(HIGH_EDGE_LIMITS),
       ...env,
     },
     ...overrides,

@@ -29,11 +29,12 @@ const waitForText = (child: ChildProcess, stream: 'stdout' | 'stderr', text: str
 
 t.test('output appears before the command has exited', async (t) => {
   const marker = join(t.testdir({}), 'marker')
-  const command = `echo first; while [ ! -e ${marker} ]; do sleep 0.01; done; echo second >&2`
+  const command = `echo first; while [ ! -e ${marker} ]; do sleep 0.01; done; echo second >&2; exit 7`
   const result = await runBox(coordinator, ['exec', 'fig', '--', command], {
     onSpawn: (child) => void waitForText(child, 'stdout', 'first').then(() => writeFileSync(marker, '')),
   })
-  t.same(result, { code: 0, stdout: 'first\n', stderr: 'second\n' })
+  t.same(result, { code: 7, stdout: 'first\n', stderr: 'second\n' })
+  t.match(await waitForExit(), { mode: 'sync', source: 'cli', exitCode: 7 })
 })
 
 t.test('stdin, stdout and stderr are exact, and end of file arrives', async (t) => {
@@ -165,7 +166,7 @@ t.test('a failure to terminate the command is reported', async (t) => {
 
 t.test('Ctrl-\\ detaches: the command continues', async (t) => {
   const marker = join(t.testdir({}), 'marker')
-  const command = `echo ready; while [ ! -e ${marker} ]; do sleep 0.01; done`
+  const command = `echo ready; while [ ! -e ${marker} ]; do sleep 0.01; done; echo end; exit 6`
   const result = await runBox(coordinator, ['exec', 'fig', '--', command], {
     stdin: null,
     onSpawn: (child) => void waitForText(child, 'stdout', 'ready').then(() => child.kill('SIGQUIT')),
@@ -176,8 +177,10 @@ t.test('Ctrl-\\ detaches: the command continues', async (t) => {
     result.stderr,
     `box: detached; the command continues on fig.\nFollow it: box logs -f fig ${id}\nKill it:   box kill fig ${id}\n`,
   )
+  t.match((await runBox(coordinator, ['ps', 'fig'])).stdout, new RegExp(`^${id} .*running`, 'm'))
   writeFileSync(marker, '')
-  t.match(await waitForExit(), { id, exitCode: 0 }, 'the command exits by itself')
+  t.match(await waitForExit(), { id, exitCode: 6 }, 'the command exits by itself')
+  t.match(await runBox(coordinator, ['logs', '-f', 'fig', id]), { code: 6, stdout: 'ready\nend\n' })
 })
 
 t.test('a reader that closes stdout terminates the command: 141 and no message', async (t) => {
@@ -210,14 +213,25 @@ t.test('refuses a disconnect timeout of 0', async (t) => {
   t.match(await exec('fig', '--disconnect-timeout', '0', '--', 'true'), { code: 125 })
 })
 
-t.test('four commands at the same time', async (t) => {
-  const results = await Promise.all(
-    Array.from({ length: 4 }, (_, index) =>
-      runBox(coordinator, ['exec', 'fig', '--', 'cat; exit 5'], { stdin: `${index}` }),
-    ),
+t.test('a command whose client was killed is terminated after the disconnect timeout', async (t) => {
+  const result = await runBox(
+    coordinator,
+    ['exec', '--disconnect-timeout', '1', 'fig', '--', 'echo ready; sleep 60'],
+    {
+      stdin: null,
+      onSpawn: (child) => void waitForText(child, 'stdout', 'ready').then(() => child.kill('SIGKILL')),
+    },
   )
-  t.same(
-    results.map(({ code, stdout }) => [code, stdout]),
-    results.map((_, index) => [5, String(index)]),
-  )
+  t.match(result, { code: null, stdout: 'ready\n' })
+  t.match(await waitForExit(), { mode: 'sync', status: 'killed', signal: 'TERM' })
+})
+
+t.test('suspending the box ends box exec', async (t) => {
+  const { code, stderr } = await runBox(coordinator, ['exec', 'fig', '--', 'echo ready; sleep 60'], {
+    stdin: null,
+    onSpawn: (child) =>
+      void waitForText(child, 'stdout', 'ready').then(() => api('POST', `/boxes/${boxId}/suspend`)),
+  })
+  // The exit may arrive before the box is stopped.
+  t.ok([125, 143].includes(code ?? 0), `exit code ${code}: ${stderr}`)
 })

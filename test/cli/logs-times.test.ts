@@ -2,68 +2,94 @@
 import t from 'tap'
 import { parseTime } from '../../cli/arguments/parse-time.ts'
 import { createTimePrefixer } from '../../cli/logs/output-printer.ts'
-
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakeProcesses } from './fake-processes.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { startCliCoordinator } from './coordinator.ts'
+import { createProcessStarter, streamOf } from './detached-processes.ts'
 import { createRandom } from './random.ts'
 import { runBox } from './run-box.ts'
+import { type StreamFault, setStreamFaults } from './stream-faults.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const { add } = addFakeProcesses(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
-const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
+const { edge } = coordinator
+const { start, run, waitForOutput } = createProcessStarter(coordinator)
+const box = (...args: string[]) => runBox(coordinator, args)
+
+/** The times of output are exact to this. */
+const TIME_EXACTNESS_MS = 100
+
+/** Resolves with a time that is later than that of all output so far. */
+async function waitForNextTime(): Promise<string> {
+  const until = Date.now() + TIME_EXACTNESS_MS
+  await waitUntil('the next time of output', () => Date.now() > until)
+  return new Date().toISOString()
+}
+
+const createFile = (name: string) => edge('fig', 'POST', '/exec', { command: `touch ${name}` })
+const waitForFile = (name: string) => `until test -e ${name}; do sleep 0.01; done`
 
 t.test('--since starts with the output of that time, in both streams', async (t) => {
-  const [old, recent] = [minutesAgo(30), minutesAgo(5)]
-  const { id } = add({
-    stdout: Buffer.from('old\nnew\n'),
-    stderr: Buffer.from('OLD\nNEW\n'),
-    times: [
-      { at: old, offset: 0 },
-      { at: recent, offset: 4 },
-    ],
-  })
+  const id = await start(`echo old; echo OLD >&2; ${waitForFile('since')}; echo new; echo NEW >&2`)
+  await waitForOutput(id, 'old\n', 'OLD\n')
+  const recent = await waitForNextTime()
+  await createFile('since')
+  await waitForOutput(id, 'new\n', 'NEW\n')
+  await waitForNextTime()
   const expected = { code: 0, stdout: 'new\n', stderr: 'NEW\n' }
-  t.same(await box('logs', '--since', '10m', 'fig', id), expected)
+  t.same(await box('logs', '--since', recent, 'fig', id), expected)
   t.same(await box('logs', '-f', '--since', recent, 'fig', id), expected)
   t.match(await box('logs', '--since', '1h', 'fig', id), { stdout: 'old\nnew\n', stderr: 'OLD\nNEW\n' })
-  t.same(await box('logs', '-f', '--since', '1m', 'fig', id), { code: 0, stdout: '', stderr: '' })
+  t.same(await box('logs', '-f', '--since', '1ms', 'fig', id), { code: 0, stdout: '', stderr: '' })
   t.match(await box('logs', '--since', '1h', '-n', '1', 'fig', id), expected, 'the later start wins')
-  t.match(await box('logs', '--since', '10m', '-n', '5', 'fig', id), expected)
+  t.match(await box('logs', '--since', recent, '-n', '5', 'fig', id), expected)
 })
 
 t.test('--timestamps prints the time of each line, over connections that fail', async (t) => {
+  const print = 'head -c 20000 /dev/zero | tr "\\0" x'
   const line = 'x'.repeat(20_000)
-  const process = add({
-    stdout: Buffer.from(`1\n2 ${line}\n3 ${line}\n`),
-    times: [
-      { at: '2026-01-01T00:00:01.000Z', offset: 0 },
-      { at: '2026-01-01T00:00:02.500Z', offset: 20_005 },
-      { at: '2026-01-01T00:00:03.000Z', offset: 20_010 },
-    ],
-    getFault: (connection) => (connection % 3 === 1 ? { kind: 'disconnect', afterBytes: 20_000 } : null),
-  })
-  t.same(await box('logs', '-f', '-t', 'fig', process.id), {
-    code: 0,
-    stdout: [
-      '2026-01-01T00:00:01.000Z 1',
-      `2026-01-01T00:00:01.000Z 2 ${line}`,
-      `2026-01-01T00:00:02.500Z 3 ${line}\n`,
-    ].join('\n'),
-    stderr: '',
-  })
-  const { stdout } = await box('logs', '-t', '--json', 'fig', process.id)
-  t.match(JSON.parse(stdout.split('\n')[0] ?? ''), { event: 'stdout', at: '2026-01-01T00:00:01.000Z' })
+  const id = await start(
+    `echo 1; printf '2 '; ${print}; ${waitForFile('times')}; echo; printf '3 '; ${print}; echo`,
+  )
+  await waitForOutput(id, 'xx')
+  const between = await waitForNextTime()
+  await createFile('times')
+  await waitForOutput(id, 'x\n')
+  setStreamFaults(
+    coordinator,
+    streamOf(id),
+    Array.from({ length: 20 }, (_, connection): StreamFault | null =>
+      connection % 3 === 1 ? { kind: 'disconnect', afterBytes: 20_000 } : null,
+    ),
+  )
+  const { code, stdout, stderr } = await box('logs', '-f', '-t', 'fig', id)
+  t.same({ code, stderr }, { code: 0, stderr: '' })
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((text) => text.split(/ (.*)/))
+  t.same(
+    lines.map(([, text]) => text),
+    ['1', `2 ${line}`, `3 ${line}`],
+  )
+  const [first = '', second = '', third = ''] = lines.map(([time]) => time)
+  for (const time of [first, second, third]) t.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  t.ok(first <= second && second < between, 'the time of the first byte of a line')
+  t.ok(third >= between)
+  const json = await box('logs', '-t', '--json', 'fig', id)
+  t.match(JSON.parse(json.stdout.split('\n')[0] ?? ''), { event: 'stdout', at: first })
 })
 
 t.test('without times, --since prints everything and --timestamps omits the time, with a note', async (t) => {
-  const { id } = add({ stdout: Buffer.from('1\n2\n') })
+  const id = await run("printf '1\\n2\\n'")
+  // As for a process that was started by an earlier version.
+  const change = (event: string) =>
+    event.replace('"hasTimes":true', '"hasTimes":false').replace(/"at":"[^"]*"/, '"at":null')
+  setStreamFaults(coordinator, streamOf(id), Array(5).fill({ kind: 'complete', change }))
   t.same(await box('logs', '--since', '10m', 'fig', id), {
     code: 0,
     stdout: '1\n2\n',
     stderr: 'box: the times of this output are unknown: --since has no effect.\n',
   })
+  setStreamFaults(coordinator, streamOf(id), Array(5).fill({ kind: 'complete', change }))
   t.same(await box('logs', '-t', 'fig', id), {
     code: 0,
     stdout: '- 1\n- 2\n',
@@ -72,7 +98,9 @@ t.test('without times, --since prints everything and --timestamps omits the time
 })
 
 t.test('a time that could control the terminal is rejected', async (t) => {
-  const { id } = add({ stdout: Buffer.from('1\n'), times: [{ at: '\u001b[2J', offset: 0 }] })
+  const id = await run('echo 1')
+  const change = (event: string) => event.replace(/"at":"[^"]*"/, '"at":"\\u001b[2J"')
+  setStreamFaults(coordinator, streamOf(id), [null, { kind: 'complete', change }])
   t.match(await box('logs', '-t', 'fig', id), { code: 1, stdout: '', stderr: /stdout without a valid at/ })
 })
 

@@ -70,7 +70,9 @@ export async function startFaultProxy(t: Test): Promise<FaultProxy> {
     const { method, url: path } = request
     const upstream = sendRequest(`${target}${path}`, { method, headers, agent: false })
     request.on('error', () => undefined).pipe(upstream)
-    request.socket.once('close', () => upstream.destroy())
+    const onClose = () => void upstream.destroy()
+    request.socket.once('close', onClose)
+    upstream.once('close', () => request.socket.off('close', onClose))
     const [response] = (await once(upstream, 'response')) as [IncomingMessage]
     upstream.on('error', () => undefined)
     return response
