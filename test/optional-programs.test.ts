@@ -9,7 +9,6 @@ import { asksForPrograms, listRelativeImports } from './support/suite/asking-fil
 
 /** Files that do not ask, and why. */
 const EXCEPTIONS = new Map([
-  ['test/cli/fake-coordinator.ts', 'its box at level bubblewrap does not run'],
   ['test/coordinator/providers/local/describe-isolation.test.ts', 'its level works on no machine'],
   ['test/coordinator/providers/local/isolation-record.test.ts', 'starts no box at the levels that it names'],
   ['test/support/suite/order.ts', 'uses git where it is installed, to rotate the files of a budget'],

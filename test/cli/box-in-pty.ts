@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import type { Test } from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
-import { KEY } from './fake-coordinator.ts'
 import { type Target, TEST_PATH } from './run-box.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
@@ -26,11 +25,10 @@ export type BoxInPty = {
  */
 export function runBoxInPty(
   t: Test,
-  target: Target | string,
+  { url, key }: Target,
   script: string,
   { env = {}, cols = 80, rows = 24 }: { env?: Record<string, string>; cols?: number; rows?: number } = {},
 ): BoxInPty {
-  const { url, key } = typeof target === 'string' ? { url: target, key: KEY } : target
   // The test runner and the CI system set these.
   const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...inheritedEnv } = process.env
   const box = `box() { '${process.execPath}' '${MAIN}' "$@"; }`

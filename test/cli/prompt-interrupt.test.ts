@@ -3,27 +3,33 @@ import t, { type Test } from 'tap'
 import { NO_TMUX, startTmux } from '../support/tmux.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { type BoxInPty, runBoxInPty } from './box-in-pty.ts'
-import { type FakeCoordinator, KEY, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakePrompts, type FakePrompts, type FakeRun } from './fake-prompts.ts'
+import { startPromptCoordinator, type TestRun } from './coordinator-with-prompts.ts'
 import { runBox, TEST_PATH } from './run-box.ts'
 
-let fake: FakeCoordinator
-let prompts: FakePrompts
-t.beforeEach(async (t) => {
-  fake = await startFakeCoordinator(t)
-  await fake.addBox('fig')
-  prompts = addFakePrompts(fake)
-  prompts.onStart = (run) => run.emit('text', 'working')
-})
-const first = (): FakeRun => {
-  const [run] = prompts.runs
+const coordinator = await startPromptCoordinator(t, { onStart: (run) => run.emit('text', 'working') })
+const { hooks, submit, getRun, listRuns, listPrompts } = coordinator
+t.afterEach(coordinator.reset)
+
+const newestRun = (): TestRun => {
+  const [run] = listRuns()
   if (run === undefined) throw new Error('no run')
   return run
 }
 
+let firstRequest = 0
+t.beforeEach(() => {
+  firstRequest = coordinator.requests.length
+})
+/** The requests of the test that interrupt. */
+const getInterrupts = (): string[] =>
+  coordinator.requests
+    .slice(firstRequest)
+    .map(({ line }) => line)
+    .filter((line) => line.endsWith('/interrupt'))
+
 /** Runs `box prompt` without a terminal and sends the signal when it prints `text`. */
 const runWithSignal = (signal: NodeJS.Signals, text: string, ...args: string[]) =>
-  runBox(fake.url, ['prompt', 'fig', 'x', ...args], {
+  runBox(coordinator, ['prompt', 'fig', 'x', ...args], {
     stdin: null,
     onSpawn(child) {
       let output = ''
@@ -37,7 +43,7 @@ const runWithSignal = (signal: NodeJS.Signals, text: string, ...args: string[]) 
   })
 
 t.test('without a terminal, Ctrl-C interrupts the run and prints its end', async (t) => {
-  prompts.onInterrupt = (run) => {
+  hooks.onInterrupt = (run) => {
     run.emit('text', 'stopping')
     run.end('interrupted', 'Interrupted by a request.')
   }
@@ -48,17 +54,17 @@ t.test('without a terminal, Ctrl-C interrupts the run and prints its end', async
     stderr:
       'box: interrupting the run. Ctrl-C again to exit immediately.\nbox: the run was interrupted: Interrupted by a request.\n',
   })
-  t.same(prompts.interrupts, [prompts.runs[0]?.run.id])
+  t.same(getInterrupts(), [`POST /v1/box/fig/prompts/${newestRun().id}/interrupt`])
 })
 
 t.test('the status is that of the run, also when it is done before the interrupt', async (t) => {
-  prompts.onInterrupt = (run) => run.end('done')
+  hooks.onInterrupt = (run) => run.end('done')
   t.match(await runWithSignal('SIGINT', 'working'), { code: 0, stdout: 'working\n' })
 })
 
 t.test('a second Ctrl-C exits while the run does not end', async (t) => {
-  prompts.onInterrupt = () => undefined
-  const result = runBox(fake.url, ['prompt', 'fig', 'x'], {
+  hooks.onInterrupt = () => undefined
+  const result = runBox(coordinator, ['prompt', 'fig', 'x'], {
     stdin: null,
     onSpawn(child) {
       child.stdout?.once('data', () => child.kill('SIGINT'))
@@ -69,10 +75,9 @@ t.test('a second Ctrl-C exits while the run does not end', async (t) => {
 })
 
 t.test('an interrupt that fails is reported with the command to repeat it', async (t) => {
-  fake.handleNext('POST /v1/box/fig/prompts/run', (response) => {
-    response
-      .writeHead(502)
-      .end('{"ok":false,"error":{"code":"box_unreachable","message":"The box cannot be reached."}}')
+  coordinator.respondNext('POST /v1/box/fig/prompts/run', 502, {
+    ok: false,
+    error: { code: 'box_unreachable', message: 'The box cannot be reached.' },
   })
   t.match(await runWithSignal('SIGINT', 'working'), {
     code: 3,
@@ -88,27 +93,28 @@ t.test('SIGTERM, SIGHUP and Ctrl-\\ detach from the run', async (t) => {
   ] as const) {
     const { code: actual, stderr } = await runWithSignal(signal, 'working')
     t.equal(actual, code, signal)
-    const { id } = first().run
+    const { id } = newestRun()
     t.match(
       stderr,
       new RegExp(`^box: detached; the run continues on fig\\.\nFollow it: +box prompts fig ${id}`),
     )
-    t.equal(first().run.status, 'running')
+    t.equal(newestRun().status, 'running')
+    newestRun().end('done')
   }
-  t.same(prompts.interrupts, [])
+  t.same(getInterrupts(), [])
 })
 
 t.test('Ctrl-C removes a queued prompt', async (t) => {
-  prompts.queueNext()
+  await submit()
   t.match(await runWithSignal('SIGINT', 'position 1', '--queue'), {
     code: 130,
     stderr: /box: removing the prompt from the queue\.\nbox: the prompt was removed from the queue\.\n$/,
   })
-  t.same(prompts.queued, [])
+  t.same(listPrompts().queued, [])
 })
 
 async function startInTerminal(t: Test): Promise<BoxInPty> {
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX prompt fig x')
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX prompt fig x')
   await pty.waitFor('working\r\n')
   pty.type('\u0003')
   await pty.waitFor('Interrupt the run? [y] yes, [d] no, and detach from it, [n] no, continue: ')
@@ -117,29 +123,29 @@ async function startInTerminal(t: Test): Promise<BoxInPty> {
 
 t.test('on a terminal Ctrl-C asks; the output waits for the answer', async (t) => {
   const pty = await startInTerminal(t)
-  first().emit('text', 'meanwhile')
+  newestRun().emit('text', 'meanwhile')
   pty.type('what\r')
   await pty.waitFor('Interrupt the run?')
   t.notMatch(pty.output, /meanwhile/)
   pty.type('n\r')
   await pty.waitFor('meanwhile\r\n')
-  t.same(prompts.interrupts, [])
+  t.same(getInterrupts(), [])
   pty.type('\u0003')
   await pty.waitFor('Interrupt the run?')
   pty.type('y\r')
   await pty.waitFor('interrupting the run')
-  await pty.waitFor('the run was interrupted')
+  await pty.waitFor('The run was interrupted by a request.')
   t.match(await pty.waitForExit(), { exitCode: 130 })
-  t.equal(prompts.interrupts.length, 1)
+  t.equal(getInterrupts().length, 1)
 })
 
 t.test('on a terminal Ctrl-C also asks after a prompt that was typed', async (t) => {
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX prompt fig -')
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX prompt fig -')
   pty.type('x\r\u0004')
   await pty.waitFor('working\r\n')
   pty.type('\u0003')
   await pty.waitFor('Interrupt the run?')
-  first().emit('text', 'meanwhile')
+  newestRun().emit('text', 'meanwhile')
   pty.type('n\r')
   await pty.waitFor('meanwhile\r\n')
   pty.type('\u0003')
@@ -147,7 +153,7 @@ t.test('on a terminal Ctrl-C also asks after a prompt that was typed', async (t)
   pty.type('y\r')
   await pty.waitFor('interrupting the run')
   t.match(await pty.waitForExit(), { exitCode: 130 })
-  t.match(prompts.requests, [{ prompt: 'x\n' }])
+  t.match(coordinator.submitted, [{ prompt: 'x\n' }])
 })
 
 t.test('a second Ctrl-C at the question interrupts', async (t) => {
@@ -155,7 +161,7 @@ t.test('a second Ctrl-C at the question interrupts', async (t) => {
   pty.type('\u0003')
   await pty.waitFor('interrupting the run')
   t.match(await pty.waitForExit(), { exitCode: 130 })
-  t.equal(prompts.interrupts.length, 1)
+  t.equal(getInterrupts().length, 1)
 })
 
 t.test('the answer d detaches', async (t) => {
@@ -163,18 +169,18 @@ t.test('the answer d detaches', async (t) => {
   pty.type('d\r')
   await pty.waitFor('detached; the run continues on fig.')
   t.match(await pty.waitForExit(), { exitCode: 0 })
-  t.equal(first().run.status, 'running')
+  t.equal(newestRun().status, 'running')
 })
 
 t.test('on a terminal Ctrl-C asks whether to remove a queued prompt', async (t) => {
-  prompts.queueNext()
-  const pty = runBoxInPty(t, fake.url, 'exec $BOX prompt --queue fig x')
+  const active = await submit()
+  const pty = runBoxInPty(t, coordinator, 'exec $BOX prompt --queue fig x')
   await pty.waitFor('queued: position 1')
   pty.type('\u0003')
   await pty.waitFor('Remove the prompt from the queue?')
   pty.type('n\r')
-  prompts.startQueued().emit('text', 'started')
-  await pty.waitFor('started\r\n')
+  getRun(active).end('done')
+  await pty.waitFor('working\r\n')
   pty.type('\u0003')
   await pty.waitFor('Interrupt the run?')
   pty.type('d\r')
@@ -184,8 +190,8 @@ t.test('on a terminal Ctrl-C asks whether to remove a queued prompt', async (t) 
 
 t.test('a run that ends during the question is printed after the answer', async (t) => {
   const pty = await startInTerminal(t)
-  first().emit('text', 'the end')
-  first().end('done')
+  newestRun().emit('text', 'the end')
+  newestRun().end('done')
   pty.type('\r')
   await pty.waitFor('the end\r\n')
   t.match(await pty.waitForExit(), { exitCode: 0 })
@@ -199,8 +205,8 @@ t.test(
     const tmux = await startTmux(t, {
       env: {
         PATH: `${TEST_PATH}:${env.PATH}`,
-        BOXWOOD_URL: `${fake.url}/api/v1`,
-        BOXWOOD_API_KEY: KEY,
+        BOXWOOD_URL: `${coordinator.url}/api/v1`,
+        BOXWOOD_API_KEY: coordinator.key,
       },
     })
     tmux.type(`'${process.execPath}' cli/main.ts prompt fig x; echo exit $?`)
@@ -214,6 +220,6 @@ t.test(
     tmux.type('echo typed')
     tmux.press('Enter')
     await tmux.waitFor(/^typed$/m)
-    await waitUntil('the run has ended', () => first().run.status === 'interrupted')
+    await waitUntil('the run has ended', () => newestRun().status === 'interrupted')
   },
 )

@@ -1,20 +1,16 @@
 // box prompt: the request, the output, the exit code, the queue, and refusals.
 import type { ChildProcess } from 'node:child_process'
 import t from 'tap'
-import { ApiError, ERRORS, type ErrorCode, edgeErrorBody } from '../../shared/errors.ts'
+import { ApiError, type ErrorCode } from '../../shared/errors.ts'
 import { runBoxInPty } from './box-in-pty.ts'
-import { type FakeCoordinator, sendJson, startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakePrompts, createConversation, type FakePrompts } from './fake-prompts.ts'
+import { startPromptCoordinator } from './coordinator-with-prompts.ts'
 import { type BoxOptions, runBox } from './run-box.ts'
 
-let fake: FakeCoordinator
-let prompts: FakePrompts
-t.beforeEach(async (t) => {
-  fake = await startFakeCoordinator(t)
-  await fake.addBox('fig')
-  prompts = addFakePrompts(fake)
-})
-const box = (args: string[], options: BoxOptions = {}) => runBox(fake.url, args, { stdin: null, ...options })
+const coordinator = await startPromptCoordinator(t)
+const { hooks, submitted, submit, getRun, setSession, listPrompts, listConversations } = coordinator
+t.afterEach(coordinator.reset)
+const box = (args: string[], options: BoxOptions = {}) =>
+  runBox(coordinator, args, { stdin: null, ...options })
 
 /** Except newlines. */
 const CONTROL_CHARACTER = /(?!\n)[\p{Cc}\p{Cf}]/u
@@ -31,7 +27,7 @@ const onText = (child: ChildProcess, text: string, action: () => void) => {
 }
 
 t.test('text is on stdout; tool calls, results and notices are short lines on stderr', async (t) => {
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('session', 'session-1')
     run.emit('reasoning', 'I think.')
     run.emit('text', 'First I run the tests.')
@@ -49,13 +45,13 @@ t.test('text is on stdout; tool calls, results and notices are short lines on st
     stdout: 'First I run the tests.\nAll pass.\tDone\n',
     stderr: '> Bash npm test (+1 lines)\n  ok 1 (+2 lines)\n> todo {"items":[1]}\nnote: retrying\n',
   })
-  t.same(prompts.requests, [{ provider: 'claude', prompt: 'run the tests' }])
+  t.same(submitted, [{ provider: 'claude', prompt: 'run the tests' }])
   t.match(await box(['prompt', 'fig', 'x', '--reasoning']), { stderr: /^I think\.\n> Bash/ })
   t.match(await box(['prompt', '-q', 'fig', 'x']), { stdout: /^First .*\nAll pass/, stderr: /^$/ })
 })
 
 t.test('the answer of a coding agent without text events is that of its last event', async (t) => {
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('done', 'the answer')
     run.end('done')
   }
@@ -63,7 +59,7 @@ t.test('the answer of a coding agent without text events is that of its last eve
 })
 
 t.test('control characters of the box do not reach the terminal, and emoji do', async (t) => {
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('text', 'a\u001b]0;title\u0007\u009b2Jb\r\n👩‍💻\u202e')
     run.emit('tool', null, { name: 'B\u001b[2J', input: { command: '\u001b[2J' } })
     run.emit('tool_result', '\u001b[31mred', { name: 'B', input: null })
@@ -83,7 +79,7 @@ t.test('control characters of the box do not reach the terminal, and emoji do', 
 
 t.test('the largest event arrives whole', async (t) => {
   const text = 'ü'.repeat(1_500_000)
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('text', text)
     run.end('done')
   }
@@ -92,12 +88,12 @@ t.test('the largest event arrives whole', async (t) => {
 })
 
 t.test('colours only on a terminal: tool calls dim, errors red', async (t) => {
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('tool', null, { name: 'Bash', input: { command: 'x'.repeat(100) } })
     run.emit('error', 'quota exceeded')
     run.end('failed', 'quota exceeded')
   }
-  const pty = runBoxInPty(t, fake.url, 'box prompt fig x; echo exit $?', { cols: 40 })
+  const pty = runBoxInPty(t, coordinator, 'box prompt fig x; echo exit $?', { cols: 40 })
   await pty.waitFor(`\u001b[2m> Bash ${'x'.repeat(32)}…\u001b[22m\r\n`)
   await pty.waitFor('\u001b[31mquota exceeded\u001b[39m\r\n')
   await pty.waitFor('exit 1')
@@ -106,11 +102,11 @@ t.test('colours only on a terminal: tool calls dim, errors red', async (t) => {
 
 t.test('on a terminal, a slow start is shown until the run prints', async (t) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  fake.handleNext('POST /v1/box/fig/prompts', async (response) => {
+  hooks.beforeSubmit = async () => {
     await released
-    sendJson(response, edgeErrorBody(new ApiError('provider_not_installed', 'npm failed.')), 409)
-  })
-  const pty = runBoxInPty(t, fake.url, 'box prompt -p pi fig x; echo exit $?')
+    throw new ApiError('provider_not_installed', 'npm failed.')
+  }
+  const pty = runBoxInPty(t, coordinator, 'box prompt -p pi fig x; echo exit $?')
   await pty.waitFor('waiting for fig to start pi, and to install it if it is missing')
   release()
   await pty.waitFor('npm failed.')
@@ -118,7 +114,7 @@ t.test('on a terminal, a slow start is shown until the run prints', async (t) =>
 })
 
 t.test('--json prints the run, the events and the ended run, one object per line', async (t) => {
-  prompts.onStart = (run) => {
+  hooks.onStart = (run) => {
     run.emit('text', 'hi')
     run.end('failed', 'no more')
   }
@@ -140,7 +136,7 @@ t.test('--json prints the run, the events and the ended run, one object per line
 
 t.test('the options become fields of the request', async (t) => {
   await box('prompt fig -p codex -m openrouter/a --effort low -w src --queue --auto --new -- -x y'.split(' '))
-  t.same(prompts.requests.pop(), {
+  t.same(submitted.pop(), {
     provider: 'codex',
     prompt: '-x y',
     model: 'openrouter/a',
@@ -151,7 +147,7 @@ t.test('the options become fields of the request', async (t) => {
     auto: true,
   })
   await box(['prompt', 'fig', 'x'], { env: { BOXWOOD_PROVIDER: 'pi' } })
-  t.match(prompts.requests.pop(), { provider: 'pi' })
+  t.match(submitted.pop(), { provider: 'pi' })
   t.match(await box(['prompt', 'fig', 'x'], { env: { BOXWOOD_PROVIDER: 'gpt' } }), {
     code: 2,
     stderr: /BOXWOOD_PROVIDER is 'gpt'.*claude, codex, opencode, pi/,
@@ -160,15 +156,15 @@ t.test('the options become fields of the request', async (t) => {
 
 t.test('-c and --conversation use the provider of the conversation', async (t) => {
   t.match(await box(['prompt', '-c', 'fig', 'x']), { code: 1, stderr: /no conversation on fig to continue/ })
-  const first = createConversation({ provider: 'pi', sessionId: null })
-  const second = createConversation({ provider: 'codex' })
-  prompts.conversations.push(first, second)
-  await box(['prompt', '-c', 'fig', 'x'])
-  t.same(prompts.requests.pop(), { provider: 'codex', conversationId: second.id, prompt: 'x' })
-  await box(['prompt', '-c', '-p', 'opencode', 'fig', 'x'])
-  t.same(prompts.requests.pop(), { provider: 'opencode', continue: true, prompt: 'x' })
-  await box(['prompt', '--conversation', first.id.slice(3, 11), 'fig', 'x'])
-  t.same(prompts.requests.pop(), { provider: 'pi', conversationId: first.id, prompt: 'x' })
+  await submit({ provider: 'pi' })
+  setSession(await submit({ provider: 'codex' }), 'session-1')
+  const [second, first] = listConversations()
+  t.match(await box(['prompt', '-c', 'fig', 'x']), { code: 0 })
+  t.same(submitted.pop(), { provider: 'codex', conversationId: second?.id, prompt: 'x' })
+  t.match(await box(['prompt', '-c', '-p', 'opencode', 'fig', 'x']), { code: 1, stderr: /Without -c/ })
+  t.same(submitted.pop(), { provider: 'opencode', continue: true, prompt: 'x' })
+  t.match(await box(['prompt', '--conversation', first?.id.slice(3, 11) ?? '', 'fig', 'x']), { code: 0 })
+  t.same(submitted.pop(), { provider: 'pi', conversationId: first?.id, prompt: 'x' })
   t.match(await box(['prompt', '--conversation', 'cv_none', 'fig', 'x']), {
     code: 5,
     stderr: /No such conversation on fig: 'cv_none'/,
@@ -177,24 +173,24 @@ t.test('-c and --conversation use the provider of the conversation', async (t) =
 })
 
 t.test('-c wakes a suspended box: only the box knows its conversations', async (t) => {
-  const conversation = createConversation()
-  prompts.conversations.push(conversation)
-  fake.handleNext('GET /v1/box/fig/prompts/conversations', (response) =>
-    sendJson(response, edgeErrorBody(new ApiError('box_not_running')), 409),
-  )
+  setSession(await submit(), 'session-2')
+  const [conversation] = listConversations()
+  const { id } = await coordinator.findBox('fig')
+  await coordinator.api('POST', `/boxes/${id}/suspend`)
+  await coordinator.waitForState(id, 'suspended')
   t.match(await box(['prompt', '-c', 'fig', 'x']), { code: 0 })
-  t.ok(fake.requests.some(({ line }) => /^POST .*\/wake$/.test(line)))
-  t.match(prompts.requests, [{ conversationId: conversation.id }])
+  t.match(await coordinator.findBox('fig'), { observedState: 'running' })
+  t.match(submitted, [{ conversationId: conversation?.id }])
 })
 
 t.test('the prompt is read from stdin, byte for byte, up to 512 KiB', async (t) => {
   const text = `${'ü'.repeat(256 * 1024 - 1)} \n`
   t.match(await box(['prompt', 'fig', '-'], { stdin: text }), { code: 0 })
-  t.equal(prompts.requests.pop()?.prompt, text)
+  t.equal(submitted.pop()?.prompt, text)
   t.match(await box(['prompt', 'fig'], { stdin: '\uFEFFfrom a pipe\n' }), { code: 0 })
-  t.equal(prompts.requests.pop()?.prompt, '\uFEFFfrom a pipe\n')
+  t.equal(submitted.pop()?.prompt, '\uFEFFfrom a pipe\n')
   await box(['prompt', 'fig', '3', '-', '2'], { stdin: 'ignored' })
-  t.equal(prompts.requests.pop()?.prompt, '3 - 2')
+  t.equal(submitted.pop()?.prompt, '3 - 2')
   for (const args of [['-'], []])
     t.match(await box(['prompt', 'fig', ...args], { stdin: `${text}x` }), {
       code: 2,
@@ -206,79 +202,84 @@ t.test('the prompt is read from stdin, byte for byte, up to 512 KiB', async (t) 
     stderr: /not UTF-8/,
   })
   t.match(await box(['prompt', 'fig', ' ']), { code: 2, stderr: /missing/ })
-  const pty = runBoxInPty(t, fake.url, 'box prompt fig; echo exit $?')
+  const pty = runBoxInPty(t, coordinator, 'box prompt fig; echo exit $?')
   await pty.waitFor('The prompt is missing. Example: box prompt fig "')
   await pty.waitFor('exit 2')
-  t.same(prompts.requests, [])
+  t.same(submitted, [])
 })
 
 t.test('-d prints the id of the run', async (t) => {
-  prompts.onStart = () => undefined
+  hooks.onStart = () => undefined
   const { code, stdout, stderr } = await box(['prompt', '-d', 'fig', 'x'])
-  const id = prompts.runs[0]?.run.id
+  const id = listPrompts().active?.id ?? ''
   t.same({ code, stdout, stderr }, { code: 0, stdout: `${id}\n`, stderr: '' })
-  prompts.queueNext()
   t.match(await box(['prompt', '-d', '--queue', 'fig', 'x']), {
     code: 0,
-    stdout: /^run_\w{24}\n$/,
+    stdout: `${listPrompts().queued[0]?.id}\n`,
     stderr: 'box: queued: position 1.\n',
   })
-  t.match(JSON.parse((await box(['prompt', '-d', '--json', 'fig', 'x'])).stdout), { type: 'prompt.started' })
+  t.match(JSON.parse((await box(['prompt', '-d', '--new', '--json', 'fig', 'x'])).stdout), {
+    type: 'prompt.started',
+  })
 })
 
 t.test('a queued prompt prints its position, waits, and prints its run', async (t) => {
-  const active = prompts.add()
-  prompts.queueNext()
-  await box(['prompt', '-d', 'fig', 'first'])
-  prompts.queueNext()
+  hooks.onStart = () => undefined
+  const active = await submit()
+  const first = (await box(['prompt', '-d', '--queue', 'fig', 'first'])).stdout.trimEnd()
   const result = await box(['prompt', '--queue', 'fig', 'second'], {
     onSpawn(child) {
-      onText(child, 'position 2', () => void prompts.startQueued().end('done'))
+      onText(child, 'position 2', () => getRun(active).end('done'))
       onText(child, 'position 1', () => {
-        const run = prompts.startQueued()
-        run.emit('text', 'answer')
-        run.end('done')
+        hooks.onStart = (run) => {
+          run.emit('text', 'answer')
+          run.end('done')
+        }
+        getRun(first).end('done')
       })
     },
   })
   t.same(result, {
     code: 0,
     stdout: 'answer\n',
-    stderr: `queued: position 2, while ${active.run.id} is in progress\nqueued: position 1, while ${active.run.id} is in progress\n`,
+    stderr: `queued: position 2, while ${active} is in progress\nqueued: position 1, while ${first} is in progress\n`,
   })
 })
 
 t.test('a prompt that another client removes from the queue is interrupted', async (t) => {
-  prompts.queueNext()
+  hooks.onStart = () => undefined
+  await submit()
   const result = await box(['prompt', '--queue', 'fig', 'x'], {
     onSpawn: (child) =>
       onText(child, 'position 1', () => {
-        prompts.queued = []
+        void coordinator.edge('fig', 'POST', `/prompts/${listPrompts().queued[0]?.id}/interrupt`)
       }),
   })
   t.match(result, { code: 130, stderr: /box: the prompt was removed from the queue\.\n$/ })
 })
 
 t.test('a failed run has exit code 1 and its error on stderr, an interrupted run 130', async (t) => {
-  prompts.onStart = (run) => run.end('failed', 'The model does not exist.')
+  hooks.onStart = (run) => run.end('failed', 'The model does not exist.')
   t.match(await box(['prompt', 'fig', 'x']), {
     code: 1,
     stdout: '',
     stderr: 'box: the run failed: The model does not exist.\n',
   })
-  prompts.onStart = (run) => run.end('interrupted', 'The box stopped during the run.')
+  hooks.onStart = (run) => run.end('interrupted', 'The box stopped during the run.')
   t.match(await box(['prompt', 'fig', 'x']), {
     code: 130,
     stderr: 'box: the run was interrupted: The box stopped during the run.\n',
   })
-  prompts.onStart = (run) => run.end('interrupted', 'The run was interrupted by a request.')
+  hooks.onStart = (run) => run.end('interrupted', 'The run was interrupted by a request.')
   t.match(await box(['prompt', 'fig', 'x']), { stderr: 'box: The run was interrupted by a request.\n' })
 })
 
-const refuse = (code: ErrorCode, message: string = ERRORS[code][1]) =>
-  fake.handleNext('POST /v1/box/fig/prompts', (response) =>
-    sendJson(response, edgeErrorBody(new ApiError(code, message)), ERRORS[code][0]),
-  )
+/** The agent refuses the next prompt. */
+const refuse = (code: ErrorCode, message?: string) => {
+  hooks.beforeSubmit = async () => {
+    throw new ApiError(code, message)
+  }
+}
 
 t.test('a refusal says what to do with this command', async (t) => {
   const expected: [ErrorCode, string[], RegExp, number?][] = [
@@ -295,7 +296,8 @@ t.test('a refusal says what to do with this command', async (t) => {
     refuse(code)
     t.match(await box(['prompt', ...args, 'fig', 'x']), { code: exitCode, stdout: '', stderr }, code)
   }
-  prompts.conversations.push(createConversation())
+  hooks.beforeSubmit = async () => undefined
+  setSession(await submit(), 'session-3')
   refuse('prompt_in_progress', 'Run run_1 is in progress. Wait for it, interrupt it, or send queue or new.')
   t.match(await box(['prompt', '-c', 'fig', 'x']), {
     stderr:

@@ -1,39 +1,31 @@
 // box prompts, conversations and interrupt: lists, one run, following, ids by prefix, and completion.
 import t from 'tap'
-import { startFakeCoordinator } from './fake-coordinator.ts'
-import { addFakePrompts, createConversation } from './fake-prompts.ts'
+import { startPromptCoordinator } from './coordinator-with-prompts.ts'
 import { runBox } from './run-box.ts'
 
-const fake = await startFakeCoordinator(t)
-await fake.addBox('fig')
-const prompts = addFakePrompts(fake)
-const box = (...args: string[]) => runBox(fake.url, args)
+const coordinator = await startPromptCoordinator(t, { onStart: () => undefined })
+const { submit, getRun, changeNext } = coordinator
+const box = (...args: string[]) => runBox(coordinator, args)
 
-const CONVERSATION = `cv_aa${'0'.repeat(22)}`
-const done = prompts.add({
-  id: `run_11${'0'.repeat(22)}`,
+const ZEROS = '0'.repeat(22)
+const DONE_ID = `run_11${ZEROS}`
+const RUNNING_ID = `run_12${ZEROS}`
+const QUEUED_ID = `run_21${ZEROS}`
+const FAILED_ID = `run_33${ZEROS}`
+/** The conversation of the run that is done, and that of the other prompts. */
+const [ENDED, OPEN] = [`cv_aa${ZEROS}`, `cv_bb${ZEROS}`]
+
+await submit({
+  runId: DONE_ID,
+  newConversationId: ENDED,
   provider: 'codex',
   model: 'gpt-5',
   prompt: 'fix it\nplease\u001b[2J',
-  conversationId: CONVERSATION,
 })
-done.emit('text', 'fixed')
-done.end('done')
-const running = prompts.add({ id: `run_12${'0'.repeat(22)}`, prompt: 'add tests' })
-const QUEUED_ID = `run_21${'0'.repeat(22)}`
-prompts.queued.push({
-  id: QUEUED_ID,
-  conversationId: CONVERSATION,
-  provider: 'claude',
-  model: null,
-  position: 1,
-  queuedAt: done.run.startedAt,
-  prompt: 'later',
-})
-prompts.conversations.push(
-  createConversation({ id: CONVERSATION, provider: 'codex', lastPrompt: 'fix it' }),
-  createConversation({ running: true, lastPrompt: 'add tests \u009b2J' }),
-)
+getRun(DONE_ID).emit('text', 'fixed')
+getRun(DONE_ID).end('done')
+await submit({ runId: RUNNING_ID, newConversationId: OPEN, prompt: 'add tests \u009b2J' })
+await submit({ runId: QUEUED_ID, conversationId: OPEN, queue: true, prompt: 'later' })
 
 t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
   const { code, stdout } = await box('prompts', 'fig')
@@ -46,17 +38,17 @@ t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
     [
       ['ID', 'PROVIDER', 'MODEL', 'STATUS', 'STARTED', 'TOOK', 'EVENTS', 'PROMPT'],
       [QUEUED_ID, 'claude', '-', 'queued', '-', '-', '-', 'later'],
-      [running.run.id, 'claude', '-', 'running', '0s ago', '-', '0', 'add tests'],
-      [done.run.id, 'codex', 'gpt-5', 'done', '0s ago', '12s', '1', 'fix it …'],
+      [RUNNING_ID, 'claude', '-', 'running', '0s ago', '-', '0', 'add tests \uFFFD2J'],
+      [DONE_ID, 'codex', 'gpt-5', 'done', '0s ago', '1.0s', '1', 'fix it …'],
     ],
   )
   t.match(await box('prompts', 'fig', '-q', '--filter', 'status=queued'), { stdout: `${QUEUED_ID}\n` })
-  t.match(await box('prompts', 'fig', '-q', '--conversation', 'cv_aa'), {
-    stdout: `${QUEUED_ID}\n${done.run.id}\n`,
+  t.match(await box('prompts', 'fig', '-q', '--conversation', 'cv_bb'), {
+    stdout: `${QUEUED_ID}\n${RUNNING_ID}\n`,
   })
   t.match(JSON.parse((await box('prompts', 'fig', '--json', '--filter', 'provider=codex')).stdout), {
     type: 'prompt.list',
-    runs: [{ id: done.run.id }],
+    runs: [{ id: DONE_ID }],
     queued: [],
   })
   t.match(await box('prompts', 'fig', '--filter', 'status=asleep'), {
@@ -66,7 +58,14 @@ t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
 })
 
 t.test('shows one run with its whole prompt and stderr, by a prefix of its id', async (t) => {
-  for (const id of [done.run.id, 'run_11', '11']) {
+  const addStderr = () =>
+    changeNext(`GET /v1/box/fig/prompts/${DONE_ID}`, (body) => ({
+      ...body,
+      stderr: 'a warning\u001b[2J\nsecond line\n',
+      stderrTruncated: true,
+    }))
+  for (const id of [DONE_ID, 'run_11', '11']) {
+    addStderr()
     const { code, stdout } = await box('prompts', 'fig', id)
     t.equal(code, 0)
     t.match(stdout, /^status +done$/m)
@@ -91,36 +90,36 @@ t.test('-f prints a run from its start, and exits with its status', async (t) =>
   t.match(await box('prompts', 'fig', '11', '--follow', '--json'), {
     stdout: /^\{"type":"run",.*\n\{"seq":1,.*\n\{"type":"run\.done",.*\n$/,
   })
-  running.emit('text', 'busy')
-  const newest = await runBox(fake.url, ['prompts', 'fig', '-f'], {
+  getRun(RUNNING_ID).emit('text', 'busy')
+  const newest = await runBox(coordinator, ['prompts', 'fig', '-f'], {
     onSpawn: (child) => child.stdout?.once('data', () => child.kill('SIGINT')),
   })
   t.match(newest, { code: 130, stdout: 'busy\n', stderr: /detached; the run continues on fig/ })
-  t.equal(running.run.status, 'running', 'Ctrl-C does not interrupt the run of another client')
-  const queued = await runBox(fake.url, ['prompts', 'fig', 'run_21', '-f'], {
+  t.equal(getRun(RUNNING_ID).status, 'running', 'Ctrl-C does not interrupt the run of another client')
+  const queued = await runBox(coordinator, ['prompts', 'fig', 'run_21', '-f'], {
     onSpawn: (child) => child.stderr?.once('data', () => child.kill('SIGINT')),
   })
   t.match(queued, {
     code: 130,
     stderr: /^queued: position 1.*\nbox: detached; the prompt stays in the queue of fig/,
   })
-  const failed = prompts.add({ id: `run_33${'0'.repeat(22)}` })
-  failed.end('failed', 'no model')
+  await submit({ runId: FAILED_ID, new: true })
+  getRun(FAILED_ID).end('failed', 'no model')
   t.match(await box('prompts', 'fig', '33', '-f'), { code: 1, stderr: 'box: the run failed: no model\n' })
 })
 
 t.test('lists conversations', async (t) => {
   const { stdout } = await box('conversations', 'fig')
   t.match(stdout, /^ID +PROVIDER +MODEL +STATUS +PROMPTS +QUEUED +ACTIVE +LAST PROMPT\n/)
-  t.match(stdout, /^cv_aa0+ +codex +- +done +2 +0 +0s ago +fix it$/m)
+  t.match(stdout, /^cv_aa0+ +codex +gpt-5 +done +1 +0 +0s ago +fix it …$/m)
   t.match(await box('conversations', 'fig', '-q', '--filter', 'provider=codex'), {
-    stdout: `${CONVERSATION}\n`,
+    stdout: `${ENDED}\n`,
   })
   const json = (await box('conversations', 'fig', '--json')).stdout
   t.notMatch(json, '\u009b', 'a control character that JSON permits')
   t.match(JSON.parse(json), {
     type: 'prompt.conversations',
-    conversations: [{}, { lastPrompt: 'add tests \u009b2J' }],
+    conversations: [{}, { lastPrompt: 'add tests \u009b2J' }, {}],
     limit: 4,
   })
 })
@@ -131,9 +130,9 @@ t.test('ids and conversations are completed', async (t) => {
       .trimEnd()
       .split('\n')
       .map((line) => line.split('\t')[0])
-  t.same(await complete('prompts', 'fig', 'run_1'), [running.run.id, done.run.id])
-  t.same(await complete('interrupt', 'fig', 'run_'), [QUEUED_ID, running.run.id])
-  t.same(await complete('prompts', 'fig', '--conversation', 'cv_aa'), [CONVERSATION])
+  t.same(await complete('prompts', 'fig', 'run_1'), [RUNNING_ID, DONE_ID])
+  t.same(await complete('interrupt', 'fig', 'run_'), [QUEUED_ID, RUNNING_ID])
+  t.same(await complete('prompts', 'fig', '--conversation', 'cv_aa'), [ENDED])
   t.same(await complete('prompt', 'fig', '-p', 'c'), ['claude', 'codex'])
   t.same(await complete('prompt', 'f'), ['fig'])
 })
@@ -141,18 +140,18 @@ t.test('ids and conversations are completed', async (t) => {
 t.test('interrupts one run, several runs, a conversation, or all', async (t) => {
   t.match(await box('interrupt', 'fig', 'run_21', '11', 'run_9'), {
     code: 5,
-    stderr: `${QUEUED_ID}: removed from the queue\n${done.run.id}: already ended\nbox: No such run on fig: 'run_9'. Run \`box prompts fig\` to list runs.\n`,
+    stderr: `${QUEUED_ID}: removed from the queue\n${DONE_ID}: already ended\nbox: No such run on fig: 'run_9'. Run \`box prompts fig\` to list runs.\n`,
   })
   t.same(await box('interrupt', 'fig', '--conversation', 'aa'), {
     code: 0,
     stdout: '',
     stderr: 'No runs in progress on fig.\n',
   })
-  t.equal(prompts.interrupts.at(-1), CONVERSATION)
+  t.match(coordinator.requests.at(-1), { line: `POST /v1/box/fig/prompts/interrupt?conversation=${ENDED}` })
   t.same(await box('interrupt', 'fig'), {
     code: 0,
     stdout: '',
-    stderr: `${running.run.id}: interrupted (SIGINT)\n`,
+    stderr: `${RUNNING_ID}: interrupted (SIGINT)\n`,
   })
   t.match(JSON.parse((await box('interrupt', 'fig', '--json')).stdout), { interrupted: [] })
   t.match(await box('interrupt', 'fig', '11', '--conversation', 'aa'), {
@@ -171,18 +170,12 @@ t.test('words of other tools name the command', async (t) => {
 })
 
 t.test('on a box that is not running, the message says what to do', async (t) => {
-  for (const args of [
-    ['prompts', 'fig'],
-    ['conversations', 'fig'],
-    ['interrupt', 'fig'],
-  ]) {
-    const prefix = args[0] === 'interrupt' ? 'POST' : 'GET'
-    fake.handleNext(`${prefix} /v1/box/fig/prompts`, (response) => {
-      response.writeHead(409).end('{"ok":false,"error":{"code":"box_not_running","message":"Not running."}}')
-    })
-    t.match(await box(...args), {
+  const { id } = await coordinator.findBox('fig')
+  await coordinator.api('POST', `/boxes/${id}/suspend`)
+  await coordinator.waitForState(id, 'suspended')
+  for (const command of ['prompts', 'conversations', 'interrupt'])
+    t.match(await box(command, 'fig'), {
       code: 1,
       stderr: 'box: Box fig is not running. Start it with `box wake fig`. (box_not_running)\n',
     })
-  }
 })

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { KEY } from './fake-coordinator.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../cli/main.ts')
 
@@ -29,7 +28,10 @@ export type BoxOptions = {
 /** A coordinator and a key, set in the environment. */
 export type Target = { url: string; key: string }
 
-/** @param target null: the environment has no coordinator and no key */
+/** A key that no coordinator accepts. */
+const UNKNOWN_KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
+
+/** @param target a URL: the key is in `options.env`, or unknown. null: the environment has no coordinator and no key */
 export async function runBox(
   target: Target | string | null,
   args: string[],
@@ -54,7 +56,7 @@ export async function runBoxForBytes(
     ...inheritedEnv
   } = process.env
   const { url, key } =
-    typeof target === 'string' ? { url: target, key: KEY } : (target ?? { url: '', key: '' })
+    typeof target === 'string' ? { url: target, key: UNKNOWN_KEY } : (target ?? { url: '', key: '' })
   const coordinatorEnv = target === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: key }
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: options.cwd ?? join(import.meta.dirname),

@@ -53,6 +53,14 @@ export function createFakeRuns() {
     return update(id, { status, error, finishedAt: now })
   }
 
+  const emitEvents = (id: string, added: (Pick<PromptEvent, 'type' | 'text'> & Partial<PromptEvent>)[]) => {
+    const all = events.get(id) ?? []
+    for (const event of added)
+      all.push({ seq: all.length + 1, at: toTimestamp(now), tool: null, raw: null, ...event })
+    events.set(id, all)
+    return update(id, { eventCount: all.length })
+  }
+
   const runs: Runs = {
     async start(options, signal) {
       const known = states.get(options.id)
@@ -112,13 +120,14 @@ export function createFakeRuns() {
     /** The time of the fake, for the clock of the prompts. */
     clock: { now: () => now },
     setSession: (id: string, sessionId: string) => update(id, { sessionId }),
-    emit(id: string, texts: string[]) {
-      const all = events.get(id) ?? []
-      for (const text of texts)
-        all.push({ seq: all.length + 1, at: toTimestamp(now), type: 'text', text, tool: null, raw: null })
-      events.set(id, all)
-      return update(id, { eventCount: all.length })
-    },
+    /** Adds events. Default: without a tool and a line of the coding agent. */
+    emitEvents,
+    /** Adds events of the type text. */
+    emit: (id: string, texts: string[]) =>
+      emitEvents(
+        id,
+        texts.map((text) => ({ type: 'text', text })),
+      ),
     /** A run of an earlier agent that the conversations do not have. */
     addRun: (options: Partial<StartRunOptions>, change: Partial<RunState> = {}) =>
       create(
