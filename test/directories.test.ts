@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findDirectoryProblems, findMissingFiles, readSentence } from './support/directories.ts'
+import { listPages } from './support/pages.ts'
 import { PROJECT_DIR } from './support/project.ts'
 import { ROOMS } from './support/rooms.ts'
 
@@ -10,19 +11,34 @@ t.test('every directory says what it is for', async (t) => {
   t.same(findDirectoryProblems(PROJECT_DIR), [])
 })
 
-const readPage = (name: string): string => readFileSync(join(PROJECT_DIR, 'docs', name), 'utf8')
+const readPage = (page: string): string => readFileSync(join(PROJECT_DIR, page), 'utf8')
 
-/** The pages about the sources. */
-const PAGES = ['architecture.md', 'failures.md', 'locks.md', 'one-process.md', 'providers.md']
+/** The directories from which a page names sources, beside that of the project. */
+const PAGE_DIRS: Readonly<Record<string, readonly string[]>> = {
+  'CONTRIBUTING.md': ['agent/exec/native', 'coordinator/db/migrations', 'install/bootstrap', 'test/support'],
+  'bench/README.md': ['bench'],
+  'docs/machines.md': ['install/bootstrap'],
+  'docs/protocol.md': ['install/bootstrap'],
+  'docs/protocol-upgrades.md': ['install/bootstrap'],
+}
+/** Files that are in each directory of a resource, a program in the archive of the agent, and an example. */
+const OTHER_FILES = /names (service\.ts|store\.ts|setup\.mjs|coordinator\/providers\/NAME\/), /
 
-t.test('the sources that a page about them names exist', async (t) => {
-  for (const page of PAGES)
-    t.same(findMissingFiles(PROJECT_DIR, readPage(page), ['', 'coordinator', 'agent']), [], page)
+t.test('the sources that a page names exist', async (t) => {
+  for (const page of listPages()) {
+    const dirs = ['', 'coordinator', 'agent', ...(PAGE_DIRS[page] ?? [])]
+    const missing = findMissingFiles(PROJECT_DIR, readPage(page), dirs)
+    t.same(
+      missing.filter((problem) => !OTHER_FILES.test(problem)),
+      [],
+      page,
+    )
+  }
 })
 
 t.test('docs/architecture.md lists the rooms in their order, each with its sentence', async (t) => {
   for (const component of ['coordinator', 'agent']) {
-    const [, section = ''] = readPage('architecture.md').split(new RegExp(`^## ${component}$`, 'im'))
+    const [, section = ''] = readPage('docs/architecture.md').split(new RegExp(`^## ${component}$`, 'im'))
     const [table = ''] = section.split('\n## ')
     const rows = ROOMS[component]?.map((room) => {
       const sentence = readSentence(PROJECT_DIR, `${component}/${room}`)
@@ -76,6 +92,10 @@ const violations: Record<string, [exec: Record<string, string>, problem: string]
   'a README without sources': [
     { 'README.md': SENTENCE },
     'agent/exec/README.md: describes a directory that has no sources',
+  ],
+  'a directory that does not exist': [
+    { ...SOURCES, 'README.md': `${SENTENCE}\nSee \`agent/exec/\`, \`agent/run/\` and \`/agent/tunnel\`.\n` },
+    'agent/exec/README.md:3: names agent/run/, which does not exist',
   ],
   'a file that does not exist': [
     {

@@ -1,9 +1,10 @@
 // The links of the Markdown pages and of the READMEs of directories: each relative link names a file of the project, and each anchor a heading of the page.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { listReadmes } from './support/directories.ts'
+import { listPages } from './support/pages.ts'
 import { PROJECT_DIR } from './support/project.ts'
 
 type Link = { page: string; target: string }
@@ -34,16 +35,9 @@ function findProblem({ page, target }: Link): string | null {
   return null
 }
 
-async function listPages(): Promise<string[]> {
-  const docs = (await readdir(join(PROJECT_DIR, 'docs'))).filter((name) => name.endsWith('.md'))
-  return ['README.md', 'CONTRIBUTING.md', 'bench/README.md', ...docs.map((name) => `docs/${name}`)].map(
-    (name) => join(PROJECT_DIR, name),
-  )
-}
-
 t.test('every relative link of a page has a target', async (t) => {
-  const readmes = listReadmes(PROJECT_DIR).map((name) => join(PROJECT_DIR, name))
-  const links = [...(await listPages()), ...readmes].flatMap((page) =>
+  const pages = [...listPages(), ...listReadmes(PROJECT_DIR)].map((name) => join(PROJECT_DIR, name))
+  const links = pages.flatMap((page) =>
     findTargets(readFileSync(page, 'utf8')).map((target) => ({ page, target })),
   )
   t.ok(links.length > 30, `${links.length} links`)
@@ -83,8 +77,6 @@ t.test('every page that a source names exists', async (t) => {
 
 /** Ten minutes of reading. Tables are for reference, and code is skimmed. */
 const MAX_WORDS = 2000
-/** A reference of the messages between two programs, which is not read from the start to the end. */
-const REFERENCES = ['protocol.md']
 
 const countWords = (markdown: string): number =>
   stripCode(markdown)
@@ -95,9 +87,8 @@ const countWords = (markdown: string): number =>
     .filter((word) => word !== '').length
 
 t.test('every page fits ten minutes of reading', async (t) => {
-  const pages = (await listPages()).filter((page) => dirname(page) === join(PROJECT_DIR, 'docs'))
-  for (const page of pages.filter((page) => !REFERENCES.includes(basename(page)))) {
-    const words = countWords(readFileSync(page, 'utf8'))
+  for (const page of listPages().filter((page) => page.startsWith('docs/'))) {
+    const words = countWords(readFileSync(join(PROJECT_DIR, page), 'utf8'))
     t.ok(words <= MAX_WORDS, `${page}: ${words} words`)
   }
   t.equal(countWords('# A page\n\nTwo `words of code`.\n\n| a | table |\n\n```sh\nrun this\n```\n'), 5)
@@ -112,9 +103,8 @@ t.test('a missing file and a missing heading are reported', async (t) => {
 })
 
 t.test('the README links to every page', async (t) => {
-  const pages = (await listPages()).slice(1)
-  const targets = findTargets(readFileSync(join(PROJECT_DIR, 'README.md'), 'utf8')).map((target) =>
-    join(PROJECT_DIR, target.split('#')[0] ?? ''),
+  const targets = findTargets(readFileSync(join(PROJECT_DIR, 'README.md'), 'utf8')).map(
+    (target) => target.split('#')[0],
   )
-  for (const page of pages) t.ok(targets.includes(page), page)
+  for (const page of listPages().slice(1)) t.ok(targets.includes(page), page)
 })

@@ -136,7 +136,7 @@ export const reportTypeSchema = z.object({ type: z.string() })
 export type Heartbeat = z.infer<typeof heartbeatSchema>
 export type ListenersLine = z.infer<typeof listenersLineSchema>
 
-/** POST /reports/ack: every report up to and including `seq` is committed. `now`: the time of the coordinator. */
+/** One of the `acks` of POST /reports/next: every report up to and including `seq` is committed. `now`: the time of the coordinator. */
 export const reportAckSchema = z.object({
   epoch: z.string(),
   seq: reportedIntegerSchema,

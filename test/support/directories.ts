@@ -4,6 +4,8 @@ import { dirname, join, relative } from 'node:path'
 
 const COMPONENTS = ['agent', 'cli', 'coordinator', 'dashboard', 'shared']
 const SOURCE = /\.(ts|tsx|js|mjs|c|h|sh|css)$/
+/** A path from the project directory, such as `coordinator/secrets/`. */
+const PROJECT_PATH = new RegExp(`^(${COMPONENTS.join('|')}|bench|docs|install|test)/(?!.*/node_modules)`)
 const README = 'README.md'
 
 /** So that the sentence fits on a line of an editor, and in a list of directories. */
@@ -38,14 +40,15 @@ export function findDirectoryProblems(projectDir: string): string[] {
 }
 
 /**
- * The source files that a text names in backticks, such as `run.c`, and that do not exist in one of the directories, each as
- * `line: problem`.
+ * The source files and the paths that a text names in backticks, such as `run.c` and `agent/exec/`, and that do not exist in one
+ * of the directories, each as `line: problem`.
  */
 export function findMissingFiles(projectDir: string, text: string, dirs: readonly string[]): string[] {
   return text.split('\n').flatMap((line, index) =>
     [...line.matchAll(/`([\w./-]+)`/g)]
       .map(([, name = '']) => name)
-      .filter((name) => SOURCE.test(name) && !dirs.some((dir) => existsSync(join(projectDir, dir, name))))
+      .filter((name) => SOURCE.test(name) || PROJECT_PATH.test(name))
+      .filter((name) => !name.startsWith('/') && !dirs.some((dir) => existsSync(join(projectDir, dir, name))))
       .map((name) => `${index + 1}: names ${name}, which does not exist`),
   )
 }
