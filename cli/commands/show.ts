@@ -72,6 +72,9 @@ async function loadMountsIfAllowed(client: Client, boxId: string): Promise<Mount
   }
 }
 
+const formatFreezes = (count: number): string =>
+  `${count} ${count === 1 ? 'time' : 'times'}; the processes continued with their memory`
+
 const RESTRICTED = 'yes: no secrets, no secret files, no cloud tokens, and links only for members'
 
 type Context = {
@@ -104,8 +107,7 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
   ]
   rows.push(...formatSchedules(box, now))
   if (count) rows.push(['snapshots', `${count} (${boxCommand()} snapshots ${box.hostname})`])
-  if (detail.pausesSurvived > 0)
-    rows.push(['frozen', `${detail.pausesSurvived} times; the processes continued with their memory`])
+  if (detail.pausesSurvived > 0) rows.push(['frozen', formatFreezes(detail.pausesSurvived)])
   if (box.restricted) rows.push(['restricted', RESTRICTED])
   if (detail.environment) rows.push(['environment', formatEnvironmentPin(detail.environment)])
   // The row has only the names: the values are often secrets. --json also prints the values.

@@ -1,6 +1,7 @@
 // What users change about themselves: the name, and the email address of an owner.
 import type { CurrentSession, IssuedCode, SignedInUser } from '../../shared/api/sessions.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
+import { boxCommand } from '../command-name.ts'
 import type { Session } from '../connection/session.ts'
 import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
@@ -21,7 +22,7 @@ export async function showProfile(
     print(
       formatTable([
         ['name', user.name],
-        ['email', user.email ?? 'none: `box profile --email ADDRESS` sets one'],
+        ['email', user.email ?? `none: \`${boxCommand()} profile --email ADDRESS\` sets one`],
         ['role', user.role],
         ['workspace', workspace.name],
       ]),

@@ -242,6 +242,8 @@ t.test(
     t.match(stdout, /^frozen +2 times; the processes continued with their memory$/m)
     t.match(stdout, /^in progress +wake: unpack, attempt 3, next attempt in /m)
     t.match(stdout, /^last error +the disk is full$/m)
+    changeDetailNext({}, { pausesSurvived: 1 })
+    t.match((await box('show', 'fig')).stdout, /^frozen +1 time; the processes/m)
     await box('rm', '-y', 'lime')
   },
 )

@@ -66,7 +66,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
       if (!user?.email)
         throw new ApiError(
           'bad_request',
-          'Your user has no email address, which identifies you in the new workspace. Set it with POST /api/v1/session/email.',
+          'Your user has no email address, which identifies you in the new workspace. Set it with `box profile --email ADDRESS`, or in the settings of the dashboard.',
         )
       if ((await countOwnedWorkspaces(trx, user.email)) >= LIMITS.ownedWorkspaces)
         throw new ApiError(

@@ -53,7 +53,10 @@ onEachDatabase(t, async (t, newDb) => {
     for (let n = 0; n < LIMITS.ownedWorkspaces; n++) t.ok(await workspaces.create(member, `Lab ${n}`))
     await t.rejects(workspaces.create(member, 'Lab'), { code: 'not_allowed', message: /limit/ })
     await db.updateTable('users').set({ email: null }).where('id', '=', member.userId).execute()
-    await t.rejects(workspaces.create(member, 'Lab'), { code: 'bad_request', message: /no email address/ })
+    await t.rejects(workspaces.create(member, 'Lab'), {
+      code: 'bad_request',
+      message: /no email address.* `box profile --email ADDRESS`/,
+    })
   })
 
   t.test('a closing workspace can be reopened until its purge may start', async (t) => {
