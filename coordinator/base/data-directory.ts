@@ -23,6 +23,9 @@ export type DataDirectory = {
   coordinatorFile: string
 }
 
+/** See DataDirectory.postgresFile. */
+export const POSTGRES_FILE = 'postgres'
+
 /** Exists in the data directory while a restore is not complete. */
 export const RESTORE_DIR = 'restore-incomplete'
 
@@ -46,7 +49,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     return {
       dir,
       databaseFile,
-      postgresFile: join(dir, 'postgres'),
+      postgresFile: join(dir, POSTGRES_FILE),
       reserveFile: join(dir, 'disk-reserve'),
       ownerKeyFile: getOwnerKeyFile(dir),
       signInKeyFile: join(dir, 'sign-in.key'),

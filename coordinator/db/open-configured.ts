@@ -14,6 +14,10 @@ export type ConfiguredDatabaseOptions = Pick<PostgresConfig, 'log' | 'onTaken'> 
   migrateTo?: null
 }
 
+/** @param path see DataDirectory.postgresFile */
+export const writePostgresFile = (path: string, description: string): Promise<void> =>
+  writeFile(path, `${description}\n`, { mode: 0o600, flush: true })
+
 /**
  * Opens the database and locks the data directory for this process. A data directory is used with one kind of database only:
  * with another database, the coordinator would not know the boxes in the directory.
@@ -38,7 +42,6 @@ export async function openConfiguredDatabase(
       ...(diskReserve === undefined ? {} : { diskReserve }),
     })
   }
-  const onOpen = (description: string) => writeFile(postgresFile, `${description}\n`, { mode: 0o600 })
   return openDatabase({
     kind: 'postgres',
     url: databaseUrl,
@@ -46,7 +49,7 @@ export async function openConfiguredDatabase(
     observer,
     log,
     onTaken,
-    onOpen,
+    onOpen: (description) => writePostgresFile(postgresFile, description),
     ...options,
   })
 }

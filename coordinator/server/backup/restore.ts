@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { RESTORE_DIR } from '../../base/data-directory.ts'
+import { POSTGRES_FILE, RESTORE_DIR } from '../../base/data-directory.ts'
 import { createLogger } from '../../base/log/logger.ts'
 import { StartError } from '../../base/start-error.ts'
 import { syncDirectory } from '../../base/sync-directory.ts'
 import { checkIntegrity, copyToPostgres, listMigrations, openCopy } from '../../db/copy-database.ts'
 import { listExecutedMigrations } from '../../db/executed-migrations.ts'
 import { openDatabase } from '../../db/open.ts'
+import { writePostgresFile } from '../../db/open-configured.ts'
 import type { Config } from '../config.ts'
 import { type BackupDescription, DATABASE_ENTRY, isDataFile } from './format.ts'
 import { type BackupFile, openBackup, readEntries, type VerifiedBackup, verifyBackup } from './read.ts'
@@ -146,7 +147,7 @@ async function checkDatabase(file: string, staging: string, { version }: BackupD
   }
 }
 
-/** The file of the database is replaced by an empty one. */
+/** The file of the database is replaced by an empty one, and by one that keeps a start from using no Postgres database. */
 async function restoreToPostgres(
   config: Config,
   url: string,
@@ -155,7 +156,14 @@ async function restoreToPostgres(
 ): Promise<void> {
   const databaseFile = join(staging, DATABASE_ENTRY)
   const log = await createLogger(config, new Map())
-  const target = await openDatabase({ kind: 'postgres', url, log, onTaken: () => undefined, migrateTo: null })
+  const target = await openDatabase({
+    kind: 'postgres',
+    url,
+    log,
+    onOpen: (description) => writePostgresFile(join(staging, POSTGRES_FILE), description),
+    onTaken: () => undefined,
+    migrateTo: null,
+  })
   try {
     const copy = await openCopy(databaseFile)
     try {

@@ -23,7 +23,7 @@ export function addRestoreCommand(program: Command, signal: AbortSignal): void {
       const { createdAt, boxes } = await restoreOpenBackup(config, backup, signal)
       await backup.handle.close()
       process.stdout.write(
-        `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with \`${formatBoxCommand(config.dataDir)} up\`.\n${
+        `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with ${config.databaseUrl === null ? '' : 'the same BOXWOOD_DATABASE_URL and '}\`${formatBoxCommand(config.dataDir)} up\`.\n${
           boxes.omitted === 0
             ? ''
             : `The backup does not have the files of ${boxes.omitted} ${boxes.omitted === 1 ? 'box' : 'boxes'}. A box whose engine still has it continues there; another one without a snapshot can only be deleted.\n`

@@ -4,11 +4,14 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { openDataDirectory } from '../../../../coordinator/base/data-directory.ts'
+import { openConfiguredDatabase } from '../../../../coordinator/db/open-configured.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { writeBackup } from '../../../../coordinator/server/backup/write-backup.ts'
 import { startTestCoordinator, type TestCoordinator } from '../../../support/coordinator.ts'
 import { type Postgres, startPostgres } from '../../../support/postgres.ts'
 import { createTempDir } from '../../../support/temp-dir.ts'
+import { silentLog } from '../../../support/tunnel.ts'
 import { configOf, listNames, NEVER, restore } from './support.ts'
 
 const WRITERS = 4
@@ -129,6 +132,17 @@ else {
   t.test('SQLite to Postgres', async (t) =>
     checkBackup(t, { sourceEnv: {}, targetEnv: await newEnv(postgres) }),
   )
+  t.test('a start without the Postgres database of a restore is refused', async (t) => {
+    const source = await startTestCoordinator(t, { env: {} })
+    const file = join(createTempDir(t, 'backup'), 'boxwood.tar')
+    await writeBackup(configOf(source.dataDir), file, { includeBoxes: false, signal: NEVER })
+    const dataDir = await restore(t, file, await newEnv(postgres))
+    const options = { log: silentLog, onTaken: () => undefined }
+    await t.rejects(
+      openConfiguredDatabase({ databaseUrl: null }, await openDataDirectory(dataDir), options),
+      /are in the Postgres database .* Set BOXWOOD_DATABASE_URL/,
+    )
+  })
   t.test('a Postgres database with tables is refused, and nothing is restored', async (t) => {
     const env = await newEnv(postgres)
     const source = await startTestCoordinator(t, { env })
