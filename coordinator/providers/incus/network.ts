@@ -1,11 +1,15 @@
 // The bridge of the boxes: they reach the internet through it, and not each other.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EngineStatusError } from '../engine-http/errors.ts'
 import { PermanentProviderError } from '../provider.ts'
 import { type IncusClient, readReason } from './client.ts'
 import { getNetworkName, LABELS } from './names.ts'
 import type { Server } from './server.ts'
 
-type Network = { config: Record<string, string> }
+type Network = { config: Record<string, string>; status?: string }
+
+/** An earlier coordinator may have been killed while Incus creates the network, which takes seconds on a busy machine. */
+const CREATION = { attempts: 60, intervalMs: 500 }
 
 /**
  * Ports of the bridge are isolated, so that boxes exchange no frames. The rules of the ACL refuse packets that the machine would
@@ -26,6 +30,13 @@ export async function ensureNetwork(
   let network = await client.find<Network>(`/networks/${name}`)
   if (network === null) {
     await createNetwork(client, server, name, deploymentId)
+    network = await client.get<Network>(`/networks/${name}`)
+  }
+  // Incus lists a network before it can be used. That of a cluster is pending until its creation is repeated.
+  for (let attempt = 0; network.status === 'Pending'; attempt++) {
+    if (attempt === CREATION.attempts) throw new Error(`Incus has not yet created the network ${name}.`)
+    if (server.isClustered) await createNetwork(client, server, name, deploymentId)
+    else await sleep(CREATION.intervalMs)
     network = await client.get<Network>(`/networks/${name}`)
   }
   if (network.config[LABELS.coordinator] !== deploymentId)

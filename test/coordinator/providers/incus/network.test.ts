@@ -35,3 +35,23 @@ t.test('a time-out or a lost connection is not a refusal', async (t) => {
     name: 'EngineUnavailableError',
   })
 })
+
+t.test('a network that Incus has not created yet is not used', async (t) => {
+  const network = {
+    config: { 'user.boxwood.coordinator': 'test', 'ipv4.address': '10.0.0.1/24', 'security.acls': 'acl' },
+  }
+  for (const isClustered of [false, true]) {
+    const answers = ['Pending', 'Pending', 'Created']
+    const posts: unknown[] = []
+    const next = async (path: string) =>
+      path === '/cluster/members' ? [{ server_name: 'a' }] : { ...network, status: answers.shift() }
+    const client = {
+      find: next,
+      get: next,
+      call: async (_method: string, path: string) => void posts.push(path),
+    } as unknown as IncusClient
+    await ensureNetwork(client, { isClustered } as Server, 'test', { warn: () => undefined })
+    t.same(answers, [])
+    t.equal(posts.length > 0, isClustered, 'the creation in a cluster is continued')
+  }
+})
