@@ -100,7 +100,7 @@ function Overview({ box, boxPrompts, agents }: ViewProps) {
         ))}
       </ul>
       <p>
-        <a href="docs/guides/prompts.md">How to install and sign in</a>
+        <a href="docs/guides/prompts">How to install and sign in</a>
       </p>
       <h2>Conversations</h2>
       <Command text={`box conversations ${box.hostname}`} />

@@ -14,7 +14,7 @@ export function NavigationMenu() {
       {session.value !== null && (
         <WorkspaceMenu pages={listWorkspacePages(session.value)} current={current} />
       )}
-      <a href="docs/guides/cli.md">The box command</a>
+      <a href="docs/guides/cli">The box command</a>
       <a href="docs">API</a>
     </nav>
   )

@@ -50,7 +50,7 @@ ${OPEN_REFUSED_URL.element}
 <script type="module" src="dashboard/${files.script}"></script>
 </head>
 <body>
-<div id="app"><noscript><p>The dashboard needs JavaScript. Without it, use the <code>box</code> command: <a href="docs/guides/cli.md">the command line</a>.</p></noscript></div>
+<div id="app"><noscript><p>The dashboard needs JavaScript. Without it, use the <code>box</code> command: <a href="docs/guides/cli">the command line</a>.</p></noscript></div>
 </body>
 </html>
 `

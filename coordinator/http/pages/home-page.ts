@@ -1,14 +1,13 @@
 // The page that the browser of a visitor gets for GET /. URLs are relative, for proxies that add a path.
-import type { Guide } from './guides.ts'
+import type { GuideGroup } from './guide-groups.ts'
+import { formatGroups } from './guides.ts'
 
 export type HomePage = {
   /** The http or https URL of the coordinator (BOXWOOD_PUBLIC_URL): it contains no character to escape in HTML. */
   publicUrl: string
   version: string
-  guides: readonly Guide[]
+  guides: readonly GuideGroup[]
 }
-
-const formatGuide = ({ topic, title }: Guide) => `<li><a href="docs/guides/${topic}.md">${title}</a></li>`
 
 export const createHomePage = ({ publicUrl, version, guides }: HomePage): string => `<!doctype html>
 <html lang="en">
@@ -36,9 +35,9 @@ export BOXWOOD_API_KEY=dcp_…
 box ls</pre>
 <p>On the coordinator's machine, <code>box open</code> signs the owner in to this page, and the owner's API key is in the file <code>owner.key</code> of the data directory.</p>
 <h2 id="guides">Guides</h2>
-<ul>
-${guides.map(formatGuide).join('\n')}
-</ul>
+<div class="guides">
+${formatGroups(guides, (topic) => `<a href="docs/guides/${topic}">`).replaceAll('h2>', 'h3>')}
+</div>
 </main>
 </body>
 </html>

@@ -1,5 +1,5 @@
 // The pages for browsers: GET / describes this coordinator to a visitor and is the dashboard of a signed-in user, GET /docs is the
-// API reference, GET /docs/guides/ has the guides, GET /desktop shows the desktop of a box.
+// API reference, GET /docs/guides/TOPIC is a guide, GET /desktop shows the desktop of a box.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -15,7 +15,7 @@ import { OPEN_REFUSED_URL } from '../large-requests.ts'
 import type { PublicRoute } from '../public-routes.ts'
 import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
-import { guideRoute, listGuides } from './guides.ts'
+import { guideRoutes, listGuideGroups } from './guides.ts'
 import { createHomePage, createHomeText } from './home-page.ts'
 
 const ASSETS = join(import.meta.dirname, 'assets')
@@ -27,6 +27,7 @@ const SWAGGER_UI = join(
 
 const FILES = {
   'page.css': ASSETS,
+  'guides.css': ASSETS,
   'docs.css': ASSETS,
   'docs.js': ASSETS,
   'desktop.css': ASSETS,
@@ -53,17 +54,19 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+const protectPage = (reply: FastifyReply) =>
+  reply.headers({
+    'content-security-policy': CONTENT_SECURITY_POLICY,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  })
+
 /** Sends a page of the coordinator with the headers that protect it. */
 export const sendPage = (reply: FastifyReply, html: string) =>
-  reply
-    .headers({
-      'content-security-policy': CONTENT_SECURITY_POLICY,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-resource-policy': 'same-origin',
-      'cache-control': 'no-cache',
-    })
+  protectPage(reply)
+    .header('cache-control', 'no-cache')
     .type('text/html; charset=utf-8')
     .send(html.replace('</head>', () => `${OPEN_REFUSED_URL.element}\n</head>`))
 
@@ -94,7 +97,7 @@ function fileRoute(url: string, directory: string, file = url): PublicRoute {
  * @param dashboard null: it is turned off, and GET / is a short text
  */
 export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): PublicRoute[] {
-  const guides = listGuides()
+  const guides = listGuideGroups()
   const home = { publicUrl, version: VERSION, guides }
   return [
     {
@@ -119,7 +122,7 @@ export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): Publ
     { path: '/desktop', handler: async (_request, reply) => sendPage(reply, DESKTOP_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },
     ...(dashboard === null ? [] : dashboardRoutes(dashboard)),
-    ...guides.map(guideRoute),
+    ...guideRoutes(guides, protectPage),
     ...Object.entries(FILES).map(([name, directory]) => fileRoute(name, directory)),
     ...listNovncFiles().map(({ url, directory, file }) => fileRoute(url, directory, file)),
   ]

@@ -46,7 +46,7 @@ export function ImagesPage() {
       {value !== null && value.regions.length === 0 && (
         <p>
           No region has images: boxes use the files of the machine of the coordinator.{' '}
-          <a href="docs/guides/images.md">How to serve images</a>
+          <a href="docs/guides/images">How to serve images</a>
         </p>
       )}
       <Pulls pulls={imagePulls.value} />

@@ -28,7 +28,7 @@ const BROWSER_ARGS = [
 const HTML_FILE = '<script>window.hostileScriptRan = 1</script>'
 const PAGES = [
   ...['', 'boxes/BOX', 'boxes/BOX/terminals', 'boxes/BOX/conversations', 'workspace/keys'],
-  ...['sign-in', 'docs', 'desktop?box=BOX', 'api/v1/me', 'docs/guides/cli.md', 'dashboard/build.json'],
+  ...['sign-in', 'docs', 'desktop?box=BOX', 'api/v1/me', 'docs/guides/cli', 'dashboard/build.json'],
 ]
 const WINDOWS = ['boxes/BOX', '', 'sign-in', 'docs', 'desktop?box=BOX']
 const SOCKETS = [

@@ -29,7 +29,7 @@ t.test('GET / shows a page with the first steps to a browser', async (t) => {
     'BOXWOOD_API_KEY',
     'box install',
     'box login https://boxes.example.com\n',
-    'href="docs/guides/install.md"',
+    'href="docs/guides/install"',
   ])
     t.match(page.text, text)
   const [box] = (await api('GET', '/boxes')).json.boxes
@@ -149,23 +149,44 @@ t.test('the files of the API reference are compressed and cached', async (t) => 
   t.equal(changed.status, 200)
 })
 
-t.test('the guides are text', async (t) => {
+t.test('the guides are pages and text, whose links lead to pages and headings', async (t) => {
   const { send } = await startTestCoordinator(t)
-  const page = await send('GET', '/', undefined, BROWSER)
-  const urls = [...page.text.matchAll(/href="(docs\/guides\/[^"]+)"/g)].map(([, url = '']) => url)
-  t.ok(urls.length > 5)
+  const get = (path: string) => send('GET', path, undefined, { key: null })
+  const home = await send('GET', '/', undefined, BROWSER)
+  const urls = [...home.text.matchAll(/href="(docs\/guides\/[^"]+)"/g)].map(([, url = '']) => url)
+  t.ok(urls.length > 50)
+  const pages = new Map<string, string>()
   for (const url of urls) {
-    const { status, headers, text } = await send('GET', `/${url}`, undefined, { key: null })
+    const { status, headers, text } = await get(`/${url}`)
     t.equal(status, 200, url)
-    t.equal(headers.get('content-type'), 'text/plain; charset=utf-8')
-    t.match(text, /^# /)
+    t.equal(headers.get('content-type'), 'text/html; charset=utf-8')
+    t.match(headers.get('content-security-policy'), /default-src 'none'/)
+    t.match(text, /<h1 id="/)
+    pages.set(`/${url}`, text)
+    const source = await get(`/${url}.md`)
+    t.equal(source.headers.get('content-type'), 'text/plain; charset=utf-8')
+    t.match(source.text, /^# /)
   }
+  const problems: string[] = []
+  const loaded = new Set<string>()
+  for (const [path, html] of pages)
+    for (const [, link = ''] of html.matchAll(/(?:href|src)="([^"]*)"/g)) {
+      if (/^(https?|data):/.test(link)) continue
+      const { pathname, hash } = new URL(link.replaceAll('&amp;', '&'), `http://host${path}`)
+      const target = pages.get(pathname)
+      if (target === undefined) loaded.add(pathname)
+      else if (hash !== '' && !target.includes(` id="${decodeURIComponent(hash.slice(1))}"`))
+        problems.push(`${path}: ${link}`)
+    }
+  t.same(problems, [])
+  for (const path of loaded) t.equal((await get(path)).status, 200, path)
 })
 
 t.test('only the listed files are served', async (t) => {
   const { send } = await startTestCoordinator(t)
   for (const path of [
     '/docs/index.html',
+    '/docs/guides/README',
     '/docs/guides/README.md',
     '/docs/guides/..%2f..%2fpackage.json',
     '/docs/package.json',
