@@ -1,6 +1,8 @@
 // The rules of spec §4.16: decides what a request means. Pure.
+
 import type { PromptRequest, ProviderName } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { resolveCwd } from '../exec/working-directory.ts'
 
 export type ConversationFacts = {
@@ -106,7 +108,7 @@ export function admit(
     if (queue.length < limits.queued) return { action: 'queue', behind }
     throw new ApiError(
       'prompt_limit_reached',
-      `${limits.queued} prompts wait in the queue of the box, the most it holds. Wait until one has started, or interrupt one.`,
+      `${formatCount(limits.queued, 'prompt waits', 'prompts wait')} in the queue of the box, the most it holds. Wait until one has started, or interrupt one.`,
     )
   }
   const hasPrompt = ({ id }: ConversationFacts) =>
@@ -140,7 +142,7 @@ export function admit(
   if (request.queue === true) return enqueue(oldest?.id ?? null)
   throw new ApiError(
     'prompt_limit_reached',
-    `The box has ${inProgress.length} runs in progress, its limit. Wait for one, such as ${oldest?.id}, interrupt one, or send queue.`,
+    `The box has ${formatCount(inProgress.length, 'run')} in progress, its limit. Wait for one, such as ${oldest?.id}, interrupt one, or send queue.`,
   )
 }
 

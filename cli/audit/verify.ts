@@ -1,6 +1,8 @@
 // box audit verify: reads the hash chain of the audit log page by page, and verifies it on this machine.
+
 import type { AuditChainPage } from '../../shared/api/audit.ts'
 import { START_HASH } from '../../shared/audit-chain.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import {
   type ChainPosition,
   type ChainVerification,
@@ -52,7 +54,7 @@ function formatResult({
   noted,
   isNotedPruned,
 }: ChainVerification) {
-  const lines = [events === 1 ? '1 event is intact.' : `${events} events are intact.`]
+  const lines = [`${formatCount(events, 'event is intact', 'events are intact')}.`]
   if (problem !== null) {
     lines.push(`The chain is broken at event ${problem.id}: ${sanitize(problem.message)}`)
     return lines
@@ -61,7 +63,7 @@ function formatResult({
     lines.push(`The events up to ${start.id} were deleted after their retention.`)
   if (erasedDetails > 0)
     lines.push(
-      `The details of ${erasedDetails} events are erased (zero data retention), and cannot be verified.`,
+      `The details of ${formatCount(erasedDetails, 'event')} are erased (zero data retention), and cannot be verified.`,
     )
   if (noted !== null)
     lines.push(

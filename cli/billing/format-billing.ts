@@ -1,6 +1,6 @@
 // Formats the finances of a workspace.
 import type { Account } from '../../shared/api/account.ts'
-import { formatDollars } from '../../shared/format-dollars.ts'
+import { formatDollars, formatPrice } from '../../shared/format-dollars.ts'
 import { HOLD_MESSAGES } from '../../shared/hold-messages.ts'
 import { formatDuration } from '../output/format.ts'
 import { formatTable } from '../output/table.ts'
@@ -17,7 +17,7 @@ export function formatBilling(billing: Billing): string {
   const { balanceMicros, burnMicrosPerHour, planAmountUsd, trial, billingUrl, hold } = billing
   const table = formatTable([
     ['balance', formatDollars(balanceMicros)],
-    ['burn', `${formatDollars(burnMicrosPerHour)} an hour`],
+    ['burn', `${formatPrice(burnMicrosPerHour)} an hour`],
     ['runway', formatRunway(billing)],
     ['plan', trial ? 'free credit' : `paid${planAmountUsd > 0 ? `, $${planAmountUsd} a month` : ''}`],
     ['payment', describePayment(billing)],

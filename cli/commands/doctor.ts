@@ -1,5 +1,7 @@
 // box doctor: checks the installation, the machine and the coordinator, and prints what to do.
+
 import type { Command } from 'commander'
+import { formatCount } from '../../shared/format-count.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import type { Check } from '../doctor/check.ts'
@@ -47,12 +49,10 @@ async function runChecks({ json }: JsonOption, signal: AbortSignal): Promise<num
   if (json) printJson({ checks, failures, warnings })
   else {
     for (const line of formatChecks(checks)) print(line)
-    print(`\n${count(failures, 'failure')}, ${count(warnings, 'warning')}.`)
+    print(`\n${formatCount(failures, 'failure')}, ${formatCount(warnings, 'warning')}.`)
   }
   return failures > 0 ? EXIT.failed : EXIT.ok
 }
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 function formatChecks(checks: readonly Check[]): string[] {
   const width = Math.max(...checks.map(({ name }) => name.length))

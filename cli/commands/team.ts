@@ -1,6 +1,8 @@
 // box team: lists what the boxes and the members of the workspace do now, and what they spend.
+
 import type { Command } from 'commander'
 import type { TeamBox, TeamMember, TeamStatus } from '../../shared/api/team.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { formatDollars } from '../../shared/format-dollars.ts'
 import type { RunAction } from '../connection/session.ts'
 import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
@@ -70,5 +72,5 @@ Examples:
 function describeTotals({ totals, boxes }: TeamStatus): string {
   const { running, sessions, spendTodayMicros, spendCycleMicros } = totals
   const spend = `${formatDollars(spendTodayMicros)} today, ${formatDollars(spendCycleMicros)} this month`
-  return `${running} of ${boxes.length} boxes running, ${sessions} sessions, ${spend}.`
+  return `${running} of ${formatCount(boxes.length, 'box', 'boxes')} running, ${formatCount(sessions, 'session')}, ${spend}.`
 }

@@ -1,6 +1,8 @@
 // Parses and formats the values of policies, as people type them.
+
 import type { Policy, PolicyName } from '../../shared/api/policies.ts'
 import { IMAGE_GLOB_PATTERN, MACHINE_ENROLLMENT } from '../../shared/field-values.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { TIER_NAMES } from '../../shared/tiers.ts'
 import { createDurationParser, createIntegerParser, createNumberParser } from '../arguments/options.ts'
@@ -66,7 +68,7 @@ export const POLICIES: { [Name in PolicyName]: PolicyValue<Name> } = {
     description: 'how long the events of the audit log are kept',
     parse: (text) =>
       createIntegerParser('The value', LIMITS.auditRetentionDays)(text.replace(/ ?d(ays?)?$/, '')),
-    format: (value) => `${value} days`,
+    format: (value) => formatCount(Number(value), 'day'),
   },
   allowedImages: {
     description:

@@ -1,6 +1,8 @@
 // Formats the usage and the processes of a box, as text or for a screen of a certain size.
+
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import type { LiveProcess, LiveProcesses } from '../../shared/api/live-processes.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { colorize } from '../output/colors.ts'
 import { formatAge, formatBytes, formatLocalTime, formatWholeSeconds } from '../output/format.ts'
 import { sanitize } from '../output/print.ts'
@@ -98,13 +100,13 @@ function formatUsage({
   processes,
 }: LiveProcesses): string {
   const cpu = cpuPct === null ? '-' : `${cpuPct.toFixed(1)}%`
-  const cpus = cpuCount === null ? '' : ` of ${cpuCount} CPU${cpuCount === 1 ? '' : 's'}`
+  const cpus = cpuCount === null ? '' : ` of ${formatCount(cpuCount, 'CPU')}`
   const used = memUsedBytes === null ? '-' : formatBytes(memUsedBytes)
   const limit = memTotalBytes === null ? '' : ` of ${formatBytes(memTotalBytes)}`
   const share =
     memUsedBytes === null || !memTotalBytes ? '' : ` (${Math.round((memUsedBytes / memTotalBytes) * 100)}%)`
   const listed = processes.length < total ? ` (${processes.length} listed)` : ''
-  return `CPU ${cpu}${cpus}   memory ${used}${limit}${share}   ${total} processes${listed}`
+  return `CPU ${cpu}${cpus}   memory ${used}${limit}${share}   ${formatCount(total, 'process', 'processes')}${listed}`
 }
 
 /** The header, and a line for each process. */

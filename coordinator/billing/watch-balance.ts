@@ -1,7 +1,7 @@
 // Charges the usage of a workspace each hour, warns its owners when the balance is low, and suspends its boxes when it is empty.
 import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
-import { formatDollars } from '../../shared/format-dollars.ts'
+import { formatDollars, formatPrice } from '../../shared/format-dollars.ts'
 import { recordAuditEvent } from '../audit/service.ts'
 import { suspendBySystem } from '../boxes/lifecycle/suspend-by-system.ts'
 import { lockBox } from '../db/lock-box.ts'
@@ -121,7 +121,7 @@ export const createBalanceMail =
   (billingUrl: string | null) =>
   ({ account, balanceMicros, burnMicrosPerHour }: Finances): OwnerMail | null => {
     const balance = formatDollars(balanceMicros)
-    const burn = formatDollars(burnMicrosPerHour)
+    const burn = formatPrice(burnMicrosPerHour)
     const action =
       billingUrl === null ? 'Ask the operator of this Boxwood for credit.' : `Add credit at ${billingUrl}`
     if (account.emptied_at !== null)

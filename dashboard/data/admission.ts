@@ -1,10 +1,12 @@
 // Why a request for a box will probably be refused, as far as the user may read what decides it. The coordinator decides.
+
 import type { BillingDetails } from '../../shared/api/billing.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Policy } from '../../shared/api/policies.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import { formatBoxCount, formatMicros, MICROS_PER_DOLLAR } from './billing.ts'
+import { formatGb } from './sizes.ts'
 import { isLargerTier, SMALLEST_TIER, TIERS } from './tiers.ts'
 import { showHidden } from './visible-text.ts'
 
@@ -68,7 +70,7 @@ export function refuseTier(
   if (sizeGb !== null && sizeGb > diskGb)
     return {
       label: 'its disk is too small',
-      message: `The files need ${sizeGb} GB, and the disk of the tier ${tier} has ${diskGb} GB.`,
+      message: `The files need ${formatGb(sizeGb)}, and the disk of the tier ${tier} has ${diskGb} GB.`,
     }
   return billing && refuseByBalance(tier, request, billing)
 }

@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../../shared/api/audit.ts'
 import type { AuditKind } from '../../shared/audit-kinds.ts'
 import { formatCommandLine } from './command-line.ts'
+import { formatUser } from './people.ts'
 
 export type AuditFilter = {
   /** Local times, such as 2026-01-31T09:30; empty: no limit. */
@@ -162,7 +163,7 @@ export function describeActor(
   { actorUserId, actorTokenId, actorKind }: Pick<AuditEvent, 'actorUserId' | 'actorTokenId' | 'actorKind'>,
   { users }: AuditNames,
 ): string {
-  if (actorUserId !== null) return users.get(actorUserId) ?? 'a former member'
+  if (actorUserId !== null) return formatUser(actorUserId, { userId: null, names: users })
   return actorKind === 'system' && actorTokenId === null ? 'the coordinator' : 'a key without a user'
 }
 
@@ -178,7 +179,7 @@ export function describeDetail(
   const hasName = typeof detail.name === 'string'
   const replaceId = (text: string) => names.users.get(text) ?? names.boxes.get(text) ?? text
   return Object.entries(detail)
-    .filter(([name, value]) => value !== null && value !== '' && !(hasName && isOwnId(name, value)))
+    .filter(([name, value]) => value !== null && value !== '' && !isUnknownId(name, value, hasName))
     .map(([name, value]) => {
       const text = String(value)
       const shown = INSTANT.test(text)
@@ -190,8 +191,10 @@ export function describeDetail(
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
-const isOwnId = (name: string, value: unknown): boolean =>
-  name.endsWith('Id') && name !== 'userId' && /^[a-z]+_/.test(String(value))
+/** Of a session, and of an object whose name the detail has. */
+const isUnknownId = (name: string, value: unknown, hasName: boolean): boolean =>
+  name === 'sessionId' ||
+  (hasName && name.endsWith('Id') && name !== 'userId' && /^[a-z]+_/.test(String(value)))
 /** userId → user, amountUsd → amount usd. */
 const toWords = (name: string): string =>
   name.replace(/Ids?$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -4,11 +4,22 @@ import { formatLocalTime } from './local-time.ts'
 
 export const MICROS_PER_DOLLAR = 1_000_000
 
-/** Such as $4.20 or -$0.05. Amounts below a cent have up to six decimals. */
+/** Such as $4.20, -$0.05, or less than $0.01: the ledger of `box billing --json` has the exact amount. */
 export function formatMicros(micros: number): string {
   const amount = Math.abs(micros) / MICROS_PER_DOLLAR
   const isSmall = amount > 0 && amount < 0.01
-  return `${micros < 0 ? '-' : ''}$${isSmall ? amount.toFixed(6).replace(/0+$/, '') : amount.toFixed(2)}`
+  return `${micros < 0 ? '-' : ''}${isSmall ? '<$0.01' : `$${amount.toFixed(2)}`}`
+}
+
+/** The price of an hour may be less than a cent: with three digits of it, such as $0.00137. */
+export function formatPrice(micros: number): string {
+  const amount = micros / MICROS_PER_DOLLAR
+  if (amount === 0 || amount >= 0.1) return formatMicros(micros)
+  return `$${Number(amount.toPrecision(3))
+    .toFixed(7)
+    .replace(/0+$/, '')
+    .replace(/\.$/, '.00')
+    .replace(/\.(\d)$/, '.$10')}`
 }
 
 /** Such as `3 d 5 h` or `40 min`. */
@@ -66,7 +77,7 @@ export function describePayment(payment: Payment): string {
 export const formatBoxCount = (boxes: number): string => `${boxes} ${boxes === 1 ? 'box' : 'boxes'}`
 
 export const describePlan = ({ boxes, snapshots, secrets }: NonNullable<BillingDetails['plan']>): string =>
-  `${formatBoxCount(boxes)}, ${snapshots} snapshots, ${secrets} secrets`
+  `${formatBoxCount(boxes)}, ${snapshots} ${snapshots === 1 ? 'snapshot' : 'snapshots'}, ${secrets} ${secrets === 1 ? 'secret' : 'secrets'}`
 
 const KINDS: Record<BillingEntry['kind'], string> = {
   usage: 'usage',

@@ -22,7 +22,7 @@ export function parseAccess(values: Record<string, string>): Levels | null {
 
 export const formatAccess = (access: Levels | null): string =>
   access === null
-    ? 'everything that the role allows'
+    ? 'all actions'
     : AREAS.flatMap((area) => {
         const level = access[area]
         return level === undefined || level === 'none' ? [] : [`${area}=${level}`]

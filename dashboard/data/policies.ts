@@ -3,41 +3,53 @@ import type { PatchPolicyRequest, Policy, PolicyName } from '../../shared/api/po
 
 type PolicyKind = 'number' | 'tier' | 'list' | 'role' | 'switch' | 'quietHours'
 
-export const POLICIES: Record<PolicyName, { kind: PolicyKind; description: string }> = {
+export const POLICIES: Record<PolicyName, { kind: PolicyKind; title: string; description: string }> = {
   auditRetentionDays: {
     kind: 'number',
+    title: 'Retention of the audit log',
     description: 'how long the events of the audit log are kept, in days',
   },
   allowedImages: {
     kind: 'list',
+    title: 'Allowed images',
     description: 'the images that boxes may have; * stands for any text, such as debian:*',
   },
-  machineEnrollment: { kind: 'role', description: 'who may enroll machines' },
+  machineEnrollment: { kind: 'role', title: 'Enrolling machines', description: 'who may enroll machines' },
   anyoneLinksOwnerOnly: {
     kind: 'switch',
+    title: 'Links for anyone: owners only',
     description: 'only owners may share a port by a link for anyone',
   },
   shareLinks: {
     kind: 'switch',
+    title: 'Links without membership',
     description: 'ports may be shared by links that need no membership',
   },
   memberSpendCapUsd: {
     kind: 'number',
+    title: 'Spending of each member',
     description: 'what each member may spend in a billing cycle, in dollars',
   },
   memberBoxLimit: {
     kind: 'number',
+    title: 'Boxes of each member',
     description: 'the number of boxes that each member may have',
   },
   memberMaxTier: {
     kind: 'tier',
+    title: 'Largest tier of members',
     description: 'the largest tier with which members may create, resize and wake boxes',
   },
   autoPauseFloorMin: {
     kind: 'number',
+    title: 'Longest idle time',
     description: 'the longest idle time that members may set, in minutes, and their default',
   },
-  quietHours: { kind: 'quietHours', description: 'when all running boxes are suspended, once at each start' },
+  quietHours: {
+    kind: 'quietHours',
+    title: 'Quiet hours',
+    description: 'when all running boxes are suspended, once at each start',
+  },
 }
 export const POLICY_NAMES = Object.keys(POLICIES) as PolicyName[]
 

@@ -1,4 +1,4 @@
-// Formats numbers of bytes.
+// Formats numbers of bytes, and of GB, as the API reports the sizes of snapshots.
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 
@@ -14,3 +14,5 @@ export function formatBytes(bytes: number): string {
   const digits = value >= 100 || unit === 0 ? 0 : value >= 10 ? 1 : 2
   return `${bytes < 0 ? '-' : ''}${Number(value.toFixed(digits))} ${UNITS[unit]}`
 }
+
+export const formatGb = (gb: number): string => formatBytes(gb * 1e9)

@@ -9,6 +9,7 @@ import { formatAge } from '../data/age.ts'
 import { formatState } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
+import { formatActor } from '../data/people.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath } from '../data/routes.ts'
 import { hasUnsent } from '../data/unsent.ts'
 import { showHidden } from '../data/visible-text.ts'
@@ -18,6 +19,7 @@ import { Command } from '../views/command.tsx'
 import { lazy } from '../views/lazy.tsx'
 import { LocalTime } from '../views/local-time.tsx'
 import { Problem } from '../views/problem.tsx'
+import { useMemberNames } from '../views/use-member-names.ts'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
 
 const BoxSecrets = lazy(async () => (await import('../views/secrets/box-secrets.tsx')).BoxSecrets)
@@ -148,6 +150,7 @@ function Detail({ box }: { box: Box }) {
 function Figures({ detail, children }: { detail: BoxDetail; children: ComponentChildren }) {
   const { box, state, job, vitals, environment, envVars, events } = detail
   const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
+  const viewer = { userId: session.value?.user.id ?? null, names: useMemberNames() }
   return (
     <>
       {job !== null && (
@@ -211,7 +214,8 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
           <li key={event.id}>
             <time dateTime={event.at}>{age(event.at)}</time> {formatState(event.toState)}:{' '}
             {showHidden(event.reason)}
-            {event.code !== null && <code>{event.code}</code>} <small>{showHidden(event.actor)}</small>
+            {event.code !== null && <code>{event.code}</code>}{' '}
+            <small>{showHidden(formatActor(event.actor, viewer))}</small>
           </li>
         ))}
       </ol>

@@ -81,18 +81,18 @@ t.test('with billing on', async (t) => {
   t.match(usage, {
     code: 0,
     stdout: /^BOX +COST +RUNNING\n/,
-    stderr: /^box: The total of \d{4}-\d\d is \$0\.0/,
+    stderr: /^box: The total of \d{4}-\d\d is <?\$0\.0/,
   })
-  t.match(usage.stdout, new RegExp(`^${hostname} +\\$0\\.\\d+ +\\d+s$`, 'm'))
+  t.match(usage.stdout, new RegExp(`^${hostname} +<?\\$0\\.\\d+ +\\d+s$`, 'm'))
   t.match(JSON.parse(json.stdout), { by: 'member', rows: [{ userId: String, micros: Number }] })
   t.equal(json.stderr, '')
   t.match(days, { code: 0, stdout: '', stderr: 'No usage in this month.\n' })
   t.match(team, {
     code: 0,
     stdout: /^NAME +OWNER +STATE +SESSIONS +ACTIVE +TODAY +MONTH +TIER +CPU +MEMORY +IDLE +ID\n/,
-    stderr: /^box: 1 of 1 boxes running, 0 sessions, \$0\.\d+ today, \$0\.\d+ this month\.\n$/,
+    stderr: /^box: 1 of 1 box running, 0 sessions, <?\$0\.\d+ today, <?\$0\.\d+ this month\.\n$/,
   })
-  t.match(team.stdout, new RegExp(`^${hostname} +\\S+ +running +0 +- +\\$.* ${id}$`, 'm'))
+  t.match(team.stdout, new RegExp(`^${hostname} +\\S+ +running +0 +- +<?\\$.* ${id}$`, 'm'))
   t.match(JSON.parse(members.stdout), {
     scope: 'workspace',
     members: [{ role: 'owner', boxes: 1 }],

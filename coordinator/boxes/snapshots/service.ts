@@ -1,4 +1,5 @@
 // The requests on snapshots and templates, and forks (spec §4.3, §4.8): access checks, rules and writes.
+
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { Operation } from '../../../shared/api/operations.ts'
 import type {
@@ -10,6 +11,7 @@ import type {
 } from '../../../shared/api/snapshots.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { formatCount } from '../../../shared/format-count.ts'
 import type { Admit } from '../../admission/admit.ts'
 import type { PlanLimits } from '../../admission/plan-limits.ts'
 import { recordBoxChange, recordSnapshotChange } from '../../audit/record-change.ts'
@@ -206,7 +208,7 @@ function checkLimit(count: number, { snapshots: limit }: Pick<PlanLimits, 'snaps
   if (count < limit) return
   throw new ApiError(
     'snapshot_limit',
-    `The workspace has reached its limit of ${limit} snapshots. Delete a snapshot first.`,
+    `The workspace has reached its limit of ${formatCount(limit, 'snapshot')}. Delete a snapshot first.`,
     { fields: { limit } },
   )
 }

@@ -67,7 +67,21 @@ function pageRoute(path: string, dashboard: Dashboard): PublicRoute {
   }
 }
 
+/** For an address that was cut off by hand. */
+function redirectRoute(path: string, target: string): PublicRoute {
+  return {
+    path,
+    async handler(request, reply) {
+      if (!acceptsHtml(request)) throw new ApiError('not_found', UNKNOWN_ROUTE)
+      return reply.header('vary', 'accept').redirect(target, 302)
+    },
+  }
+}
+
 export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
+  redirectRoute('/boxes', './'),
+  redirectRoute('/workspace', 'workspace/settings'),
+  redirectRoute('/workspace/', 'settings'),
   pageRoute('/boxes/*', dashboard),
   pageRoute('/workspace/*', dashboard),
   {

@@ -1,7 +1,9 @@
 // The members of a workspace (spec §2.3, §5.7, §5.11): list, invite, change and remove.
+
 import type { Invitation, InviteRequest, Member, UpdateMemberRequest } from '../../../shared/api/members.ts'
 import { type Clock, toTimestamp, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import { formatCount } from '../../../shared/format-count.ts'
 import { isId, newId } from '../../../shared/ids.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
@@ -230,7 +232,7 @@ async function assertBelowInvitationLimit(trx: Trx, workspaceId: string, now: nu
   if (createdAt === undefined) return
   throw new ApiError(
     'rate_limited',
-    `The workspace has invited ${limit} members in the last 24 hours. Try again after Retry-After seconds.`,
+    `The workspace has invited ${formatCount(limit, 'member')} in the last 24 hours. Try again after Retry-After seconds.`,
     { headers: { 'retry-after': String(Math.ceil((createdAt + DAY_MS - now) / 1000)) } },
   )
 }

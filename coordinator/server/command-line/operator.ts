@@ -2,7 +2,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CreditResponse, LedgerCheck, OperatorWorkspace } from '../../../shared/api/operator.ts'
 import { HOLDS } from '../../../shared/field-values.ts'
-import { formatDollars } from '../../../shared/format-dollars.ts'
+import { formatDollars, formatPrice } from '../../../shared/format-dollars.ts'
 import { findWorkspaceId, listAllWorkspaces, openOperatorClient } from './operator-client.ts'
 import { readConfig } from './read-config.ts'
 
@@ -119,7 +119,7 @@ function formatWorkspace(workspace: OperatorWorkspace): string {
   return [
     id,
     formatDollars(balanceMicros).padStart(10),
-    `${formatDollars(burnMicrosPerHour)}/h`.padStart(10),
+    `${formatPrice(burnMicrosPerHour)}/h`.padStart(10),
     name,
     ownerEmail ?? '-',
     ...(states.length === 0 ? [] : [`(${states.join(', ')})`]),

@@ -1,4 +1,5 @@
 // What happened in a box, from four sources, as items on one time axis.
+
 import type { AuditEvent } from '../../../shared/api/audit.ts'
 import type { BoxEvent } from '../../../shared/api/boxes.ts'
 import type { Command } from '../../../shared/api/commands.ts'
@@ -6,8 +7,9 @@ import type { Run } from '../../../shared/api/prompts.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { formatState } from '../items.ts'
 import { formatDuration } from '../local-time.ts'
+import { formatActor, formatUser, type PersonViewer } from '../people.ts'
 import { formatCommandPath, formatConversationPath } from '../routes.ts'
-import { formatBytes } from '../sizes.ts'
+import { formatBytes, formatGb } from '../sizes.ts'
 import { overlaps, type Span } from './lanes.ts'
 import type { Range } from './range.ts'
 
@@ -35,13 +37,7 @@ export type Sources = {
   snapshots: readonly Snapshot[]
 }
 
-/** `userId`: of the signed-in user, shown as `you`. `names`: of the members by id, as far as the user may see them. */
-export type Viewer = {
-  userId: string | null
-  names: ReadonlyMap<string, string>
-  now: number
-  boxName: string
-}
+export type Viewer = PersonViewer & { now: number; boxName: string }
 
 export const KIND_LABELS: Record<ItemKind, string> = {
   state: 'State',
@@ -206,7 +202,7 @@ function createSnapshotItem(snapshot: Snapshot): TimelineItem {
       { name: 'Kind', text: snapshot.kind },
       { name: 'Status', text: snapshot.status },
       ...(snapshot.error === null ? [] : [{ name: 'Error', text: snapshot.error }]),
-      ...(snapshot.sizeGb === null ? [] : [{ name: 'Size', text: `${snapshot.sizeGb} GB` }]),
+      ...(snapshot.sizeGb === null ? [] : [{ name: 'Size', text: formatGb(snapshot.sizeGb) }]),
       { name: 'Id', text: snapshot.id },
     ],
     link: { label: 'Open the snapshots', path: 'workspace/snapshots' },
@@ -215,10 +211,3 @@ function createSnapshotItem(snapshot: Snapshot): TimelineItem {
 
 const formatLength = (from: number, to: number | null, now: number): string =>
   to === null ? `${formatDuration(now - from)} so far` : formatDuration(to - from)
-
-const formatUser = (userId: string | null, viewer: Viewer): string =>
-  userId === null ? 'no user' : userId === viewer.userId ? 'you' : (viewer.names.get(userId) ?? userId)
-
-/** @param actor user:<id>, key:<id> or system */
-const formatActor = (actor: string, viewer: Viewer): string =>
-  actor.startsWith('user:') ? formatUser(actor.slice('user:'.length), viewer) : actor

@@ -1,4 +1,5 @@
 // The audit log: filters, pages, the download as CSV, and the check of the hash chain.
+
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../../shared/api/audit.ts'
@@ -21,6 +22,7 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
+import { useMemberNames } from '../../views/use-member-names.ts'
 import { ChainCheck } from './chain-check.tsx'
 
 export function AuditPage() {
@@ -32,9 +34,9 @@ export function AuditPage() {
     () => getWorkspaceClient().listAuditEvents(toPageQuery(filter.value, end)),
     [filter.value, end],
   )
-  const members = useLoaded(() => getWorkspaceClient().listMembers())
+  const users = useMemberNames()
   const names: AuditNames = {
-    users: new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name])),
+    users,
     boxes: new Map([...(boxes.value?.values() ?? [])].map(({ id, hostname }) => [id, hostname])),
   }
   const { value } = loaded

@@ -1,4 +1,5 @@
 // The AWS roles that boxes assume without a key. Owners connect, verify and disconnect them.
+
 import { useSignal } from '@preact/signals'
 import type { AwsRole, AwsRoleList } from '../../../shared/api/federation.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
@@ -19,6 +20,7 @@ import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { Problem } from '../../views/problem.tsx'
 import { useDialog } from '../../views/use-dialog.tsx'
+import { useMemberNames } from '../../views/use-member-names.ts'
 
 const REFRESH_MS = 60_000
 /** While a link is open. */
@@ -29,7 +31,7 @@ export function AwsPage() {
   const link = useSignal<OpenLink | null>(null)
   const isWaiting = link.value !== null
   const loaded = useLoaded(() => client.listAwsRoles(), [isWaiting], isWaiting ? WAITING_MS : REFRESH_MS)
-  const members = useLoaded(() => client.listMembers())
+  const names = useMemberNames()
   const message = useSignal('')
   const problem = useSignal<RequestError | null>(null)
   const dialog = useDialog()
@@ -99,7 +101,7 @@ export function AwsPage() {
       {list !== null && (
         <Roles
           list={list}
-          names={new Map(members.value?.members.map(({ id, email, name }) => [id, email ?? name]))}
+          names={names}
           onVerify={isOwner && list.enabled ? (role) => dialog.open(createVerifyDialog(role, onDone)) : null}
           onDisconnect={isOwner ? (role) => dialog.open(createDisconnectDialog(role, onDone)) : null}
         />
@@ -116,8 +118,9 @@ function Availability({ list, isOwner }: { list: AwsRoleList; isOwner: boolean }
   const { enabled, missing, quickConnect } = list
   if (!enabled)
     return (
-      <p class="problem">
-        Boxes of this deployment cannot use AWS roles. {missing.map((text) => showHidden(text)).join(' ')}
+      <p>
+        AWS roles are not set up here: with them, boxes use AWS without keys.{' '}
+        {missing.map((text) => showHidden(text)).join(' ')} <a href="docs/guides/aws">How to set them up</a>
       </p>
     )
   return isOwner && !quickConnect ? <p>{NO_LINK}</p> : null

@@ -6,6 +6,7 @@ import {
   describePlan,
   describeRunway,
   formatMicros,
+  formatPrice,
   isExhausted,
   parseAmount,
 } from '../../data/billing.ts'
@@ -102,13 +103,13 @@ function Prices({ prices }: { prices: NonNullable<BillingDetails['prices']> }) {
           {prices.tiers.map(({ tier, runningMicrosPerHour, diskMicrosPerHour }) => (
             <tr key={tier}>
               <th scope="row">{tier}</th>
-              <td data-label="Running, an hour">{formatMicros(runningMicrosPerHour)}</td>
-              <td data-label="Suspended, an hour">{formatMicros(diskMicrosPerHour)}</td>
+              <td data-label="Running, an hour">{formatPrice(runningMicrosPerHour)}</td>
+              <td data-label="Suspended, an hour">{formatPrice(diskMicrosPerHour)}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      <p>A GB of snapshots costs {formatMicros(prices.snapshotGbMicrosPerHour)} an hour.</p>
+      <p>A GB of snapshots costs {formatPrice(prices.snapshotGbMicrosPerHour)} an hour.</p>
     </details>
   )
 }

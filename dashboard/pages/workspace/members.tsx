@@ -74,7 +74,7 @@ function MemberRow({ member, open }: { member: Member; open: ((create: CreateDia
   return (
     <tr>
       <th scope="row">
-        {title}
+        {email === null ? 'none' : showHidden(email)}
         {id === session.value?.user.id && <small> you</small>}
       </th>
       <td data-label="Name">{showHidden(name)}</td>

@@ -1,4 +1,5 @@
 // The policies of the workspace. Owners change them.
+
 import type { Policy, PolicyName } from '../../../shared/api/policies.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { getClient, session } from '../../data/live.ts'
@@ -15,6 +16,7 @@ import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import type { Field } from '../../views/form-field.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -39,7 +41,9 @@ export function PoliciesPage() {
           <tbody>
             {POLICY_NAMES.map((name) => (
               <tr key={name}>
-                <th scope="row">{name}</th>
+                <th scope="row">
+                  {POLICIES[name].title} <small>{name}</small>
+                </th>
                 <td data-label="Value">
                   {showHidden(formatPolicyValue(value.policy[name]))}
                   {name === 'quietHours' && value.quietHoursProblem && (
@@ -52,14 +56,14 @@ export function PoliciesPage() {
                     <div class="actions">
                       <button
                         type="button"
-                        aria-label={`Set ${name}`}
+                        aria-label={`Set ${POLICIES[name].title}`}
                         onClick={() => dialog.open(createSetDialog(name, value.policy, loaded.reload))}
                       >
                         Set
                       </button>
                       <button
                         type="button"
-                        aria-label={`Reset ${name}`}
+                        aria-label={`Reset ${POLICIES[name].title}`}
                         onClick={() => dialog.open(createResetDialog(name, loaded.reload))}
                       >
                         Reset
@@ -72,7 +76,11 @@ export function PoliciesPage() {
           </tbody>
         </table>
       )}
-      {value?.updatedAt && <p>Changed at {value.updatedAt}.</p>}
+      {value?.updatedAt && (
+        <p>
+          Changed at <LocalTime at={value.updatedAt} />.
+        </p>
+      )}
       <Freshness loaded={loaded} />
       {dialog.view}
     </>
@@ -122,7 +130,7 @@ function listFields(name: PolicyName, policy: Policy): Field[] {
 }
 
 const createSetDialog = (name: PolicyName, policy: Policy, reload: () => Promise<void>): DialogProps => ({
-  title: `Set the policy ${name}`,
+  title: `Set: ${POLICIES[name].title}`,
   fields: listFields(name, policy),
   submitLabel: 'Set',
   accepts: (values) => parsePolicyForm(name, values) !== null,
@@ -138,7 +146,7 @@ const createSetDialog = (name: PolicyName, policy: Policy, reload: () => Promise
 })
 
 const createResetDialog = (name: PolicyName, reload: () => Promise<void>): DialogProps => ({
-  title: `Reset the policy ${name}`,
+  title: `Reset: ${POLICIES[name].title}`,
   children: <p>The policy gets the value of a new workspace.</p>,
   fields: [],
   submitLabel: 'Reset',

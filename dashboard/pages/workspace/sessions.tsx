@@ -1,6 +1,8 @@
 // The own sessions: the browsers and command lines that are signed in.
+
 import type { Session } from '../../../shared/api/sessions.ts'
 import { signOut } from '../../data/live.ts'
+import { describeUserAgent } from '../../data/user-agent.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Age } from '../../views/age.tsx'
@@ -49,10 +51,10 @@ export function SessionsPage() {
 }
 
 function SessionRow({ item, end }: { item: Session; end(): void }) {
-  const program = showHidden(item.userAgent ?? 'not known')
+  const program = showHidden(describeUserAgent(item.userAgent))
   return (
     <tr>
-      <th scope="row">
+      <th scope="row" title={item.userAgent ?? undefined}>
         {program}
         {item.isCurrent && <small> this session</small>}
       </th>
@@ -80,11 +82,16 @@ function SessionRow({ item, end }: { item: Session; end(): void }) {
 }
 
 const createEndDialog = (
-  { id, isCurrent, userAgent }: Session,
+  { id, isCurrent, userAgent, address }: Session,
   reload: () => Promise<void>,
 ): DialogProps => ({
   title: isCurrent ? 'Sign out of this session' : 'End the session',
-  children: <p>{showHidden(userAgent ?? id)} needs to sign in again.</p>,
+  children: (
+    <p>
+      {showHidden(describeUserAgent(userAgent))} at {showHidden(address ?? 'an unknown address')} needs to
+      sign in again.
+    </p>
+  ),
   fields: [],
   submitLabel: isCurrent ? 'Sign out' : 'End',
   async submit() {

@@ -1,10 +1,12 @@
 // The snapshots and templates of the workspace, live.
+
 import { useSignal } from '@preact/signals'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { operations, snapshots } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
+import { formatGb } from '../../data/sizes.ts'
 import {
   findSnapshotError,
   listSnapshotActions,
@@ -101,7 +103,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
         {status}
         {error !== null && <span class="problem"> {showHidden(error)}</span>}
       </td>
-      <td data-label="Size">{sizeGb === null ? '–' : `${sizeGb} GB`}</td>
+      <td data-label="Size">{sizeGb === null ? '–' : formatGb(sizeGb)}</td>
       <td data-label="Taken">
         <Age at={createdAt} />
         {expiresAt !== null && <small> until {formatLocalTime(Date.parse(expiresAt))}</small>}

@@ -150,7 +150,7 @@ t.test('files, regions, images and a closing workspace', async (t) => {
   const explain = (request: Partial<AdmissionRequest>, rules: Partial<AdmissionRules> = {}) =>
     explainRefusal({ tier: 'nano', ...request }, { ...RULES, ...rules }, [])
   t.equal(explain({}), null)
-  t.match(explain({ sizeGb: 10.5 }), 'The files need 10.5 GB, and the disk of the tier nano has 10 GB.')
+  t.match(explain({ sizeGb: 10.5 }), 'The files need 9.78 GiB, and the disk of the tier nano has 10 GB.')
   t.equal(explain({ sizeGb: 10 }), null)
   t.match(explain({ region: 'eu-central-1' }), 'creates no boxes')
   t.equal(explain({ region: 'us-west-2' }), null)

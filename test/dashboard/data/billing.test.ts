@@ -6,14 +6,31 @@ import {
   describeRunway,
   formatHours,
   formatMicros,
+  formatPrice,
   listMonths,
   parseAmount,
 } from '../../../dashboard/data/billing.ts'
-import { formatDollars } from '../../../shared/format-dollars.ts'
+import { formatDollars, formatPrice as formatSharedPrice } from '../../../shared/format-dollars.ts'
 
 t.test('amounts, like those of box', async (t) => {
   for (const micros of [0, 1, 137, 9_999, 10_000, 4_200_000, -50_000, -1, 1_234_567_890])
-    t.equal(formatMicros(micros), formatDollars(micros))
+    t.same([formatMicros(micros), formatPrice(micros)], [formatDollars(micros), formatSharedPrice(micros)])
+  t.same([1, -1, 9_999, 10_000, 4_200_000].map(formatDollars), [
+    '<$0.01',
+    '-<$0.01',
+    '<$0.01',
+    '$0.01',
+    '$4.20',
+  ])
+  t.same([0, 137, 1_370, 10_000, 20_000, 99_999, 1_230_000].map(formatSharedPrice), [
+    '$0.00',
+    '$0.000137',
+    '$0.00137',
+    '$0.01',
+    '$0.02',
+    '$0.10',
+    '$1.23',
+  ])
   t.same(['25', '$25.50', ' 0.01 ', '0', '-1', '1e3', '25.001', '', 'x', '123456'].map(parseAmount), [
     25,
     25.5,

@@ -274,7 +274,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       name: 'policy-set',
       path: '/workspace/policies',
       ready: 'Cancel',
-      open: openDialog('Set quietHours'),
+      open: openDialog('Set Quiet hours'),
     },
     { name: 'workspace-rename', path: '/workspace/settings', ready: 'Cancel', open: openDialog('Rename') },
     { name: 'home', path: '/', as: 'visitor', ready: 'Sign in', expected: /401/ },

@@ -311,11 +311,11 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     ],
     async use({ page, role }) {
       if (role !== 'owner') return
-      await press(page, 'Set memberBoxLimit')
+      await press(page, 'Set Boxes of each member')
       await page.getByRole('dialog').getByRole('textbox', { name: 'Value' }).fill('7')
       await submit(page, 'Set')
       await page
-        .getByRole('row', { name: /^memberBoxLimit/ })
+        .getByRole('row', { name: /^Boxes of each member/ })
         .getByText('7', { exact: true })
         .waitFor()
     },

@@ -46,12 +46,25 @@ t.test('the dashboard of a coordinator', async (t) => {
     t.equal((await open(`/boxes/${'a/'.repeat(9)}`)).status, 404)
   })
 
+  await t.test('an address that was cut off by hand leads to a page', async (t) => {
+    for (const [path, target] of [
+      ['/boxes', '/'],
+      ['/workspace', '/workspace/settings'],
+      ['/workspace/', '/workspace/settings'],
+    ] as const) {
+      const response = await fetch(coordinator.url + path, { headers: HTML, redirect: 'manual' })
+      t.equal(response.status, 302, path)
+      t.equal(new URL(response.headers.get('location') ?? '', coordinator.url + path).pathname, target)
+    }
+  })
+
   await t.test('other clients and methods get 404 as for any unknown path', async (t) => {
     for (const [method, path, headers] of [
       ['GET', '/boxes/fig', { accept: 'application/json' }],
       ['GET', '/boxes/fig', {}],
       ['POST', '/boxes/fig', HTML],
-      ['GET', '/boxes', HTML],
+      ['GET', '/boxes', {}],
+      ['GET', '/workspace', {}],
       ['GET', '/dashboard/app.js', HTML],
       ['GET', '/dashboard/..%2fapp.tsx', HTML],
       ['GET', '/dashboard/style-AAAAAAAA.css', HTML],
