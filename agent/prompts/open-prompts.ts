@@ -1,6 +1,7 @@
 // Opens everything that prompts consist of, on detached processes of their own, and closes it in the reverse order.
 import { join } from 'node:path'
 import { type DetachedOptions, openDetachedProcesses } from '../exec/detached/processes.ts'
+import { startWallTimer } from '../running-clock.ts'
 import { createPrompts, type PromptsOptions } from './prompts.ts'
 import { providers } from './providers/providers.ts'
 import type { PromptLimits } from './rules.ts'
@@ -27,7 +28,8 @@ export async function openPrompts(options: OpenPromptsOptions): Promise<Prompts>
     retention: UNLIMITED,
   })
   const { minutes } = limits
-  const runs = await createRuns({ dir, processes, providers, detector, clock, log, minutes })
+  const startTimer = options.runningClock?.startTimer ?? startWallTimer
+  const runs = await createRuns({ dir, processes, providers, detector, clock, startTimer, log, minutes })
   const prompts = await createPrompts({ dir, home, runs, providers, clock, log, activity, limits })
   return {
     ...prompts,

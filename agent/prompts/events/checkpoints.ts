@@ -12,13 +12,17 @@ import { replaceFileSync } from '../../durable-file.ts'
 import { openStateFile, readStateFile } from '../../state-file.ts'
 import type { LogPosition } from './event-decoder.ts'
 
-const outcomeSchema = z.union([
+export const outcomeSchema = z.union([
   z.object({ status: z.literal('done') }),
   z.object({ status: z.literal('failed'), message: z.string() }),
 ])
 export const mapperStateSchema = z.object({
   sessionId: z.string().nullable(),
   outcome: outcomeSchema.nullable(),
+  // Earlier versions stored the state without these three fields.
+  isContinued: z.boolean().default(false),
+  hasBackgroundTasks: z.boolean().default(false),
+  isLastLineOmitted: z.boolean().default(false),
   hasContent: z.boolean(),
   data: z.record(z.string(), z.unknown()),
 })

@@ -21,6 +21,8 @@ export type DecodedLine = {
   /** A decoder that starts here returns the same events. The number of the first event is `before.seq + 1`. */
   before: LogPosition
   events: DraftEvent[]
+  /** Whether the coding agent has written the line: a JSON object, or a line that was omitted. */
+  isReport: boolean
 }
 
 export type EventDecoder = {
@@ -45,11 +47,12 @@ export function createEventDecoder(provider: Pick<Provider, 'mapLine'>, start: L
       notice: isOmitted ? describeOmission(line) : null,
     }
     const mapped = isOmitted
-      ? { events: [createNotice(describeOmission(line))], state }
+      ? { events: [createNotice(describeOmission(line))], state: { ...state, isLastLineOmitted: true } }
       : mapLine(line.bytes, provider, state)
+    const isReport = isOmitted || mapped.events.every(({ raw }) => typeof raw !== 'string')
     state = mapped.state
     seq += mapped.events.length
-    return { before, events: mapped.events }
+    return { before, events: mapped.events, isReport }
   }
   function* takeNotice(): Generator<DecodedLine, void, undefined> {
     if (notice === null) return
@@ -57,7 +60,7 @@ export function createEventDecoder(provider: Pick<Provider, 'mapLine'>, start: L
     const events = [createNotice(notice)]
     notice = null
     seq += 1
-    yield { before, events }
+    yield { before, events, isReport: false }
   }
 
   return {

@@ -24,7 +24,7 @@ export type FollowerOptions = {
   /** Bytes between two checkpoints, at least. */
   checkpointBytes: number
   log: Logger
-  /** Called after events were decoded. */
+  /** Called at the start, and after events were decoded. */
   onProgress(): void
 }
 
@@ -51,6 +51,7 @@ export class LogFollower {
   #decoder: EventDecoder
   #published: LogPosition
   #readOffset: number
+  #reports = 0
   #closed = false
 
   constructor(options: FollowerOptions) {
@@ -77,6 +78,11 @@ export class LogFollower {
   /** The position after the last published event. */
   get position(): LogPosition {
     return this.#published
+  }
+
+  /** The number of lines that the coding agent has written, as far as this follower has read them. */
+  get reports(): number {
+    return this.#reports
   }
 
   /** Where readers can start, in ascending order of `offset` and `seq`. */
@@ -128,7 +134,10 @@ export class LogFollower {
   }
 
   #record(lines: Iterable<DecodedLine>): void {
-    for (const { before } of lines) this.#recorder.record(before, this.#readOffset)
+    for (const { before, isReport } of lines) {
+      this.#recorder.record(before, this.#readOffset)
+      if (isReport) this.#reports += 1
+    }
   }
 
   async #publish(): Promise<void> {

@@ -32,7 +32,8 @@ export function mapLine(
     return { events: [createNotice(shown, shown)], state }
   }
   try {
-    const mapped = provider.mapLine(value, state)
+    const previous = state.isLastLineOmitted ? { ...state, isLastLineOmitted: false } : state
+    const mapped = provider.mapLine(value, previous)
     const events = mapped.events.map((event, index) => ({ ...event, raw: index === 0 ? value : null }))
     return { events, state: mapped.state }
   } catch (error) {

@@ -1,4 +1,6 @@
 // The output lines of Claude Code (--output-format stream-json) as events.
+
+import { withBackgroundTasks } from './background-tasks.ts'
 import {
   arrayAt,
   boundedText,
@@ -10,7 +12,14 @@ import {
   stringAt,
   valueAt,
 } from './json-fields.ts'
-import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
+import {
+  createEvent,
+  createToolEvent,
+  createUsageEvent,
+  withDone,
+  withFailure,
+  withTurn,
+} from './mapped-events.ts'
 import { rememberToolCall, takeToolCall } from './tool-calls.ts'
 import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from './types.ts'
 
@@ -42,7 +51,10 @@ function mapSystem(line: JsonObject, state: MapperState): MappedLine {
     return { events: [createEvent('session', id)], state: { ...state, sessionId: id } }
   }
   const text = noticeText(line)
-  return { events: text === null ? [] : [createEvent('notice', text)], state }
+  return {
+    events: text === null ? [] : [createEvent('notice', text)],
+    state: withBackgroundTasks(state, line),
+  }
 }
 
 function noticeText(line: JsonObject): string | null {
@@ -91,8 +103,10 @@ function mapAssistant(line: JsonObject, initial: MapperState): MappedLine {
     }
   }
   const hasContent = state.hasContent || events.some(({ type }) => type !== 'reasoning')
+  const isSubAgent = nonBlankStringAt(line, 'parent_tool_use_id') !== null
   // Claude Code has continued after an earlier error.
-  return { events, state: withData({ ...state, hasContent }, { [REPORTED_ERROR]: null }) }
+  const next = withData({ ...state, hasContent }, { [REPORTED_ERROR]: null })
+  return { events, state: isSubAgent ? next : withTurn(next) }
 }
 
 /** An error that Claude Code reports as a message of the assistant. A result follows, unless Claude Code is killed. */
@@ -128,6 +142,9 @@ const resultText = (content: unknown): string | null =>
 function mapResult(line: JsonObject, state: MapperState): MappedLine {
   const usage = usageEvents(line)
   const result = nonBlankStringAt(line, 'result')
+  // A resumed session reports the tasks of the previous process like this, before it reads the prompt.
+  const isAboutTask = stringAt(line, 'origin', 'kind') === 'task-notification'
+  if (isAboutTask && result === null && !state.hasContent) return { events: [], state }
   const failure = failureMessage(line, result)
   if (failure !== null) {
     const isReported =

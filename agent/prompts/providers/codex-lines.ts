@@ -10,7 +10,14 @@ import {
   stringAt,
   valueAt,
 } from './json-fields.ts'
-import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
+import {
+  createEvent,
+  createToolEvent,
+  createUsageEvent,
+  withDone,
+  withFailure,
+  withTurn,
+} from './mapped-events.ts'
 import { rememberToolCall, takeToolCall } from './tool-calls.ts'
 import type { JsonObject, MappedEvent, MappedLine, MapperState, Outcome } from './types.ts'
 
@@ -29,10 +36,12 @@ export function mapCodexLine(line: JsonObject, state: MapperState): MappedLine {
       if (id === null || id === state.sessionId) return { events: [], state }
       return { events: [createEvent('session', id)], state: { ...state, sessionId: id } }
     }
+    case 'turn.started':
+      return { events: [], state: withTurn(state) }
     case 'item.started':
-      return mapStartedItem(line, state)
+      return mapStartedItem(line, withTurn(state))
     case 'item.completed':
-      return mapCompletedItem(line, state)
+      return mapCompletedItem(line, withTurn(state))
     case 'error':
       return mapError(line, state)
     case 'turn.completed':

@@ -32,12 +32,17 @@ export function createUsageEvent({ input, output, cost }: Usage): MappedEvent {
 }
 
 export function withDone(state: MapperState): MapperState {
-  return { ...state, outcome: { status: 'done' } }
+  return { ...state, outcome: { status: 'done' }, isContinued: false }
 }
 
 export function withFailure(state: MapperState, message: string): MapperState {
   return {
     ...state,
     outcome: { status: 'failed', message: boundedText(message, MAX_OUTCOME_MESSAGE_CHARS) },
+    isContinued: false,
   }
 }
+
+/** The coding agent works on a turn, whose final event is still to come. */
+export const withTurn = (state: MapperState): MapperState =>
+  state.outcome === null || state.isContinued ? state : { ...state, isContinued: true }

@@ -2,7 +2,14 @@
 
 import { awsProfile } from './aws-profile.ts'
 import { boundedText, nonBlankStringAt, numberAt, sessionIdAt, stringAt, valueAt } from './json-fields.ts'
-import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
+import {
+  createEvent,
+  createToolEvent,
+  createUsageEvent,
+  withDone,
+  withFailure,
+  withTurn,
+} from './mapped-events.ts'
 import { isOpencodeSignedIn, opencodeCredentialFiles, opencodeSignInHint } from './opencode-credentials.ts'
 import type {
   CommandOptions,
@@ -83,7 +90,7 @@ function mapEvent(line: JsonObject, state: MapperState): MappedLine {
     case 'tool_use':
       return mapToolUse(line, { ...state, hasContent: true })
     case 'step_start':
-      return { events: [], state: { ...state, data: {} } }
+      return { events: [], state: withTurn({ ...state, data: {} }) }
     case 'step_finish':
       return mapStepFinish(line, state)
     case 'error': {

@@ -12,7 +12,14 @@ import {
   stringAt,
   valueAt,
 } from './json-fields.ts'
-import { createEvent, createToolEvent, createUsageEvent, withDone, withFailure } from './mapped-events.ts'
+import {
+  createEvent,
+  createToolEvent,
+  createUsageEvent,
+  withDone,
+  withFailure,
+  withTurn,
+} from './mapped-events.ts'
 import { isPiSignedIn, piCredentialFiles, piSignInHint } from './pi-credentials.ts'
 import type {
   CommandOptions,
@@ -86,7 +93,7 @@ function mapLine(line: JsonObject, state: MapperState): MappedLine {
       return { events: [createEvent('session', id)], state: { ...state, sessionId: id } }
     }
     case 'agent_start':
-      return { events: [], state: withData(state, { [HAS_ENDED]: false }) }
+      return { events: [], state: withTurn(withData(state, { [HAS_ENDED]: false })) }
     case 'message_end':
       return mapMessage(line, state)
     case 'tool_execution_start': {

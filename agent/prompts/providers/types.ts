@@ -19,7 +19,13 @@ export type MapperState = {
   sessionId: string | null
   /** null: no final event so far. A later final event replaces an earlier one. */
   outcome: Outcome | null
-  /** Text or a tool call was seen. Without a final event, exit status 0 only counts as done when this is true. */
+  /** The coding agent has begun another turn after `outcome`, and has not reported its end. */
+  isContinued: boolean
+  /** A task in the background, such as a sub-agent, has started and has not ended. */
+  hasBackgroundTasks: boolean
+  /** The last line was omitted or could not be read. It may have been a final event. */
+  isLastLineOmitted: boolean
+  /** Text or a tool call was seen. */
   hasContent: boolean
   /** What the lines of this provider have shown. */
   data: JsonObject
@@ -28,6 +34,9 @@ export type MapperState = {
 export const INITIAL_MAPPER_STATE: MapperState = {
   sessionId: null,
   outcome: null,
+  isContinued: false,
+  hasBackgroundTasks: false,
+  isLastLineOmitted: false,
   hasContent: false,
   data: {},
 }
@@ -81,7 +90,7 @@ export type Provider = {
   encodePrompt(prompt: string): string
   /** The events of one line that is a JSON object. Never throws: unknown lines become no event or a notice. */
   mapLine(line: JsonObject, state: MapperState): MappedLine
-  /** Resolves what the last lines mean when the output ends without a final event; null: the exit status decides. */
+  /** Resolves what the last lines mean when the output ends without a final event; null: the run has no result. */
   resolveUnfinished(state: MapperState): Outcome | null
   /** Absolute paths of the files with credentials, which are watched. */
   credentialFiles(env: Readonly<Record<string, string>>): string[]

@@ -43,11 +43,11 @@ export async function finishRun(run: ExitedRun, signal: AbortSignal): Promise<Re
   return computeResult(run)
 }
 
-/** Terminates what the tools of the coding agent left running, if the run was interrupted or its runner was killed. */
+/** Terminates what the tools of the coding agent left running, unless the coding agent exited by itself. */
 async function terminateRemaining({ record, exit, processes, detachedProcess, log }: ExitedRun) {
-  const { interrupt } = record
+  const { interrupt, conclusion } = record
   const isInterrupted = interrupt !== null && (exit.finishedAt ?? Infinity) >= interrupt.requestedAt
-  if (!isInterrupted && exit.status !== 'lost') return
+  if (!isInterrupted && conclusion === null && exit.status !== 'lost') return
   await processes
     .kill(detachedProcess.processId)
     .catch((err: unknown) => log.error({ err, runId: record.id }, 'failed to end the processes of a run'))
@@ -56,7 +56,7 @@ async function terminateRemaining({ record, exit, processes, detachedProcess, lo
 /** Waits until the agent has handled its signal, if the box may be stopping. */
 async function waitForStopRequest(run: ExitedRun, signal: AbortSignal): Promise<void> {
   const { record, exit, clock, getStopRequestedAt } = run
-  if (!isTerminated(exit) || record.interrupt !== null) return
+  if (!isTerminated(exit) || record.interrupt !== null || record.conclusion !== null) return
   const elapsedMs = Math.max(0, clock.now() - (exit.finishedAt ?? 0))
   const deadline = performance.now() + STOP_SIGNAL_MS - elapsedMs
   while (performance.now() < deadline && getStopRequestedAt() === null && !signal.aborted)
@@ -70,6 +70,7 @@ async function computeResult(run: ExitedRun): Promise<RecordedResult> {
   const { status, error } = resolveStatus({
     exit,
     state,
+    conclusion: record.conclusion,
     interrupt: record.interrupt,
     minutes: record.minutes,
     stopRequestedAt: run.getStopRequestedAt(),

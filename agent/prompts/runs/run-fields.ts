@@ -13,7 +13,13 @@ export function toRun(
 }
 
 /** The state of a run in progress, or of an ended one. */
-export function toRunState({ minutes: _, interrupt: __, result, ...request }: RunRecord): RunState {
+export function toRunState({
+  minutes: _,
+  interrupt: __,
+  conclusion: ___,
+  result,
+  ...request
+}: RunRecord): RunState {
   if (result === null)
     return {
       ...request,

@@ -12,7 +12,7 @@ import { RUN_STATUSES } from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile, sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'
-import type { Checkpoint } from '../events/checkpoints.ts'
+import { type Checkpoint, outcomeSchema } from '../events/checkpoints.ts'
 import { LOG_START } from '../events/event-decoder.ts'
 import { promptFieldsSchema } from '../prompt-fields.ts'
 import { boundedText } from '../providers/json-fields.ts'
@@ -27,6 +27,8 @@ const recordSchema = promptFieldsSchema.extend({
   /** The time limit of the run. */
   minutes: z.number(),
   interrupt: z.object({ requestedAt: z.int(), cause: z.string() }).nullable(),
+  /** What the coding agent had reported when the agent terminated it, because it did not exit. null: not so. */
+  conclusion: outcomeSchema.nullable().default(null),
   /** null: the run is in progress. */
   result: z
     .object({
@@ -72,6 +74,7 @@ export function createRunRecord(
     sequence,
     promptPreview: boundedText(request.prompt, LIMITS.promptPreviewChars),
     interrupt: null,
+    conclusion: null,
     result: null,
   }
 }

@@ -1,4 +1,4 @@
-// Decides how a run ended: an interrupt request, the time limit, the last final event, and only then the exit status. Pure.
+// Decides how a run ended: an interrupt request, the time limit, or the last final event. Pure.
 import { constants } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import type { RunStatus } from '../../../shared/api/prompts.ts'
@@ -8,6 +8,8 @@ import type { MapperState, Outcome } from '../providers/types.ts'
 
 export type RunEnd = {
   exit: ProcessExit
+  /** What a coding agent had reported that did not exit; null: it exited by itself, or for another reason. */
+  conclusion: Outcome | null
   /** The interrupt request; null: there was none. Instants are milliseconds since the epoch. */
   interrupt: { requestedAt: number; cause: string } | null
   /** When the box began to stop; null: it did not. */
@@ -25,6 +27,7 @@ export type RunResult = { status: Exclude<RunStatus, 'running'>; error: string |
 
 export const MAX_ERROR_CHARS = 4096
 export const STOPPED_MESSAGE = 'The box stopped during the run.'
+export const NO_RESULT_MESSAGE = 'The coding agent ended without a result.'
 
 /**
  * When a box stops, its processes get SIGTERM at the same time. A coding agent that exits at once may exit before the agent
@@ -37,23 +40,33 @@ export const isTerminated = ({ status, signal, exitCode }: ProcessExit): boolean
   status !== 'timed_out' && (signal === 'TERM' || exitCode === 128 + constants.signals.SIGTERM)
 
 export function resolveStatus(end: RunEnd): RunResult {
-  const { exit, interrupt, stopRequestedAt, state, minutes } = end
+  const { exit, conclusion, interrupt, stopRequestedAt, state, minutes } = end
+  if (conclusion !== null) return toResult(conclusion)
   // An unknown time is after the request: the agent requests nothing of a process whose exit is known.
   const isAfter = (requestedAt: number) => exit.finishedAt === null || exit.finishedAt >= requestedAt
   if (interrupt !== null && isAfter(interrupt.requestedAt))
     return { status: 'interrupted', error: interrupt.cause }
   if (exit.status === 'timed_out')
     return failed(`The run exceeded its time limit of ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`)
-  const outcome = state.outcome ?? end.unfinished
-  if (outcome?.status === 'done') return { status: 'done', error: null }
+  const outcome = findOutcome(state) ?? end.unfinished
+  if (outcome?.status === 'done') return toResult(outcome)
   const toleranceMs = isTerminated(exit) ? STOP_SIGNAL_MS : 0
   if (stopRequestedAt !== null && isAfter(stopRequestedAt - toleranceMs))
     return { status: 'interrupted', error: STOPPED_MESSAGE }
-  if (outcome !== null) return failed(outcome.message)
+  if (outcome !== null) return toResult(outcome)
   if (exit.status === 'lost') return failed(STOPPED_MESSAGE)
-  if (exit.exitCode === 0 && state.hasContent) return { status: 'done', error: null }
+  // The omitted line may have been the final event.
+  if (exit.exitCode === 0 && state.hasContent && state.isLastLineOmitted)
+    return { status: 'done', error: null }
   return failed(describeExit(end))
 }
+
+/** The success of a turn is not that of the turn that followed. */
+export const findOutcome = ({ outcome, isContinued }: MapperState): Outcome | null =>
+  isContinued && outcome?.status === 'done' ? null : outcome
+
+const toResult = (outcome: Outcome): RunResult =>
+  outcome.status === 'done' ? { status: 'done', error: null } : failed(outcome.message)
 
 const failed = (error: string): RunResult => ({
   status: 'failed',
@@ -62,8 +75,8 @@ const failed = (error: string): RunResult => ({
 
 function describeExit({ exit, stderr }: RunEnd): string {
   const text = stripVTControlCharacters(stderr).trim()
+  if (exit.exitCode === 0) return text === '' ? NO_RESULT_MESSAGE : `${NO_RESULT_MESSAGE}\n${text}`
   if (text !== '') return text
   if (exit.signal !== null) return `The coding agent was terminated by signal ${exit.signal}.`
-  if (exit.exitCode === 0) return 'The coding agent exited without an answer.'
   return `The coding agent exited with status ${exit.exitCode} and without an error message.`
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { ProviderName } from '../../../shared/api/prompts.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { DetachedProcess, DetachedProcesses } from '../../exec/detached/types.ts'
+import type { StartTimer } from '../../running-clock.ts'
 import type { FollowerStart } from '../events/log-follower.ts'
 import type { Provider } from '../providers/types.ts'
 import { ActiveRun } from './active-run.ts'
@@ -20,6 +21,7 @@ export type RunTrackerOptions = {
   providers: Record<ProviderName, Provider>
   checkpointBytes: number
   clock: Clock
+  startTimer: StartTimer
   log: Logger
   /** Called after each end of a run. */
   onEnd(): void
@@ -41,7 +43,8 @@ export class RunTracker {
 
   /** Adds the run to the table. Resolves when the run has ended, or after close(). */
   track({ record, detachedProcess, start, getStopRequestedAt }: TrackedRun): Promise<unknown> {
-    const { table, background, runsDir, processes, providers, checkpointBytes, clock, log } = this.#options
+    const { table, background, runsDir, processes, providers, checkpointBytes, clock, startTimer, log } =
+      this.#options
     const { id } = record
     const active = new ActiveRun({
       record,
@@ -53,6 +56,7 @@ export class RunTracker {
       checkpointBytes,
       getStopRequestedAt,
       clock,
+      startTimer,
       log,
       onChange: (state) => table.update(id, { state }),
     })

@@ -6,6 +6,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import type { Retention } from '../../exec/detached/retention.ts'
 import type { DetachedProcesses } from '../../exec/detached/types.ts'
+import { type StartTimer, startWallTimer } from '../../running-clock.ts'
 import type { Provider } from '../providers/types.ts'
 import type { ProviderDetector, Runs } from '../types.ts'
 import { BackgroundTasks } from './background-tasks.ts'
@@ -27,6 +28,8 @@ export type RunsOptions = {
   providers: Record<ProviderName, Provider>
   detector: ProviderDetector
   clock: Clock
+  /** Default: a timer that also counts the time in which the box is frozen. */
+  startTimer?: StartTimer
   log: Logger
   /** The time limit of a run. */
   minutes: number
@@ -47,6 +50,7 @@ export async function createRuns(options: RunsOptions): Promise<Runs> {
     ...options,
     runsDir: join(dir, 'runs'),
     checkpointBytes: options.checkpointBytes ?? CHECKPOINT_BYTES,
+    startTimer: options.startTimer ?? startWallTimer,
     retention: { ...DEFAULT_RUN_RETENTION, ...options.retention },
     table,
     background,

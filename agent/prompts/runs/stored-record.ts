@@ -19,7 +19,7 @@ export class StoredRecord {
   }
 
   /** Resolves when the record is durable. Logs errors: a restarted agent computes the result again. */
-  update(change: Partial<Pick<RunRecord, 'interrupt' | 'result'>>): Promise<void> {
+  update(change: Partial<Pick<RunRecord, 'interrupt' | 'conclusion' | 'result'>>): Promise<void> {
     this.#current = { ...this.#current, ...change }
     // One write at a time: each write replaces the file.
     this.#lastWrite = this.#lastWrite

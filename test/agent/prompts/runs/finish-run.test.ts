@@ -76,6 +76,13 @@ t.test(
     })
     t.match(await finishRun(lost.run, signal), { status: 'failed', finishedAt: 6000 })
     t.equal(lost.killed.length, 1)
+    const lingering = createExitedRun(t, {
+      record: { ...record, conclusion: { status: 'failed', message: 'no credit' } },
+      exit: { ...EXIT, exitCode: null, signal: 'TERM' },
+      clock: { now: () => 5000 },
+    })
+    t.match(await finishRun(lingering.run, signal), { status: 'failed', error: 'no credit' })
+    t.equal(lingering.killed.length, 1)
   },
 )
 

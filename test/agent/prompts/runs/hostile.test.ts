@@ -17,7 +17,23 @@ t.test('the last final event counts', async (t) => {
 t.test('exit status 0 without output is a failure', async (t) => {
   const { start, waitForEnd } = await createTestRuns(t)
   const { id } = await start('silent.sh')
-  t.match(await waitForEnd(id), { status: 'failed', error: /without an answer/, exitCode: 0, eventCount: 0 })
+  t.match(await waitForEnd(id), {
+    status: 'failed',
+    error: 'The coding agent ended without a result.',
+    exitCode: 0,
+    eventCount: 0,
+  })
+})
+
+t.test('output that is cut off before the final event is a failure', async (t) => {
+  const { start, waitForEnd, readAll } = await createTestRuns(t)
+  const { id } = await start('cut-off.sh')
+  t.match(await waitForEnd(id), {
+    status: 'failed',
+    error: 'The coding agent ended without a result.',
+    exitCode: 0,
+  })
+  t.match(await readAll(id), [{ text: 'half' }, { type: 'notice', text: '{"done":"yy' }])
 })
 
 t.test('the end of the standard error output explains a failure', async (t) => {

@@ -25,6 +25,7 @@ const record = (id: string, conversationId: string, finishedAt: number | null, l
   promptPreview: '',
   minutes: 1,
   interrupt: null,
+  conclusion: null,
   result:
     finishedAt === null
       ? null

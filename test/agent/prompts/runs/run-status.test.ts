@@ -1,4 +1,4 @@
-// The status of a run: interrupt request, time limit, last final event, and only then the exit status.
+// The status of a run: interrupt request, time limit, last final event. Exit status 0 alone is no success.
 import t from 'tap'
 import type { ProcessExit } from '../../../../agent/exec/detached/types.ts'
 import {
@@ -36,9 +36,11 @@ const interruptAt = (requestedAt: number) => ({ requestedAt, cause: 'Interrupted
 const done = { status: 'done', error: null }
 const failed = (error: string) => ({ status: 'failed', error })
 const interrupted = (error = 'Interrupted.') => ({ status: 'interrupted', error })
+const NO_RESULT = failed('The coding agent ended without a result.')
 const TIME_LIMIT = failed('The run exceeded its time limit of 360 minutes.')
 
 const base: RunEnd = {
+  conclusion: null,
   exit: EXITS.zero,
   interrupt: null,
   stopRequestedAt: null,
@@ -61,9 +63,28 @@ const TABLE: [string, Partial<RunEnd>, object][] = [
     failed('no credit'),
   ],
   ['a final event comes before the provider', { state: state(DONE), unfinished: FAILED }, done],
-  ['exit status 0 with content', { state: state(null, true) }, done],
-  ['exit status 0 without content', {}, failed('The coding agent exited without an answer.')],
-  ['exit status 0 without content', { stderr: 'other directory\n' }, failed('other directory')],
+  ['exit status 0 with content', { state: state(null, true) }, NO_RESULT],
+  ['exit status 0 without content', {}, NO_RESULT],
+  [
+    'exit status 0 and an error message',
+    { stderr: 'other directory\n' },
+    failed('The coding agent ended without a result.\nother directory'),
+  ],
+  ['another turn after a success', { state: { ...state(DONE, true), isContinued: true } }, NO_RESULT],
+  [
+    'another turn after a failure',
+    { state: { ...state(FAILED, true), isContinued: true } },
+    failed('no credit'),
+  ],
+  ['the final line was omitted', { state: { ...state(null, true), isLastLineOmitted: true } }, done],
+  ['the only line was omitted', { state: { ...state(null), isLastLineOmitted: true } }, NO_RESULT],
+  ['terminated after a success', { conclusion: DONE, state: state(FAILED), exit: EXITS.killed }, done],
+  ['terminated after a failure', { conclusion: FAILED, exit: EXITS.zero }, failed('no credit')],
+  [
+    'terminated after a success, then interrupted',
+    { conclusion: DONE, interrupt: interruptAt(999), exit: EXITS.killed },
+    done,
+  ],
   [
     'exit status 1 with content',
     { exit: EXITS.one, state: state(null, true), stderr: '\x1b[31mbad key\x1b[0m\n' },

@@ -12,6 +12,7 @@ import {
   createToolEvent,
   withDone,
   withFailure,
+  withTurn,
 } from '../../../../agent/prompts/providers/mapped-events.ts'
 import type { MappedLine, MapperState, Provider } from '../../../../agent/prompts/providers/types.ts'
 import { createRuns, type RunsOptions } from '../../../../agent/prompts/runs/runs.ts'
@@ -25,13 +26,15 @@ import { createHome, runnerKind } from '../../exec/detached/support.ts'
 const silentLog = pino({ level: process.env.TEST_LOG ?? 'silent' })
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/coding-agents')
 
-/** Maps lines such as {"text":"Hi"}, {"texts":["a","b"]}, {"tool":{…}}, {"session":"s-1"}, {"done":true}, {"error":"…"}. */
+/** Maps lines such as {"text":"Hi"}, {"texts":["a","b"]}, {"tool":{…}}, {"session":"s-1"}, {"turn":true}, {"done":true},
+ * {"error":"…"}. */
 export function mapFakeLine(line: Record<string, unknown>, state: MapperState): MappedLine {
-  const { session, text, texts, tool, done, error } = line
+  const { session, text, texts, tool, turn, done, error } = line
   if (typeof session === 'string')
     return { events: [createEvent('session', session)], state: { ...state, sessionId: session } }
   if (error !== undefined)
     return { events: [createEvent('error', String(error))], state: withFailure(state, String(error)) }
+  if (turn !== undefined) return { events: [], state: withTurn(state) }
   if (done !== undefined) return { events: [createEvent('done')], state: withDone(state) }
   if (isJsonObject(tool)) {
     const event = createToolEvent('tool', String(tool.name), { text: String(text), input: tool.input })
