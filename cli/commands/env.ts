@@ -13,7 +13,7 @@ import type { RunAction, Session } from '../connection/session.ts'
 import { formatEnvLine, readEnvFile, type Variables } from '../env/env-file.ts'
 import { suggestSecret } from '../env/suggest-secret.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
+import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 
 type Options = JsonOption & QuietOption & { unset?: string[]; file?: string[]; clear?: boolean }
 
@@ -120,10 +120,7 @@ function printValue(boxName: string, variables: Variables, [name = '', ...others
 function printVariables(hostname: string, variables: Variables): void {
   const names = Object.keys(variables)
   for (const name of names) {
-    const line = formatEnvLine(name, variables[name] ?? '')
-    if (line === null)
-      printMessage(`${name} cannot be printed as a line. Use \`box env ${hostname} --json\`.`)
-    else print(protectTerminal(line))
+    print(protectTerminal(formatEnvLine(name, variables[name] ?? '')))
   }
   if (names.length === 0) printStderr(`No variables on ${hostname}.`)
 }

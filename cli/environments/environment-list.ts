@@ -90,7 +90,7 @@ export function formatEnvironment(environment: Environment, now: number): string
     formatTable(rows),
     ...formatSection(
       'Variables:',
-      vars.map((variable) => [formatEnvLine(variable.name, variable.value) ?? `${variable.name}=…`]),
+      vars.map((variable) => [formatEnvLine(variable.name, variable.value)]),
     ),
     ...formatSection(
       'Files:',

@@ -1,9 +1,10 @@
 // box env: lists, sets and removes the variables of a box; .env files.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
+import fc from 'fast-check'
 import t from 'tap'
 import { formatEnvLine } from '../../cli/env/env-file.ts'
+import { parseEnvFile } from '../../cli/env/parse-env-file.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { runBoxInPty } from './box-in-pty.ts'
 import { startCliCoordinator } from './coordinator.ts'
@@ -70,6 +71,37 @@ t.test('reads .env files, from a path and from stdin', async (t) => {
   })
 })
 
+t.test('a line that cannot be read is named, and nothing is set', async (t) => {
+  const set = (stdin: string | Buffer, command: string[] = ['env', 'fig']) =>
+    runBox(coordinator, [...command, '--file', '-'], { stdin })
+  t.match(await set('B=1\nAPI_KEY: secret\nC=2\n'), {
+    code: 2,
+    stdout: '',
+    stderr: 'box: Line 2 of the standard input: write NAME=VALUE instead of NAME: VALUE. Nothing was set.\n',
+  })
+  t.match(await set('B="\n1"\n\nsome words'), { code: 2, stderr: /Line 4 of .*: this is not NAME=VALUE/ })
+  const utf16 = Buffer.from('\ufeffB=1\n', 'utf16le')
+  t.match(await set(utf16), { code: 2, stderr: /Line 1 of .*: this is not UTF-8/ })
+  t.match(await set(Buffer.from('B=1\nC=caf\xe9\n', 'latin1')), { code: 2, stderr: /Line 2 of/ })
+  t.same(await getVariables(), { A: '1', TEXT: 'two words' })
+  await coordinator.api('POST', '/environments', { name: 'web' })
+  t.match(await set('B=1\nwords', ['environments', 'set', 'web']), { code: 2, stderr: /Line 2 of/ })
+  t.match(await set('B=1\nwords', ['environments', 'create', 'site']), { code: 2, stderr: /Line 2 of/ })
+  t.match((await coordinator.api('GET', '/environments')).json, {
+    environments: [{ name: 'web', latestVersionNo: 1 }],
+  })
+})
+
+t.test('a value with escaped quotes arrives whole', async (t) => {
+  const json = '{"k":"v","re":"a\\\\b"}'
+  const escaped = json.replaceAll(/["\\]/g, '\\$&')
+  t.match(await runBox(coordinator, ['env', 'fig', '--file', '-'], { stdin: `\ufeffB="${escaped}"\r\n` }), {
+    code: 0,
+  })
+  t.equal((await getVariables()).B, json)
+  t.equal((await box('env', 'fig', 'B')).stdout, `${json}\n`)
+})
+
 t.test('a terminal gets no control characters, a pipe the exact value', async (t) => {
   await setVariables({ A: '\u001b[2J' })
   t.equal((await box('env', 'fig', 'A')).stdout, '\u001b[2J\n')
@@ -103,6 +135,10 @@ t.test('every line is read as the value that it was written for', async (t) => {
     '`',
     'ü',
   ])
-    t.equal(parseEnv(formatEnvLine('A', value) ?? '').A, value, JSON.stringify(value))
-  t.equal(formatEnvLine('A', '\'"`\n'), null, 'the format has no escapes')
+    t.same(parseEnvFile(`${formatEnvLine('A', value)}\nEND=1\n`), { variables: { A: value, END: '1' } })
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'ab\n\r\t \\\'"`#$={}ü') }), (value) => {
+      t.same(parseEnvFile(`${formatEnvLine('A', value)}\nEND=1\n`), { variables: { A: value, END: '1' } })
+    }),
+  )
 })
