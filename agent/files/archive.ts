@@ -3,10 +3,20 @@ import { constants, type Stats } from 'node:fs'
 import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { ApiError } from '../../shared/errors.ts'
+import { LIMITS } from '../../shared/limits.ts'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
+import { isProcessFile } from './credential-files.ts'
 import { getSystemErrorCode, toFileError } from './errors.ts'
 import { joinPath, nullIfMissing } from './paths.ts'
-import { CHUNK_BYTES, type ReadLimits, readAt } from './read.ts'
+import {
+  CHUNK_BYTES,
+  checkEnd,
+  type OpenFile,
+  type ReadLimits,
+  readAt,
+  readEntireFile,
+  SMALL_FILE_BYTES,
+} from './read.ts'
 import { isTempFileName } from './temp-file.ts'
 
 /** How many entries are checked concurrently. */
@@ -33,7 +43,7 @@ export async function checkArchivable(
   const checkEntry = async ({ path, name }: ArchiveEntry): Promise<ArchiveEntry[]> => {
     const stat = await nullIfMissing(lstat(path))
     if (stat === null) return []
-    if (!isArchivable(stat) || isCredential(path, stat, limits)) {
+    if (!isArchivable(stat) || (await isCredential(path, stat, limits))) {
       content.skipped++
       return []
     }
@@ -66,7 +76,7 @@ export async function checkArchivable(
 /**
  * Yields the archive of a directory. The top entry is the last component of the directory's real path (`.` for `/`).
  * Symbolic links are stored as links. FIFOs, sockets, devices and entries deleted during the walk are skipped. A file
- * that grows is truncated to the size in its header. A file that shrinks or cannot be read is an error.
+ * that grows is truncated to the size in its header. A large file that shrinks, and one that cannot be read, is an error.
  * @param limits what is omitted
  */
 export async function* archiveDirectory(
@@ -90,7 +100,7 @@ async function* walkEntries(dir: string, limits: ReadLimits): AsyncGenerator<Buf
   for (let entry = pending.pop(); entry !== undefined; entry = pending.pop()) {
     try {
       const stat = await nullIfMissing(lstat(entry.path))
-      if (stat === null || !isArchivable(stat) || isCredential(entry.path, stat, limits)) continue
+      if (stat === null || !isArchivable(stat) || (await isCredential(entry.path, stat, limits))) continue
       if (stat.isFile()) {
         yield* archiveFile(entry, archivedInodes)
       } else if (stat.isSymbolicLink()) {
@@ -122,20 +132,33 @@ async function* archiveFile(
     if (target !== undefined)
       return yield encodeTarHeader({ ...commonFields(entry, stat), type: 'link', target })
     if (stat.nlink > 1) archivedInodes.set(inode, entry.name)
-    const header = encodeTarHeader({ ...commonFields(entry, stat), type: 'file', size: stat.size })
-    const padding = createPadding(stat.size)
-    const first = await readAt(handle, 0, Math.min(stat.size, CHUNK_BYTES), entry.path.toString())
+    const encodeHeader = (size: number) =>
+      encodeTarHeader({ ...commonFields(entry, stat), type: 'file', size })
+    const file = { path: entry.path.toString(), handle, stat }
+    const small = await readSmallFile(file)
     // Most files are small: yield header, content and padding as one chunk.
-    if (first.length === stat.size) return yield Buffer.concat([header, first, padding])
-    yield header
-    yield first
-    for (let position = first.length; position < stat.size; position += CHUNK_BYTES) {
-      yield await readAt(handle, position, Math.min(stat.size - position, CHUNK_BYTES), entry.path.toString())
-    }
+    if (small !== null)
+      return yield Buffer.concat([encodeHeader(small.length), small, createPadding(small.length)])
+    yield encodeHeader(stat.size)
+    for (let position = 0; position < stat.size; position += CHUNK_BYTES)
+      yield await readAt(handle, position, Math.min(stat.size - position, CHUNK_BYTES), file.path)
+    await checkEnd(file)
+    const padding = createPadding(stat.size)
     if (padding.length > 0) yield padding
   } finally {
     await handle.close()
   }
+}
+
+/** Null for a large file. A small size with a large content is wrong. */
+async function readSmallFile(file: OpenFile): Promise<Buffer | null> {
+  if (file.stat.size > SMALL_FILE_BYTES) return null
+  const bytes = await readEntireFile(file, LIMITS.inlineFileBytes)
+  if (bytes !== null) return bytes
+  const { size } = await file.handle.stat()
+  if (size > LIMITS.inlineFileBytes)
+    throw new ApiError('exec_failed', `${file.path} grew while it was being read. Try again.`)
+  throw new ApiError('exec_failed', `${file.path} is longer than its size. Download it separately.`)
 }
 
 const commonFields = ({ name }: ArchiveEntry, stat: Stats): Omit<TarEntry, 'type'> => ({
@@ -164,9 +187,11 @@ async function listChildren({ path, name }: ArchiveEntry, stateDir: string): Pro
 
 const isArchivable = (stat: Stats): boolean => stat.isFile() || stat.isDirectory() || stat.isSymbolicLink()
 
-/** The files of processes have no size, so an archive has nothing of their content. */
-const isCredential = (path: Buffer, stat: Stats, { credentials }: ReadLimits): boolean =>
-  credentials?.includes(path.toString(), stat) === true
+/** Files of processes have no blocks: see CredentialFiles. */
+const isCredential = async (path: Buffer, stat: Stats, { credentials }: ReadLimits): Promise<boolean> =>
+  credentials !== null &&
+  (credentials.includes(path.toString(), stat) ||
+    (stat.isFile() && stat.blocks === 0 && (await nullIfMissing(isProcessFile(path))) === true))
 
 function throwFileError(error: unknown, path: Buffer): never {
   throw getSystemErrorCode(error) === null ? error : toFileError(error, path.toString())

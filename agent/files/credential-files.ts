@@ -74,12 +74,16 @@ export async function checkNoCredential(
       'permission_denied',
       `${path} has a credential of the box. Only keys that may run commands can read it.`,
     )
-  if (stats !== undefined && (await statfs(path)).type === PROC_SUPER_MAGIC)
+  if (stats !== undefined && (await isProcessFile(path)))
     throw new ApiError(
       'permission_denied',
       `${path} belongs to the kernel and its processes. Only keys that may run commands can read it.`,
     )
 }
+
+/** Whether a file belongs to procfs. */
+export const isProcessFile = async (path: string | Buffer): Promise<boolean> =>
+  (await statfs(path)).type === PROC_SUPER_MAGIC
 
 const getInode = ({ dev, ino }: Stats): string => `${dev}:${ino}`
 

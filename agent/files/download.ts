@@ -20,21 +20,20 @@ import { createEntityTag, selectContent } from './conditional.ts'
 import type { FileDeps } from './deps.ts'
 import { encodePathHeader, PATH_ERROR_CODES, resolvePath } from './paths.ts'
 import {
+  checkEnd,
   checkFirstByte,
   type OpenFile,
   openForReading,
   type ReadLimits,
   readChunks,
   readEntireFile,
+  SMALL_FILE_BYTES,
 } from './read.ts'
 
 type Content = DownloadHead & {
   /** Valid until the next chunk is requested. Leaves the file open. */
   chunks(): AsyncIterable<Buffer>
 }
-
-/** Smaller files are read completely before their head is sent, because the reported size of a file in /proc is wrong. */
-export const SMALL_FILE_BYTES = 128 * 1024
 
 /**
  * Sends the content with its headers over the dial-back connection of DIAL_BACK_HEADER, and responds with EMPTY_RESPONSE.
@@ -91,7 +90,10 @@ async function readLargeFile(file: OpenFile, conditions: IncomingHttpHeaders): P
   const { status, headers, start, length } = selectFileContent(conditions, path, stat, entityTag, stat.size)
   if (length > LIMITS.transferBytes)
     throw new ApiError('payload_too_large', `${path} is larger than 1 GiB. Download it in ranges.`)
-  if (status !== 304) await checkFirstByte(file, start)
+  if (status !== 304) {
+    await checkFirstByte(file, start)
+    await checkEnd(file)
+  }
   return { status, headers, chunks: () => readChunks(handle, length, path, start) }
 }
 

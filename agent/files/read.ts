@@ -12,6 +12,9 @@ import { checkReadable } from './state-access.ts'
  */
 export const CHUNK_BYTES = 256 * 1024
 
+/** Smaller files are read completely before their size is sent, because the reported size of a file in /proc or /sys is wrong. */
+export const SMALL_FILE_BYTES = 128 * 1024
+
 export type OpenFile = { path: string; handle: FileHandle; stat: Stats }
 
 /** What a request cannot read. */
@@ -72,6 +75,21 @@ export async function checkFirstByte({ path, handle, stat }: OpenFile, start: nu
   await handle.read(Buffer.alloc(1), 0, 1, start).catch((error: unknown) => {
     throw toReadError(error, path, stat)
   })
+}
+
+/**
+ * Rejects for a file that has more bytes than its size, which some file systems report wrong: the rest would be missing. A file that has
+ * grown has a new size.
+ */
+export async function checkEnd({ path, handle, stat }: OpenFile): Promise<void> {
+  const { bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, stat.size).catch((error: unknown) => {
+    throw toReadError(error, path, stat)
+  })
+  if (bytesRead === 0 || (await handle.stat()).size !== stat.size) return
+  throw new ApiError(
+    'exec_failed',
+    `${path} is longer than its size. Copy the file on the box and download the copy.`,
+  )
 }
 
 async function readToEnd(

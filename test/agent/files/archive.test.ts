@@ -1,8 +1,10 @@
 // A directory download is a tar archive that unpacks to the same directory, or the transfer fails.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Stats } from 'node:fs'
 import {
   chmod,
+  type FileHandle,
   link,
   lstat,
   mkdir,
@@ -20,7 +22,8 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import t from 'tap'
 import { extract } from 'tar'
-import { archiveDirectory } from '../../../agent/files/archive.ts'
+import { archiveDirectory, checkArchivable } from '../../../agent/files/archive.ts'
+import { checkEnd, type ReadLimits } from '../../../agent/files/read.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { listNames, NO_LIMITS, query, readError, serveFiles } from './support.ts'
 
@@ -163,6 +166,31 @@ t.test('handles files that grow, shrink or disappear during the download', async
     /changing\/\n$/,
     'a deleted file is left out',
   )
+})
+
+t.test('files whose size is wrong', async (t) => {
+  const read = async (path: string, limits: ReadLimits) => {
+    const tar = await buffer(archiveDirectory(path, LIMITS.transferBytes, limits))
+    return execFileSync('tar', ['-x', '-O', '-f', '-'], { input: tar })
+  }
+  const procDir = '/proc/sys/kernel/random'
+  const bootId = await readFile(`${procDir}/boot_id`)
+  t.equal((await lstat(`${procDir}/boot_id`)).size, 0)
+  t.ok((await read(procDir, NO_LIMITS)).includes(bootId), 'a file of size 0 is read to its end')
+  const limits = { ...NO_LIMITS, credentials: { includes: () => false } }
+  t.equal((await read(procDir, limits)).length, 0, 'for a client that may not run commands it is omitted')
+  const { files, skipped } = await checkArchivable(procDir, LIMITS.transferBytes, limits)
+  t.match({ files, skipped }, { files: 0, skipped: Number })
+  t.ok(skipped > 0)
+
+  const handle = (size: number) =>
+    ({ read: async () => ({ bytesRead: 1 }), stat: async () => ({ size }) }) as unknown as FileHandle
+  const stat = { size: 10, blocks: 0 } as Stats
+  await t.rejects(checkEnd({ path: '/a', handle: handle(10), stat }), {
+    code: 'exec_failed',
+    message: /longer/,
+  })
+  await t.resolves(checkEnd({ path: '/a', handle: handle(11), stat }), 'a file that grows')
 })
 
 t.test('an archive that fails midway aborts the response', async (t) => {
