@@ -6,6 +6,7 @@ import { boxCommand } from '../command-name.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import type { CopyOptions } from '../copy/copy.ts'
 import { type CopyPath, parseCopyPath } from '../copy/paths.ts'
+import { restoreBytes } from '../copy/restore-bytes.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printJson } from '../output/print.ts'
 
@@ -52,12 +53,13 @@ Examples:
   box cp fig:work - | tar -t           to a pipe: a directory is written as a tar archive
 
 A path on a box is absolute, or relative to the home directory. A local file with a colon in its name is written ./a:b.
-Modes are kept, except for set-user-ID and similar bits; new files on this machine follow the umask. Symbolic links inside
-a directory stay links. FIFOs, sockets and devices inside a directory are skipped with a message, and refused as a source.
+Names, permissions, times, symbolic and hard links inside a directory are kept; set-user-ID and similar bits are not. New
+files on this machine follow the umask. FIFOs, sockets and devices inside a directory are skipped with a message, and
+refused as a source. box docs cli-files lists what is kept.
 If one of several sources fails, the others are still copied, and the exit code is that of the first failure.`,
     )
     .action((paths: string[], options: Options) =>
-      runAction((session) => run(session, paths.map(parseCopyPath), options)),
+      runAction((session) => run(session, restoreBytes(paths).map(parseCopyPath), options)),
     )
 }
 

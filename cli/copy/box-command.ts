@@ -4,7 +4,6 @@ import type { ExecResult } from '../../shared/api/exec.ts'
 import type { ExecKilled, ExecStarted } from '../../shared/api/processes.ts'
 import type { OutputChannel } from '../../shared/attach-format.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import { shellQuote } from '../../shared/shell-quote.ts'
 import type { Attachment } from '../attach/attachment.ts'
 import type { ExitMessage } from '../attach/messages.ts'
 import type { EdgeClient } from '../connection/client.ts'
@@ -13,6 +12,7 @@ import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { hideTempName } from './local-files.ts'
+import { decodePath } from './path-bytes.ts'
 import type { Progress } from './progress.ts'
 
 export type CommandContext = { edge: EdgeClient; signal: AbortSignal; progress: Progress }
@@ -25,14 +25,13 @@ export const NOT_A_DIRECTORY = 'not_a_directory'
 const MAX_STDERR_BYTES = 4096
 
 /** Runs a short command, and returns its stdout. @throws CliError when it fails */
-export async function runOnBox(edge: EdgeClient, args: readonly string[]): Promise<string> {
-  const command = args.map(shellQuote).join(' ')
+export async function runOnBox(edge: EdgeClient, command: string): Promise<string> {
   const result = await edge.requestJson<ExecResult>('POST', '/exec', { command })
   if (result.exitCode !== 0) throw createFailure(edge, { ...result, status: 'exited' }, result.stderr)
   return result.stdout
 }
 
-/** Sends `input` to the command's stdin, and returns its stdout. The command gets the end of stdin only after all of it. */
+/** Sends `input` to the command's stdin, and returns its stdout, a path. The command gets the end of stdin only after all of it. */
 export async function runWithInput(
   context: CommandContext,
   command: string,
@@ -53,7 +52,7 @@ export async function runWithInput(
   }
   try {
     await Promise.race([waitForSuccess, send().then(() => waitForSuccess)])
-    return Buffer.concat(stdout).toString()
+    return decodePath(Buffer.concat(stdout))
   } catch (error) {
     await terminate()
     throw error

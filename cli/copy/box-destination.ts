@@ -3,14 +3,15 @@ import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import type { FileUploaded } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import type { EdgeClient } from '../connection/client.ts'
 import { readBody } from '../connection/http-request.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { type CommandContext, NOT_A_DIRECTORY, runOnBox, runWithInput } from './box-command.ts'
 import { toBoxError } from './box-errors.ts'
-import { createUnpackScript, createWriteScript } from './box-scripts.ts'
+import { createMkdirScript, createUnpackScript, createWriteScript } from './box-scripts.ts'
 import type { Content, DirectoryContent, FileContent } from './content.ts'
-import { getParent, isDirectoryPath, joinPath, toCommandArgument } from './paths.ts'
+import { getParent, isDirectoryPath, isRequestPath, joinPath } from './paths.ts'
 import { trackArchive, trackFile } from './track.ts'
 
 export type BoxTarget = CommandContext & {
@@ -25,8 +26,8 @@ export type BoxTarget = CommandContext & {
 export const writeToBox = (target: BoxTarget, content: Content): Promise<string> =>
   content.type === 'directory' ? unpack(target, content) : writeFile(target, content)
 
-export async function createBoxDirectory({ edge }: CommandContext, path: string): Promise<void> {
-  await runOnBox(edge, ['mkdir', '-p', '--', toCommandArgument(path)])
+export async function createBoxDirectory(edge: EdgeClient, title: string, path: string): Promise<void> {
+  await runOnBox(edge, createMkdirScript(title, path))
 }
 
 async function unpack(target: BoxTarget, content: DirectoryContent): Promise<string> {
@@ -38,7 +39,8 @@ async function unpack(target: BoxTarget, content: DirectoryContent): Promise<str
 async function writeFile(target: BoxTarget, content: FileContent): Promise<string> {
   const { path, mustBeDirectory } = target
   const inDirectory = joinPath(path, content.name)
-  if (content.size === null || content.size > LIMITS.transferBytes) return writeStream(target, content)
+  if (content.size === null || content.size > LIMITS.transferBytes || !isRequestPath(inDirectory))
+    return writeStream(target, content)
   if (mustBeDirectory || isDirectoryPath(path)) return upload(target, inDirectory, content, content.size)
   try {
     return await upload(target, path, content, content.size)
@@ -87,16 +89,25 @@ async function upload(
     const response = await edge.send('PUT', '/upload', query, createBody)
     return (JSON.parse((await readBody(response)).toString()) as FileUploaded).path
   } catch (error) {
-    if (error instanceof CliError && error.code === 'not_found') throw createParentError(edge.boxName, path)
+    if (error instanceof CliError && error.code === 'not_found') throw await createParentError(edge, path)
     throw toBoxError(edge, error)
   }
 }
 
 /** For PUT /upload, not_found means that the parent of `path` does not exist on the box, or is not a directory. */
-function createParentError(boxName: string, path: string): CliError {
-  const parent = sanitize(`${boxName}:${getParent(path)}`)
+async function createParentError(edge: EdgeClient, path: string): Promise<CliError> {
+  const parent = sanitize(getParent(path))
+  const boxName = sanitize(edge.boxName)
+  const exists = await edge.send('HEAD', '/download', { path: getParent(path) || '~' }).then(
+    (response) => response.resume() !== null,
+    () => false,
+  )
+  const problem = exists ? `${parent} is not a directory.` : `the directory ${parent} does not exist.`
+  const example = sanitize(`${edge.boxName}:${basename(path)}`)
   const advice = path.startsWith('/')
-    ? `Boxes write below their home directory and /tmp: use a path without a leading slash, such as ${sanitize(`${boxName}:${basename(path)}`)}. Below these directories, --mkpath creates it.`
-    : 'If it does not exist, --mkpath creates it.'
-  return new CliError(EXIT.notFound, `${parent} is not a directory. ${advice}`, { code: NOT_A_DIRECTORY })
+    ? ` Boxes write below their home directory and /tmp: use a path without a leading slash, such as ${example}. Below these directories, --mkpath creates it.`
+    : exists
+      ? ''
+      : ' --mkpath creates it.'
+  return new CliError(EXIT.notFound, `${boxName}: ${problem}${advice}`, { code: NOT_A_DIRECTORY })
 }

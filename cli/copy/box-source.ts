@@ -2,17 +2,17 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { LIMITS } from '../../shared/limits.ts'
-import { shellQuote } from '../../shared/shell-quote.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
-import { type CommandContext, openOutput } from './box-command.ts'
+import { type CommandContext, openOutput, runOnBox } from './box-command.ts'
 import { toBoxError } from './box-errors.ts'
+import { createReadScript, createStatScript } from './box-scripts.ts'
 import type { Content, Totals } from './content.ts'
 import { type DownloadHeaders, parseDownloadHeaders } from './download-headers.ts'
-import { formatBoxPath, getDownloadName, isContentsPath, toCommandArgument } from './paths.ts'
+import { formatBoxPath, getDownloadName, isContentsPath, isRequestPath } from './paths.ts'
 
-/** `realPath` is null for a directory of more than 1 GiB. `close` stops the transfer. */
+/** `realPath` is null for a source that a command reads. `close` stops the transfer. */
 export type BoxSource = {
   content: Content
   totals: Totals | null
@@ -20,21 +20,27 @@ export type BoxSource = {
   close(): void
 }
 
-/** Starts the transfer. @throws CliError */
-export async function openBoxSource(context: CommandContext, path: string): Promise<BoxSource> {
+/** Starts the transfer. @param title see BoxTarget @throws CliError */
+export async function openBoxSource(
+  context: CommandContext,
+  path: string,
+  title: string,
+): Promise<BoxSource> {
   const { edge, progress } = context
+  if (!isRequestPath(path)) return openByCommand(context, path, title)
   const requested = { edge, path: path === '' ? '~' : path }
   const response = await sendDownload(requested, {}).catch(async (error) => {
+    if (isReadFailure(error)) return null
     if (!isTooLarge(error)) throw error
     return sendDownload(requested, firstRange()).catch((rangeError) => {
       if (!isTooLarge(rangeError)) throw rangeError
       return null
     })
   })
-  // Without a response, the path is a directory that is too large for a range.
-  if (response === null) return openLargeDirectory(context, path)
+  // Without a response, the path is a directory that is too large for a range, or a file of the kernel that is too large for a download.
+  if (response === null) return openByCommand(context, path, title)
   const headers = parseDownloadHeaders(response)
-  const { path: realPath, mode } = headers
+  const { path: realPath, mode, mtime } = headers
   const name = getDownloadName(path, edge.hostname ?? edge.boxName)
   const close = () => void response.destroy()
   if (!headers.isDirectory) {
@@ -44,7 +50,7 @@ export async function openBoxSource(context: CommandContext, path: string): Prom
       name,
       size,
       mode,
-      mtime: headers.mtime,
+      mtime,
       open: createOpener(requested, response, headers, size),
     }
     return { content, totals: { files: 1, bytes: size }, realPath, close }
@@ -57,11 +63,17 @@ export async function openBoxSource(context: CommandContext, path: string): Prom
   const totals = files === null || bytes === null ? null : { files, bytes }
   const archive = withTransferErrors(response)
   const directoryName = isContentsPath(path) ? '' : name
-  return { content: { type: 'directory', name: directoryName, mode, archive }, totals, realPath, close }
+  return {
+    content: { type: 'directory', name: directoryName, mode, mtime, archive },
+    totals,
+    realPath,
+    close,
+  }
 }
 
 /** The size of a source, for the progress. Null if it is not known without a transfer. */
 export async function measureBoxSource(edge: EdgeClient, path: string): Promise<Totals | null> {
+  if (!isRequestPath(path)) return null
   const response = await edge.send('HEAD', '/download', { path: path === '' ? '~' : path })
   response.resume()
   const { isDirectory, files, bytes } = parseDownloadHeaders(response)
@@ -74,9 +86,7 @@ type RequestedPath = { edge: EdgeClient; path: string }
 const sendDownload = ({ edge, path }: RequestedPath, headers: Record<string, string>) =>
   edge.send('GET', '/download', { path }, null, headers).catch((error) => {
     throw error instanceof CliError && error.code === 'not_found'
-      ? new CliError(EXIT.notFound, `${sanitize(path)}: no such file or directory on ${edge.boxName}.`, {
-          code: 'not_found',
-        })
+      ? createMissingError(edge, path)
       : toBoxError(edge, error)
   })
 
@@ -95,6 +105,9 @@ function getFileSize({ headers }: IncomingMessage): number {
     )
   return size
 }
+
+/** Also for a large file whose size in stat is 0. A command reports the other reasons itself. */
+const isReadFailure = (error: unknown): boolean => error instanceof CliError && error.code === 'exec_failed'
 
 /** The first call reads the response that is already open. */
 function createOpener(
@@ -142,18 +155,42 @@ async function* readRanges(
   }
 }
 
-async function openLargeDirectory(context: CommandContext, path: string): Promise<BoxSource> {
+/** Reads a source of any size and name with a command on the box. */
+async function openByCommand(context: CommandContext, path: string, title: string): Promise<BoxSource> {
   const { edge } = context
-  const command = `tar -C ${shellQuote(toCommandArgument(path))} -cf - .`
-  const output = await openOutput(context, command)
-  const name = isContentsPath(path) ? '' : getDownloadName(path, edge.hostname ?? edge.boxName)
-  return {
-    content: { type: 'directory', name, mode: null, archive: output },
-    totals: null,
-    realPath: null,
-    close: () => void output.destroy(),
-  }
+  const { isDirectory, ...attributes } = await inspect(edge, path, title)
+  const output = await openOutput(context, createReadScript(title, path, isDirectory))
+  const name = getDownloadName(path, edge.hostname ?? edge.boxName)
+  const content: Content = isDirectory
+    ? { type: 'directory', name: isContentsPath(path) ? '' : name, ...attributes, archive: output }
+    : { type: 'file', name, size: null, ...attributes, open: async () => output }
+  return { content, totals: null, realPath: null, close: () => void output.destroy() }
 }
+
+const FILE_TYPE_MASK = 0o170000
+const DIRECTORY_TYPE = 0o040000
+const FILE_TYPE = 0o100000
+
+async function inspect(
+  edge: EdgeClient,
+  path: string,
+  title: string,
+): Promise<{ isDirectory: boolean; mode: number; mtime: number }> {
+  const stdout = await runOnBox(edge, createStatScript(title, path)).catch((error) => {
+    throw error instanceof CliError && error.exitCode === EXIT.failed ? createMissingError(edge, path) : error
+  })
+  const [, mode = '', mtime = ''] = /^([0-9a-f]{1,8}) (\d{1,11})\n$/.exec(stdout) ?? []
+  const bits = Number.parseInt(mode, 16)
+  const type = bits & FILE_TYPE_MASK
+  if (type !== DIRECTORY_TYPE && type !== FILE_TYPE)
+    throw new CliError(EXIT.failed, `${formatBoxPath(edge.boxName, path)} is neither a file nor a directory.`)
+  return { isDirectory: type === DIRECTORY_TYPE, mode: bits & 0o777, mtime: Number(mtime) }
+}
+
+const createMissingError = (edge: EdgeClient, path: string): CliError =>
+  new CliError(EXIT.notFound, `${sanitize(path)}: no such file or directory on ${edge.boxName}.`, {
+    code: 'not_found',
+  })
 
 /** An interrupted connection becomes a CliError. */
 async function* withTransferErrors(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {

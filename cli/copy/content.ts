@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 
 export type FileContent = {
   type: 'file'
-  /** The name inside a destination directory. */
+  /** The name inside a destination directory. All paths of a copy: see path-bytes.ts. */
   name: string
   /** The size in bytes; null if it is not known before the end. */
   size: number | null
@@ -21,6 +21,8 @@ export type DirectoryContent = {
   name: string
   /** Permission bits; null if unknown. */
   mode: number | null
+  /** Modification time in seconds since the epoch; null if unknown. */
+  mtime: number | null
   /** A tar archive with one top-level directory. Errors are CliErrors. */
   archive: AsyncIterable<Buffer>
 }

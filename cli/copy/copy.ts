@@ -25,6 +25,7 @@ import {
   openLocalSources,
   openStdin,
 } from './local-source.ts'
+import { toFsPath } from './path-bytes.ts'
 import {
   type BoxPath,
   type CopyPath,
@@ -36,6 +37,7 @@ import {
   type LocalPath,
 } from './paths.ts'
 import { createProgress, type Progress } from './progress.ts'
+import { createOverlapCheck } from './source-overlaps.ts'
 
 export type CopyOptions = { quiet?: boolean; mkpath?: boolean }
 
@@ -74,15 +76,15 @@ export async function copy(session: Session, request: CopyRequest): Promise<Copy
   }
   try {
     await prepareDestination(context)
-    const local = await inspectLocalSources(context, attempt)
-    await measureBoxSources(context)
+    const { local, others } = await inspectSources(context, attempt)
+    await measureBoxSources(context, others)
     if (local.length > 1)
       await attempt(
         local.map(({ from }) => from),
         () => copyTogether(context, local),
       )
     else for (const source of local) await attempt([source.from], () => copyLocal(context, source))
-    for (const source of context.sources)
+    for (const source of others)
       if (source.type === 'box') await attempt([source], () => copyFromBox(context, source))
       else if (source.type === 'stdio') await attempt([source], () => copyStdin(context, source))
     return result
@@ -142,17 +144,18 @@ async function prepareDestination(context: Copy): Promise<void> {
   if (destination.type === 'box') {
     const edge = await getEdge(destination)
     await rejectSameBox(context, edge)
-    if (options.mkpath && directory !== '')
-      await createBoxDirectory({ edge, ...context, signal: context.session.signal }, directory)
+    if (options.mkpath && directory !== '') await createBoxDirectory(edge, getTitle(context), directory)
     return
   }
-  if (options.mkpath && directory !== '') await mkdir(directory, { recursive: true })
-  if (isSeveral && !(await statIfExists(path))?.isDirectory())
-    throw new CliError(
-      EXIT.notFound,
-      `${sanitize(path)} is not a directory on this machine. If it does not exist, --mkpath creates it.`,
-      { code: NOT_A_DIRECTORY },
-    )
+  if (options.mkpath && directory !== '') await mkdir(toFsPath(directory), { recursive: true })
+  if (!isSeveral) return
+  const stats = await statIfExists(path)
+  if (stats?.isDirectory()) return
+  const problem =
+    stats === null
+      ? ': no such directory on this machine. --mkpath creates it.'
+      : ' is not a directory on this machine.'
+  throw new CliError(EXIT.notFound, `${sanitize(path)}${problem}`, { code: NOT_A_DIRECTORY })
 }
 
 /** A copy through this machine would read a directory while it grows. */
@@ -172,35 +175,42 @@ async function rejectSameBox({ sources, destination, getEdge }: Copy, target: Ed
 
 type Attempt = (sources: readonly CopyPath[], action: () => Promise<Copied[]>) => Promise<void>
 type Inspected = { from: LocalPath; source: LocalSource }
+type Sources = { local: Inspected[]; others: Exclude<CopyPath, LocalPath>[] }
 
-async function inspectLocalSources(context: Copy, attempt: Attempt): Promise<Inspected[]> {
-  const inspected: Inspected[] = []
-  const names = new Set<string>()
-  for (const from of context.sources) {
-    if (from.type !== 'local') continue
+/** Refuses sources that are missing here, and those whose copy would replace that of an earlier source. */
+async function inspectSources(context: Copy, attempt: Attempt): Promise<Sources> {
+  const sources: Sources = { local: [], others: [] }
+  const overlaps = createOverlapCheck()
+  for (const from of context.sources)
     await attempt([from], async () => {
-      const source = await inspectLocalSource(from.path, context.progress)
-      const name = isContentsPath(from.path) ? null : getLocalName(from.path)
-      if (name !== null && names.has(name))
-        throw new CliError(
-          EXIT.failed,
-          `${sanitize(from.path)}: another source has the same name. Copy it separately.`,
-        )
-      if (name !== null) names.add(name)
-      if (source.totals === null) context.progress.addUnknownTotal()
-      else context.progress.addTotal(source.totals)
-      // A pipe has no size, which an archive needs.
-      if (context.isSeveral && source.totals === null)
-        throw new CliError(EXIT.failed, `${sanitize(from.path)}: a pipe must be the only source.`)
-      inspected.push({ from, source })
+      if (from.type === 'local') {
+        const source = await inspectLocalSource(from.path, context.progress)
+        if (context.isSeveral) await overlaps.addLocal(from)
+        addTotals(context, source)
+        sources.local.push({ from, source })
+      } else {
+        if (context.isSeveral && from.type === 'box')
+          await overlaps.addBox(from, (await context.getEdge(from)).hostname ?? from.boxName)
+        sources.others.push(from)
+      }
       return []
     })
-  }
-  return inspected
+  return sources
+}
+
+function addTotals({ progress, isSeveral }: Copy, { path, totals }: LocalSource): void {
+  if (totals === null) progress.addUnknownTotal()
+  else progress.addTotal(totals)
+  // A pipe has no size, which an archive needs.
+  if (isSeveral && totals === null)
+    throw new CliError(EXIT.failed, `${sanitize(path)}: a pipe must be the only source.`)
 }
 
 /** Measures the total of several sources. A single one reports its size when it is opened. */
-async function measureBoxSources({ sources, isSeveral, progress, getEdge }: Copy): Promise<void> {
+async function measureBoxSources(
+  { isSeveral, progress, getEdge }: Copy,
+  sources: Sources['others'],
+): Promise<void> {
   if (!isSeveral || !progress.isShown) return
   for (const source of sources) {
     if (source.type !== 'box') continue
@@ -240,6 +250,7 @@ async function copyFromBox(context: Copy, from: BoxPath): Promise<Copied[]> {
   const { content, totals, realPath, close } = await openBoxSource(
     { edge, signal: session.signal, progress },
     from.path,
+    getTitle(context),
   )
   try {
     progress.setLabel(content.name || from.text)
@@ -260,14 +271,17 @@ async function copyFromBox(context: Copy, from: BoxPath): Promise<Copied[]> {
 }
 
 async function write(context: Copy, content: Parameters<typeof writeToBox>[1]): Promise<string> {
-  const { session, progress, sources, destination, isSeveral, getEdge } = context
+  const { session, progress, destination, isSeveral, getEdge } = context
   const { signal } = session
   if (destination.type !== 'box')
     return writeLocally(content, destination.type === 'local' ? destination.path : '', { progress, signal })
-  const title = formatTitle([...sources, destination].map(({ text }) => text))
   const edge = await getEdge(destination)
+  const { path } = destination
   return writeToBox(
-    { edge, signal, progress, path: destination.path, mustBeDirectory: isSeveral, title },
+    { edge, signal, progress, path, mustBeDirectory: isSeveral, title: getTitle(context) },
     content,
   )
 }
+
+const getTitle = ({ sources, destination }: Copy): string =>
+  formatTitle([...sources, destination].map(({ text }) => text))

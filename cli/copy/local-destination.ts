@@ -1,7 +1,7 @@
 // Writes a source to this machine. A file or a new directory appears complete or not at all.
 
 import { createWriteStream, type Stats } from 'node:fs'
-import { chmod, open as openFile, realpath, rename, utimes } from 'node:fs/promises'
+import { chmod, open as openFile, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { boxCommand } from '../command-name.ts'
@@ -10,9 +10,10 @@ import { sanitize } from '../output/print.ts'
 import type { Content, FileContent } from './content.ts'
 import { openPipe } from './descriptors.ts'
 import { extractDirectory } from './extract-directory.ts'
-import { statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
+import { getRealPath, statIfExists, toLocalFileError, withTempPath } from './local-files.ts'
+import { toFsPath } from './path-bytes.ts'
 import type { Progress } from './progress.ts'
-import { trackArchive, trackFile } from './track.ts'
+import { trackFile } from './track.ts'
 
 type WriteContext = { progress: Progress; signal: AbortSignal }
 
@@ -26,8 +27,7 @@ export async function writeLocally(content: Content, target: string, context: Wr
     if (isInto) to = join(target, content.name)
     const existing = isInto ? await statIfExists(to) : targetStats
     await requireParent(to)
-    if (content.type === 'directory')
-      await extractDirectory(trackArchive(content.archive, progress), to, existing, progress)
+    if (content.type === 'directory') await extractDirectory(content.archive, to, existing, progress)
     else await saveFile(content, to, existing, context)
     return to
   } catch (error) {
@@ -39,11 +39,11 @@ async function requireParent(path: string): Promise<void> {
   const parent = dirname(path)
   const stats = await statIfExists(parent)
   if (stats?.isDirectory()) return
-  const problem = stats === null ? 'no such directory on this machine' : 'not a directory'
-  throw new CliError(
-    EXIT.notFound,
-    `${sanitize(parent)}: ${problem}.${stats === null ? ' --mkpath creates it.' : ''}`,
-  )
+  const problem =
+    stats === null
+      ? ': no such directory on this machine. --mkpath creates it.'
+      : ' is not a directory on this machine.'
+  throw new CliError(EXIT.notFound, `${sanitize(parent)}${problem}`)
 }
 
 async function saveFile(
@@ -72,18 +72,21 @@ async function saveFile(
   if (pipe !== null) return pipeline(await openSource(), pipe, { signal })
   // Write to a device; do not replace it by a file.
   if (existing !== null && !existing.isFile())
-    return pipeline(await openSource(), createWriteStream(path), { signal })
-  const finalPath = existing === null ? path : await realpath(path)
+    return pipeline(await openSource(), createWriteStream(toFsPath(path)), { signal })
+  const finalPath = existing === null ? path : await getRealPath(path)
   await withTempPath(dirname(finalPath), async (tempPath) => {
     // Not createWriteStream(), which creates the file later: also after its removal, when the source fails at once.
-    const file = await openFile(tempPath, 'wx', 0o600)
+    const file = await openFile(toFsPath(tempPath), 'wx', 0o600)
     try {
       await pipeline(await openSource(), file.createWriteStream({ flush: true }), { signal })
     } finally {
       await file.close()
     }
-    await chmod(tempPath, existing === null ? (mode ?? 0o666) & ~process.umask() : existing.mode & 0o7777)
-    if (mtime !== null) await utimes(tempPath, new Date(), mtime)
-    await rename(tempPath, finalPath)
+    await chmod(
+      toFsPath(tempPath),
+      existing === null ? (mode ?? 0o666) & ~process.umask() : existing.mode & 0o7777,
+    )
+    if (mtime !== null) await utimes(toFsPath(tempPath), new Date(), mtime)
+    await rename(toFsPath(tempPath), toFsPath(finalPath))
   })
 }

@@ -1,15 +1,19 @@
-// Files on this machine: error messages, temporary names for atomic copies, and merging of directories.
+// Files on this machine: error messages, and temporary names for atomic copies.
 import { randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { lstat, readdir, rename, rm, stat } from 'node:fs/promises'
+import { realpath, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
+import { decodePath, toFsPath } from './path-bytes.ts'
 
 /** Returns null if `path` does not exist. Follows symbolic links. */
 export async function statIfExists(path: string): Promise<Stats | null> {
-  return nullIfMissing(stat(path))
+  return nullIfMissing(stat(toFsPath(path)))
 }
+
+export const getRealPath = async (path: string): Promise<string> =>
+  decodePath(await realpath(toFsPath(path), { encoding: 'buffer' }))
 
 /** Null instead of ENOENT. @throws CliError for other errors */
 export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
@@ -26,10 +30,18 @@ export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
  * @param target the file being written: Node's error has no path when writing to an open file fails
  */
 export function toLocalFileError(error: unknown, target?: string): unknown {
+  const isRead = isSystemError(error) && error.syscall === 'read'
+  return toFileError(error, isRead ? undefined : target)
+}
+
+/** @param path the file being read */
+export const toReadError = (error: unknown, path: string): unknown => toFileError(error, path)
+
+function toFileError(error: unknown, fallbackPath: string | undefined): unknown {
   if (error instanceof CliError || !isSystemError(error)) return error
   const isMissing = error.code === 'ENOENT' || error.code === 'ENOTDIR'
   const exitCode = isMissing ? EXIT.notFound : EXIT.failed
-  const path = error.path?.toString() ?? (error.syscall === 'read' ? undefined : target)
+  const path = error.path?.toString() ?? fallbackPath
   return new CliError(exitCode, describeFileError(error, path), { cause: error })
 }
 
@@ -77,32 +89,6 @@ export async function withTempPath<T>(parentDir: string, action: (path: string) 
   try {
     return await action(path)
   } finally {
-    await rm(path, { recursive: true, force: true, maxRetries: 5 })
-  }
-}
-
-/** Throws if a directory and a non-directory have the same name. Call it before mergeDirectory moves anything. */
-export async function assertNoMergeConflicts(from: string, to: string): Promise<void> {
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    const target = join(to, entry.name)
-    const existing = await nullIfMissing(lstat(target))
-    if (existing === null) continue
-    if (entry.isDirectory() !== existing.isDirectory()) {
-      const conflict = entry.isDirectory()
-        ? 'is a directory on the box, but not on this machine'
-        : 'is a directory on this machine, but not on the box'
-      throw new CliError(EXIT.failed, `${sanitize(target)} ${conflict}. Nothing was changed.`)
-    }
-    if (entry.isDirectory()) await assertNoMergeConflicts(join(from, entry.name), target)
-  }
-}
-
-/** Moves the entries of `from` into `to`, recursively. Each file atomically replaces an existing one. */
-export async function mergeDirectory(from: string, to: string): Promise<void> {
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
-    if (entry.isDirectory() && (await nullIfMissing(lstat(target))) !== null)
-      await mergeDirectory(source, target)
-    else await rename(source, target)
+    await rm(toFsPath(path) as string, { recursive: true, force: true, maxRetries: 5 })
   }
 }

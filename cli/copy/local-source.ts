@@ -1,7 +1,7 @@
 // Sources on this machine: a file, a directory, several of them as one directory, stdin, and pipes that the shell passes.
 
 import { createReadStream, type Stats } from 'node:fs'
-import { realpath, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { normalize } from 'node:path'
 import { Readable } from 'node:stream'
 import { boxCommand } from '../command-name.ts'
@@ -9,19 +9,19 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import type { DirectoryContent, FileContent, Totals } from './content.ts'
 import { openPipe } from './descriptors.ts'
-import { nullIfMissing, toLocalFileError, withReadErrors } from './local-files.ts'
+import { getRealPath, nullIfMissing, toLocalFileError, toReadError, withReadErrors } from './local-files.ts'
 import { createPackEntry, encodeDirectory, pack, scan } from './pack.ts'
+import { toFsPath } from './path-bytes.ts'
 import { getLocalName, isContentsPath } from './paths.ts'
 import type { Progress } from './progress.ts'
-
-const CHUNK_BYTES = 512 * 1024
+import { readExactly, readSmallFile, SMALL_FILE_BYTES } from './read-local-file.ts'
 
 /** A local source that exists. `totals` is null for a pipe. */
 export type LocalSource = { path: string; stats: Stats; totals: Totals | null }
 
 /** Counts the files of a source. @throws CliError for a missing source, and for one that cannot be copied */
 export async function inspectLocalSource(path: string, progress: Progress): Promise<LocalSource> {
-  const stats = await nullIfMissing(stat(path))
+  const stats = await nullIfMissing(stat(toFsPath(path)))
   if (stats === null)
     throw new CliError(EXIT.notFound, `${sanitize(path)}: no such file or directory on this machine.`)
   if (stats.isFile()) return { path, stats, totals: { files: 1, bytes: stats.size } }
@@ -44,34 +44,47 @@ export async function inspectLocalSource(path: string, progress: Progress): Prom
 const isPipePath = (path: string): boolean => /^\/(dev\/(fd\/\d+|stdin)|proc\/self\/fd\/\d+)$/.test(path)
 
 export function openLocalSource({ path, stats }: LocalSource): Promise<FileContent | DirectoryContent> {
-  return stats.isDirectory() ? openDirectory(path, stats) : Promise.resolve(openFile(path, stats))
+  if (stats.isDirectory()) return openDirectory(path, stats)
+  return stats.isFile() ? openFile(path, stats) : Promise.resolve(openPipePath(path))
 }
 
-function openFile(path: string, stats: Stats): FileContent {
-  const { size, mode, mtimeMs } = stats
-  const isRegular = stats.isFile()
+async function openFile(path: string, stats: Stats): Promise<FileContent> {
+  const small = await readSmallFile(path, stats.size).catch((error) => {
+    throw toReadError(error, path)
+  })
+  // A small size with a large content is wrong.
+  const size = small?.length ?? (stats.size > SMALL_FILE_BYTES ? stats.size : null)
+  const read = () => (size === null ? createReadStream(toFsPath(path)) : readExactly(path, size))
   return {
     type: 'file',
     name: getLocalName(path),
-    size: isRegular ? size : null,
-    mode: isRegular ? mode & 0o777 : null,
-    mtime: isRegular ? mtimeMs / 1000 : null,
-    async open() {
-      const pipe = isRegular ? null : openPipe(path, 'read')
-      if (pipe !== null) return pipe
-      const bytes = isRegular ? readExactly(path, size) : createReadStream(path)
-      return Readable.from(withReadErrors(bytes, path), { objectMode: false })
-    },
+    size,
+    mode: stats.mode & 0o777,
+    mtime: stats.mtimeMs / 1000,
+    open: async () =>
+      Readable.from(small === null ? withReadErrors(read(), path) : [small], { objectMode: false }),
   }
 }
 
-async function openDirectory(path: string, { mode }: Stats): Promise<DirectoryContent> {
+const openPipePath = (path: string): FileContent => ({
+  type: 'file',
+  name: getLocalName(path),
+  size: null,
+  mode: null,
+  mtime: null,
+  open: async () =>
+    openPipe(path, 'read') ??
+    Readable.from(withReadErrors(createReadStream(path), path), { objectMode: false }),
+})
+
+async function openDirectory(path: string, { mode, mtimeMs }: Stats): Promise<DirectoryContent> {
   return {
     type: 'directory',
     name: isContentsPath(path) ? '' : getLocalName(path),
     mode: mode & 0o777,
+    mtime: mtimeMs / 1000,
     // `path` may be a symbolic link.
-    archive: pack([createPackEntry(await realpath(path), TOP_NAME)]),
+    archive: pack([createPackEntry(await getRealPath(path), TOP_NAME)]),
   }
 }
 
@@ -84,13 +97,13 @@ export function openLocalSources(sources: readonly LocalSource[]): DirectoryCont
     yield encodeDirectory(TOP_NAME)
     const entries = sources.map(async ({ path }) =>
       createPackEntry(
-        await realpath(path),
+        await getRealPath(path),
         isContentsPath(path) ? TOP_NAME : `${TOP_NAME}/${getLocalName(path)}`,
       ),
     )
     yield* pack(await Promise.all(entries))
   }
-  return { type: 'directory', name: '', mode: null, archive: createArchive() }
+  return { type: 'directory', name: '', mode: null, mtime: null, archive: createArchive() }
 }
 
 export const openStdin = (): FileContent => ({
@@ -101,15 +114,3 @@ export const openStdin = (): FileContent => ({
   mtime: null,
   open: async () => process.stdin,
 })
-
-/** Reads the first `length` bytes: bytes appended during the upload are ignored, a file that shrinks is an error. */
-async function* readExactly(source: string, length: number): AsyncGenerator<Buffer, void, undefined> {
-  if (length === 0) return
-  let bytesRead = 0
-  for await (const chunk of createReadStream(source, { end: length - 1, highWaterMark: CHUNK_BYTES })) {
-    bytesRead += chunk.length
-    yield chunk
-  }
-  if (bytesRead < length)
-    throw new CliError(EXIT.failed, `${sanitize(source)} became shorter during the copy. Copy it again.`)
-}

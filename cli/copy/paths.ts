@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 
-/** `text` is what the user typed. */
+/** `text` is what the user typed. It and `path` may have lone surrogates: see path-bytes.ts. */
 export type BoxPath = { type: 'box'; boxName: string; path: string; text: string }
 export type LocalPath = { type: 'local'; path: string; text: string }
 export type CopyPath = BoxPath | LocalPath | { type: 'stdio'; text: string }
@@ -26,7 +26,8 @@ export function parseCopyPath(text: string): CopyPath {
       `${sanitize(text)} is a Windows path. Use a path with slashes, such as /mnt/c/notes.md.`,
     )
   const match = /^([^/:]+):(.*)$/s.exec(text)
-  if (match?.[1] !== undefined) return { type: 'box', boxName: match[1], path: match[2] ?? '', text }
+  if (match?.[1] !== undefined)
+    return { type: 'box', boxName: match[1].toWellFormed(), path: match[2] ?? '', text }
   return { type: 'local', path: text, text }
 }
 
@@ -57,6 +58,9 @@ export function toCommandArgument(path: string): string {
   if (path.startsWith('/')) return path
   return `./${path.startsWith('~/') ? path.slice(2) : path}`
 }
+
+/** Whether requests can carry the path: it is UTF-8, and has no newline, which the agent rejects. Commands can carry every path. */
+export const isRequestPath = (path: string): boolean => path.isWellFormed() && !path.includes('\n')
 
 /** `path` as the user writes it, such as fig:work. */
 export const formatBoxPath = (boxName: string, path: string): string => sanitize(`${boxName}:${path}`)

@@ -18,13 +18,16 @@ export async function* trackArchive(
   progress: Progress,
 ): AsyncGenerator<Buffer, void, undefined> {
   if (!progress.isShown) return yield* archive
-  const { Parser } = await import('tar')
-  const parser = new Parser({
-    onReadEntry(entry) {
-      if (entry.type !== 'File' && entry.type !== 'OldFile') return entry.resume()
-      entry.on('end', progress.addFile)
-      entry.on('data', ({ length }) => progress.addBytes(length))
-    },
+  const { extract } = await import('tar-stream')
+  const parser = extract()
+  parser.on('entry', ({ type }, content, next) => {
+    const isFile = type === 'file'
+    if (isFile) content.on('data', (bytes) => progress.addBytes((bytes as Buffer).length))
+    content.on('end', () => {
+      if (isFile) progress.addFile()
+      next()
+    })
+    content.resume()
   })
   // The reader of the archive reports a malformed one.
   parser.on('error', () => undefined)

@@ -1,9 +1,14 @@
 // Prints results on stdout, and messages on stderr.
 import { replaceCommandName } from '../command-name.ts'
 
-/** Replaces newlines, control and format characters: text from a box or a server must not control the terminal. */
+/**
+ * Replaces newlines, control and format characters: text from a box or a server must not control the terminal. Lone surrogates, which
+ * stand for bytes that are not UTF-8, are not valid text.
+ */
 export function sanitize(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => (character === '\n' ? ' ' : '\uFFFD'))
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) =>
+    character === '\n' ? ' ' : '\uFFFD',
+  )
 }
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`)

@@ -58,8 +58,14 @@ t.test('an error names the box that failed', async (t) => {
     code: 5,
     stderr: 'box: missing: no such file or directory on fig.\n',
   })
-  t.match(await cp('fig:src/run.sh', 'plum:no/x'), { code: 5, stderr: /^box: plum:no is not a directory/ })
-  t.match(await cp('fig:src', 'plum:no/x'), { code: 5, stderr: /^box: plum: there is no directory no;/ })
+  t.match(await cp('fig:src/run.sh', 'plum:no/x'), {
+    code: 5,
+    stderr: /^box: plum: the directory no does not exist\./,
+  })
+  t.match(await cp('fig:src', 'plum:no/x'), {
+    code: 5,
+    stderr: /^box: plum: the directory no does not exist\./,
+  })
   t.match(await cp('fig:src', 'kiwi:'), { code: 5, stderr: /No such box: 'kiwi'/ })
   const denied = { ok: false, error: { code: 'permission_denied', message: 'x: denied.' } }
   coordinator.respondNext('GET /v1/box/fig/download', 403, denied)

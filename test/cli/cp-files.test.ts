@@ -166,12 +166,16 @@ t.test('an error names the path and the reason', async (t) => {
   })
   t.match(await cp('tool', 'fig:no-such-dir/x'), {
     code: 5,
-    stderr: 'box: fig:no-such-dir is not a directory. If it does not exist, --mkpath creates it.\n',
+    stderr: 'box: fig: the directory no-such-dir does not exist. --mkpath creates it.\n',
   })
   t.match(await cp('tool', 'fig:/no-such-dir/x'), {
     code: 5,
-    stderr: /^box: fig:\/no-such-dir is not a directory\. Boxes write below their home .* such as fig:x\./,
+    stderr:
+      /^box: fig: the directory \/no-such-dir does not exist\. Boxes write below their home .* such as fig:x\./,
   })
+  await writeFile(join(homeDir, 'regular'), '')
+  coordinator.giveFiles('fig')
+  t.match(await cp('tool', 'fig:regular/x'), { code: 5, stderr: 'box: fig: regular is not a directory.\n' })
   t.match(await cp('plum:x', '.'), { code: 5, stderr: /No such box: 'plum'/ })
   t.match(await cp('fig:tool', 'no-such-dir/x'), {
     code: 5,

@@ -41,14 +41,17 @@ t.test('copies nothing when the destination is not a directory', async (t) => {
   coordinator.giveFiles('fig')
   t.match(await cp('a.txt', 'b.txt', 'fig:missing'), {
     code: 5,
-    stderr: 'box: fig: there is no directory missing; --mkpath creates it.\n',
+    stderr: 'box: fig: the directory missing does not exist. --mkpath creates it.\n',
   })
   t.match(await cp('a.txt', 'b.txt', 'fig:file'), { code: 5, stderr: 'box: fig: file is not a directory.\n' })
   t.equal(await readFile(join(homeDir, 'file'), 'utf8'), 'unchanged')
   for (const destination of ['missing', 'a.txt'])
     t.match(await cp('fig:work/a.txt', 'fig:work/b.txt', destination), {
       code: 5,
-      stderr: `box: ${destination} is not a directory on this machine. If it does not exist, --mkpath creates it.\n`,
+      stderr:
+        destination === 'missing'
+          ? 'box: missing: no such directory on this machine. --mkpath creates it.\n'
+          : 'box: a.txt is not a directory on this machine.\n',
     })
   t.equal(await readFile(join(localDir, 'a.txt'), 'utf8'), 'a')
 })
@@ -88,8 +91,14 @@ t.test('--mkpath creates missing directories on both sides', async (t) => {
 })
 
 t.test('the error of a missing parent directory names it and the option', async (t) => {
-  t.match(await cp('a.txt', 'fig:no/dir/'), { code: 5, stderr: /fig:no\/dir is not a directory.*--mkpath/ })
-  t.match(await cp('tree', 'fig:no/dir/x'), { code: 5, stderr: /no directory no\/dir; --mkpath/ })
+  t.match(await cp('a.txt', 'fig:no/dir/'), {
+    code: 5,
+    stderr: /fig: the directory no\/dir does not exist\. --mkpath/,
+  })
+  t.match(await cp('tree', 'fig:no/dir/x'), {
+    code: 5,
+    stderr: /fig: the directory no\/dir does not exist\. --mkpath/,
+  })
   t.match(await cp('fig:file', 'no/dir/x'), { code: 5, stderr: /^box: no\/dir: no such directory.*--mkpath/ })
 })
 

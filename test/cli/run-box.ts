@@ -14,6 +14,9 @@ const NO_CONFIG = resolve(import.meta.dirname, 'no-config')
 export type BoxResult = { code: number | null; stdout: string; stderr: string }
 export type BoxByteResult = { code: number | null; stdout: Buffer; stderr: Buffer }
 
+/** Bytes are for arguments that are not UTF-8. */
+export type BoxArgument = string | Buffer
+
 export type BoxOptions = {
   cwd?: string
   env?: Record<string, string>
@@ -34,7 +37,7 @@ const UNKNOWN_KEY = 'dcp_0123456789abcdef0123456789abcdef0123456789abcdef'
 /** @param target a URL: the key is in `options.env`, or unknown. null: the environment has no coordinator and no key */
 export async function runBox(
   target: Target | string | null,
-  args: string[],
+  args: BoxArgument[],
   options: BoxOptions = {},
 ): Promise<BoxResult> {
   const { code, stdout, stderr } = await runBoxForBytes(target, args, options)
@@ -43,7 +46,7 @@ export async function runBox(
 
 export async function runBoxForBytes(
   target: Target | string | null,
-  args: string[],
+  args: BoxArgument[],
   options: BoxOptions = {},
 ): Promise<BoxByteResult> {
   const {
@@ -58,7 +61,8 @@ export async function runBoxForBytes(
   const { url, key } =
     typeof target === 'string' ? { url: target, key: UNKNOWN_KEY } : (target ?? { url: '', key: '' })
   const coordinatorEnv = target === null ? {} : { BOXWOOD_URL: `${url}/api/v1`, BOXWOOD_API_KEY: key }
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const [command, ...commandArgs] = createCommand([process.execPath, MAIN, ...args])
+  const child = spawn(command, commandArgs, {
     cwd: options.cwd ?? join(import.meta.dirname),
     env: { ...inheritedEnv, PATH: TEST_PATH, XDG_CONFIG_HOME: NO_CONFIG, ...coordinatorEnv, ...options.env },
   })
@@ -74,3 +78,13 @@ export async function runBoxForBytes(
   child.stdout.destroy()
   return { code, stdout: Buffer.concat(chunks.stdout), stderr: Buffer.concat(chunks.stderr) }
 }
+
+/** Node can pass only text: bash creates the other arguments. */
+function createCommand(args: [string, ...BoxArgument[]]): [string, ...string[]] {
+  const [command, ...rest] = args
+  if (rest.every((arg) => typeof arg === 'string')) return [command, ...rest]
+  return ['bash', '-c', `exec ${args.map(quoteForBash).join(' ')}`]
+}
+
+const quoteForBash = (arg: BoxArgument): string =>
+  `$'${[...Buffer.from(arg)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}'`
