@@ -54,7 +54,7 @@ export type ResponseTransform = {
 }
 
 /** The largest headers of a response. */
-const MAX_HEADER_BYTES = 64 * 1024
+export const MAX_HEADER_BYTES = 64 * 1024
 /** Responses with a status of 1xx before the response. Servers send one or two. */
 const MAX_INFORMATION = 32
 const REPEATABLE = /^(?:GET|HEAD|OPTIONS)$/

@@ -24,6 +24,7 @@ import {
   TOO_MANY_REQUESTS,
 } from './pages/pages.ts'
 import { type BoxConnections, TooManyConnectionsError } from './proxy/box-connections.ts'
+import { describeResponseProblem } from './response-problem.ts'
 import type { ViewerRequest } from './types.ts'
 import { toLocalPath } from './viewers/local-path.ts'
 import { createWakePath } from './viewers/wake-url.ts'
@@ -149,6 +150,6 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
 function toPage(error: unknown, box: BoxRow, port: number) {
   if (error instanceof TooManyConnectionsError) return TOO_MANY_REQUESTS
   if (error instanceof BodyTimeoutError) return BODY_TIMEOUT
-  if (!(error instanceof ApiError)) return createBrokenResponsePage(box, port)
+  if (!(error instanceof ApiError)) return createBrokenResponsePage(box, port, describeResponseProblem(error))
   return error.code === 'not_found' ? createNothingListensPage(box, port) : createUnreachablePage(box)
 }

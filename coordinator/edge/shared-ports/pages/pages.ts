@@ -117,11 +117,12 @@ export const createUnreachablePage = ({ hostname }: BoxRow): Page => ({
   reloads: true,
 })
 
-export const createBrokenResponsePage = ({ hostname }: BoxRow, port: number): Page => ({
+/** @param problem see describeResponseProblem() */
+export const createBrokenResponsePage = ({ hostname }: BoxRow, port: number, problem: string): Page => ({
   status: 502,
   code: 'box_unreachable',
   title: `The program on port ${port} did not respond`,
-  message: `The program that listens on port ${port} of box ${hostname} closed the connection, or its response is not valid HTTP.`,
+  message: `The program that listens on port ${port} of box ${hostname} ${problem}.`,
 })
 
 /** @param wakeUrl the page of the main origin that wakes the box; null: the viewer is no member */

@@ -495,10 +495,21 @@ t.test('a response that is not valid HTTP is an error of the app', async (t) => 
       request.socket.end(responses[request.url ?? ''] ?? '', 'latin1')
     },
   })
-  for (const path of ['/garbage', '/lengths', '/both', '/header', '/upgrade', '/nothing']) {
+  const messages: [string, RegExp][] = [
+    [
+      '/garbage',
+      /port 3000 of box fig sent .*does not begin with a status line.* \(HPE_INVALID_CONSTANT\)\.$/,
+    ],
+    ['/lengths', /several Content-Length headers \(HPE_UNEXPECTED_CONTENT_LENGTH\)\.$/],
+    ['/both', /both Content-Length and Transfer-Encoding.* \(HPE_INVALID_TRANSFER_ENCODING\)\.$/],
+    ['/header', /a header has a character that is not allowed.* \(HPE_INVALID_HEADER_TOKEN\)\.$/],
+    ['/upgrade', /not valid HTTP\.$/],
+    ['/nothing', /closed the connection without a complete response\.$/],
+  ]
+  for (const [path, message] of messages) {
     const { response, body } = await send(share, { path })
     t.equal(response.statusCode, 502, path)
-    t.match(JSON.parse(body), { error: 'box_unreachable' }, path)
+    t.match(JSON.parse(body), { error: 'box_unreachable', message }, path)
   }
 })
 
