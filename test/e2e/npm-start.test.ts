@@ -76,7 +76,7 @@ t.test('the printed command can be pasted, and SIGTERM to npm stops only the coo
   t.not(coordinator.pid, npm.pid)
   const banner = /In another terminal, in this directory:\n {2}(.*)\n/
   await waitUntil('the banner is printed', () => banner.test(getStdout()))
-  t.match(getStdout(), /^Starting Boxwood\.\n/, 'a line at once')
+  t.match(getStdout(), /^Starting Boxwood\.\n/m, 'a line at once')
   const command = banner.exec(getStdout())?.[1] ?? ''
   t.match(command, / exec \w+ -- uname -a$/)
   const { BOXWOOD_URL: _, BOXWOOD_API_KEY: __, BOXWOOD_DATA: ___, ...env } = process.env

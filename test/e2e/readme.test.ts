@@ -36,7 +36,7 @@ const RESULTS: Record<string, RegExp> = {
   'box environments create app -e NODE_ENV=test --repo octocat/Hello-World': /^app: created/m,
   [CURL_EXEC]: /"stdout":"Linux fig /,
   'box login': /^Signed in to http:\S+ as Owner, workspace Boxwood\./m,
-  'box keys create ci --box fig --expires 30d': /^dcp_\w+$/m,
+  'box keys create ci --box fig --access boxes=run --expires 30d': /^dcp_\w+$/m,
   'box members invite ada@example.com --role member': /^ada@example\.com is invited as member\./m,
   'box audit --since 1h': / key\.create .* name=ci /,
   'box audit verify': /^\d+ events are intact\.$/m,

@@ -107,7 +107,7 @@ t.test('in a browser', { skip: NO_BROWSER }, async (t) => {
     const { db } = coordinator.instance.context
     const page = await newPage('/')
     await page.getByRole('link', { name: 'The box command', exact: true }).click()
-    await page.getByText('# The box command').waitFor()
+    await page.getByRole('heading', { name: 'The box command', exact: true }).waitFor()
     await page.goBack()
     await page.getByRole('link', { name: 'Sign in' }).click()
     await signIn(page)

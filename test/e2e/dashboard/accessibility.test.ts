@@ -55,7 +55,7 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   keys: /^ci /,
   members: 'ada@example.com',
   policies: 'shareLinks',
-  audit: 'policy.update',
+  audit: 'As of',
   billing: 'free credit',
   sessions: 'this session',
   settings: 'Zero data retention',

@@ -349,12 +349,13 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       [/^Rename$/, 'PATCH /workspace'],
       [/^Turn zero data retention on$/, 'PATCH /workspace'],
       [/^Change your name$/, 'PATCH /session/user'],
+      [/^(Add an|Change your) email address$/, 'POST /session/email'],
     ],
     async use({ page, role }) {
       await press(page, 'Change your name')
       await page.getByLabel('Name', { exact: true }).fill('Grace')
       await submit(page, 'Change')
-      await page.getByText(`Grace, ${role}`).waitFor()
+      await page.getByText(new RegExp(`^Grace, (.*, )?${role}$`)).waitFor()
     },
   },
   sessions: {

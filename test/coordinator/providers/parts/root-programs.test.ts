@@ -11,7 +11,7 @@ import { testEachLevel } from '../local/each-level.ts'
 import { isRoot, openHost, projectRoot, startBox, waitForFileText } from '../local/support.ts'
 
 const EXPLANATION =
-  /^sudo does not work in this box: .*no root access.*\n.*root access.*\n.*npm install -g.*software\.md\)\.\n$/
+  /^sudo does not work in this box: .*no root access.*\n.*root access.*\n.*npm install -g.*`box docs software` on your own machine\)\.\n$/
 
 testEachLevel('sudo explains what works, also in a login shell', async (test, level) => {
   const script = `cd "$HOME"; { sudo true; echo "$?"; } >command.out 2>&1; sh -lc 'sudo true' >login.out 2>&1
