@@ -398,7 +398,9 @@ t.test('roles', { skip: NO_BROWSER }, async (t) => {
   }
   async function prepare(box: Box): Promise<void> {
     const path = '.local/bin/claude'
-    await edge(box.id, 'POST', '/exec', { command: 'mkdir -p ~/.local/bin && echo a > a.txt' })
+    // The page of the processes offers no button for the init and the agent.
+    const sleeper = 'setsid sleep 100000 </dev/null >/dev/null 2>&1 &'
+    await edge(box.id, 'POST', '/exec', { command: `mkdir -p ~/.local/bin && echo a > a.txt; ${sleeper}` })
     await edge(box.id, 'PUT', '/files', { path, content: FAKE_CLAUDE, mode: '0755' })
     await api('PATCH', `/boxes/${box.id}`, { env: { ANTHROPIC_API_KEY: 'test' } })
   }
