@@ -3,8 +3,9 @@
 /** The log of a coordinator that `box up` has started, in the data directory. */
 export const LOG_FILE = 'coordinator.log'
 
-export const SIGN_IN_LINK_HINT =
-  'This link signs you in as the owner, once, within 15 minutes. `box open` makes another.'
+/** Two lines. */
+export const describeSignInLink = (link: string): string =>
+  `Dashboard: ${link}\nThis link signs you in as the owner, once, within 15 minutes. \`box open\` makes another.`
 
 /** The content of coordinator.json in the data directory, as JSON. The file exists while a coordinator runs. */
 export type CoordinatorRecord = {

@@ -13,9 +13,6 @@ export function formatDollars(micros: number): string {
 export function formatPrice(micros: number): string {
   const amount = micros / MICROS_PER_DOLLAR
   if (amount === 0 || amount >= 0.1) return formatDollars(micros)
-  return `$${Number(amount.toPrecision(3))
-    .toFixed(7)
-    .replace(/0+$/, '')
-    .replace(/\.$/, '.00')
-    .replace(/\.(\d)$/, '.$10')}`
+  const digits = 2 - Math.floor(Math.log10(Math.abs(amount)))
+  return `$${amount.toFixed(digits).replace(/(\.\d\d\d*?)0+$/, '$1')}`
 }

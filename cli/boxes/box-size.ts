@@ -1,5 +1,7 @@
 // The size of a box, which is that of its tier or of a smaller machine.
+
 import type { BoxDetail } from '../../shared/api/boxes.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { TIERS, type Tier } from '../../shared/tiers.ts'
 import { sanitize } from '../output/print.ts'
 
@@ -8,7 +10,7 @@ type Size = NonNullable<BoxDetail['size']>
 const round = (value: number): string => String(Math.round(value * 10) / 10)
 
 const formatSize = ({ cpus, memoryBytes, diskBytes }: Size): string =>
-  `${cpus} CPU${cpus === 1 ? '' : 's'}, ${round(memoryBytes / 1024 ** 3)} GiB memory, ${round(diskBytes / 1000 ** 3)} GB disk`
+  `${formatCount(cpus, 'CPU')}, ${round(memoryBytes / 1024 ** 3)} GiB memory, ${round(diskBytes / 1000 ** 3)} GB disk`
 
 /** A newer coordinator may have other tiers. */
 function getTierSize(tier: string): Size | undefined {

@@ -1,6 +1,8 @@
 // box repos: lists the git repositories of a box, and updates them.
+
 import type { Command } from 'commander'
 import type { BoxRepo } from '../../shared/api/environments.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import {
   createJsonOption,
   createQuietOption,
@@ -63,7 +65,7 @@ export function addReposCommand(program: Command, runAction: RunAction): void {
         const { length } = response.repos
         if (!options.quiet)
           printStderr(
-            `${hostname}: updating ${length === 1 ? '1 repository' : `${length} repositories`}; \`${boxCommand()} repos ${hostname}\` shows the result`,
+            `${hostname}: updating ${formatCount(length, 'repository', 'repositories')}; \`${boxCommand()} repos ${hostname}\` shows the result`,
           )
       }),
     )

@@ -1,6 +1,8 @@
 // box show: prints the details of one box.
+
 import type { Command } from 'commander'
 import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { describeTier } from '../boxes/box-size.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
@@ -73,7 +75,7 @@ async function loadMountsIfAllowed(client: Client, boxId: string): Promise<Mount
 }
 
 const formatFreezes = (count: number): string =>
-  `${count} ${count === 1 ? 'time' : 'times'}; the processes continued with their memory`
+  `${formatCount(count, 'time')}; the processes continued with their memory`
 
 const RESTRICTED = 'yes: no secrets, no secret files, no cloud tokens, and links only for members'
 
@@ -178,7 +180,7 @@ const formatPercent = (value: number | null): string => (value === null ? '-' : 
 function formatMachine(machine: Machine | null): [string, string][] {
   if (machine === null) return []
   const { os, kernel, arch, cpuModel, cpuCount, memoryBytes, diskBytes } = machine
-  const cpus = cpuCount === null ? '-' : `${cpuCount} CPU${cpuCount === 1 ? '' : 's'}`
+  const cpus = cpuCount === null ? '-' : formatCount(cpuCount, 'CPU')
   const sizes = [memoryBytes, diskBytes].map((bytes) => (bytes === null ? '-' : formatBytes(bytes)))
   return [
     ['system', [os, kernel, arch].filter((text) => text !== '').join(', ')],

@@ -1,7 +1,7 @@
 // box up: starts the coordinator in the background.
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { type CoordinatorRecord, SIGN_IN_LINK_HINT } from '../../shared/coordinator-process.ts'
+import { type CoordinatorRecord, describeSignInLink } from '../../shared/coordinator-process.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { readRunningCoordinator } from '../connection/coordinator-record.ts'
 import type { RunLocalAction } from '../connection/session.ts'
@@ -56,7 +56,7 @@ async function up(options: Options, signal: AbortSignal): Promise<undefined> {
   if (options.json) printJson({ started: true, url, pid, dataDirectory: dataDir })
   else
     print(`Boxwood runs in the background at ${url} (pid ${pid}).
-${engines === '' ? isolation : `${isolation}\n${engines}`}${signInLink === null ? '' : `\nDashboard: ${signInLink}\n${SIGN_IN_LINK_HINT}`}
+${engines === '' ? isolation : `${isolation}\n${engines}`}${signInLink === null ? '' : `\n${describeSignInLink(signInLink)}`}
 The owner's API key is in ${join(dataDir, 'owner.key')}. The log is in ${getLogFile(dataDir)}.
 
 Next:

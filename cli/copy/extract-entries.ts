@@ -12,10 +12,12 @@ import {
   symlinkSync,
   writeSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
+import { hasCode } from './local-files.ts'
 import { toFsPath } from './path-bytes.ts'
+import { getParent } from './paths.ts'
 import type { Progress } from './progress.ts'
 import { type ArchiveEntry, readEntries } from './tar-entries.ts'
 
@@ -170,13 +172,8 @@ class Extraction {
   }
 }
 
-const getParent = (path: string): string => (path.includes('/') ? dirname(path) : '')
-
 const isBelow = (path: string, top: string): boolean =>
   top === '' || path === top || path.startsWith(`${top}/`)
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
 
 /** Returns a relative path without `.` and empty segments. @throws CliError for a name outside the directory */
 function normalizeName(name: string): string {

@@ -15,12 +15,15 @@ export async function statIfExists(path: string): Promise<Stats | null> {
 export const getRealPath = async (path: string): Promise<string> =>
   decodePath(await realpath(toFsPath(path), { encoding: 'buffer' }))
 
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code
+
 /** Null instead of ENOENT. @throws CliError for other errors */
 export async function nullIfMissing<T>(promise: Promise<T>): Promise<T | null> {
   try {
     return await promise
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (hasCode(error, 'ENOENT')) return null
     throw toLocalFileError(error)
   }
 }

@@ -3,7 +3,7 @@
 import { lstatSync, readdirSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
 import { createPadding, END_OF_ARCHIVE, encodeTarHeader, type TarEntry } from '../../shared/tar.ts'
 import type { Totals } from './content.ts'
-import { toReadError } from './local-files.ts'
+import { hasCode, toReadError } from './local-files.ts'
 import { decodePath, toFsPath, toPathBytes } from './path-bytes.ts'
 import { CHUNK_BYTES, openSizedFile } from './read-local-file.ts'
 
@@ -131,6 +131,6 @@ function nullIfMissingSync<T>(action: () => T): T | null {
 const nullIfMissing = <T>(action: () => Promise<T>): Promise<T | null> => action().catch(nullOrThrow)
 
 function nullOrThrow(error: unknown): null {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+  if (hasCode(error, 'ENOENT')) return null
   throw error
 }

@@ -92,7 +92,7 @@ async function spool(fd: number, stats: Stats): Promise<OpenFile> {
     unlinkSync(tempPath)
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
     let size = 0
-    // Of a file that grows, what it has now.
+    // A file that grows is copied up to the size that it has now.
     const { size: currentSize } = fstatSync(fd)
     const limit = currentSize > MAX_CONTENT_BYTES ? currentSize : Number.POSITIVE_INFINITY
     while (size < limit) {

@@ -1,5 +1,7 @@
 // Grants a secret to boxes and to the owners of boxes, and removes grants.
+
 import type { Grantee, Secret, SecretGrant } from '../../shared/api/secrets.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
@@ -38,11 +40,12 @@ export async function grantSecret(
   if (json || quiet) return
   const secret = findSecret(await loadSecrets(client), before.id)
   const unmounted = before.mountCount - secret.mountCount
-  const note = unmounted > 0 ? ` It was unmounted from ${countBoxes(unmounted)} that no grant covers.` : ''
+  const note =
+    unmounted > 0
+      ? ` It was unmounted from ${formatCount(unmounted, 'box', 'boxes')} that no grant covers.`
+      : ''
   printStderr(`${secret.name}: ${describeScope(secret)}.${note}`)
 }
-
-const countBoxes = (count: number): string => (count === 1 ? '1 box' : `${count} boxes`)
 
 export async function ungrantSecret(
   { client }: Session,

@@ -1,5 +1,7 @@
 // Creates a secret or changes it, replaces its value, and deletes secrets.
+
 import type { CreateSecretRequest, PatchSecretRequest, Secret } from '../../shared/api/secrets.ts'
+import { formatCount } from '../../shared/format-count.ts'
 import { KNOWN_SECRETS } from '../../shared/known-secrets.ts'
 import type { SecretLocation } from '../../shared/secret-locations.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
@@ -173,4 +175,4 @@ export async function deleteSecrets(
 }
 
 const describeMounts = ({ name, mountCount }: Secret): string =>
-  mountCount === 0 ? name : `${name} (${mountCount === 1 ? '1 mount' : `${mountCount} mounts`})`
+  mountCount === 0 ? name : `${name} (${formatCount(mountCount, 'mount')})`

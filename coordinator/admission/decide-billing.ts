@@ -1,4 +1,5 @@
 // Decides whether billing admits a request (spec §4.3, §7.1). Pure functions of the request and its facts.
+import { formatCount } from '../../shared/format-count.ts'
 import { formatDollars } from '../../shared/format-dollars.ts'
 import { HOLD_MESSAGES } from '../../shared/hold-messages.ts'
 import { TIER_NAMES, type Tier } from '../../shared/tiers.ts'
@@ -51,7 +52,7 @@ function refuseCount({ liveBoxes }: Funds, billing: BillingFacts): Refusal | nul
   const { plan, isFreeCredit } = billing
   if (liveBoxes < plan.boxes) return null
   const limit = plan.boxes
-  const boxes = `${limit} ${limit === 1 ? 'box' : 'boxes'}`
+  const boxes = formatCount(limit, 'box', 'boxes')
   const message = isFreeCredit
     ? `Free credit alone runs ${boxes}. Delete a box, or ${addCredit(billing)}.`
     : `The plan of the workspace has ${boxes}. Delete a box first.`

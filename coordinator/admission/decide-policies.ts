@@ -1,4 +1,5 @@
 // Decides whether the policies of the workspace admit a request (spec §2.9, §4.11). Pure functions of the request and its facts.
+import { formatCount } from '../../shared/format-count.ts'
 import { formatDollars } from '../../shared/format-dollars.ts'
 import { isLargerTier, type Tier } from '../../shared/tiers.ts'
 import { findCycle } from '../base/billing-cycle.ts'
@@ -98,7 +99,7 @@ function refuseBoxCount({ action }: AdmissionRequest, { policy, ownBoxes }: Admi
   if (limit === null || ownBoxes === null || ownBoxes < limit || !createsBox(action)) return null
   return deny(
     'memberBoxLimit',
-    `You have ${ownBoxes} ${ownBoxes === 1 ? 'box' : 'boxes'}, and the policy memberBoxLimit of the workspace allows each member ${limit}. Delete a box with \`box rm\`, or ask an owner of the workspace.`,
+    `You have ${formatCount(ownBoxes, 'box', 'boxes')}, and the policy memberBoxLimit of the workspace allows each member ${limit}. Delete a box with \`box rm\`, or ask an owner of the workspace.`,
   )
 }
 

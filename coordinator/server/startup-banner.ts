@@ -1,6 +1,6 @@
 // Formats the text that a start prints on the terminal.
 
-import { SIGN_IN_LINK_HINT } from '../../shared/coordinator-process.ts'
+import { describeSignInLink } from '../../shared/coordinator-process.ts'
 import { DEFAULT_DATA_DIR, IS_NPM_PACKAGE } from '../base/project-directory.ts'
 import { getSettingsFile } from '../base/stored-settings.ts'
 import { isWildcard } from '../http/listen.ts'
@@ -45,7 +45,7 @@ export async function createStartupBanner(
       : []),
     providers.describe(),
     ...(engineText === '' ? [] : [engineText]),
-    ...(link === null ? [] : [`Dashboard: ${link}`, SIGN_IN_LINK_HINT]),
+    ...(link === null ? [] : [describeSignInLink(link)]),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
     ...(isWildcard(config.listen.host) && config.publicUrl === null
       ? ['To use it from other machines, set BOXWOOD_PUBLIC_URL to the URL at which they reach it.']

@@ -1,5 +1,7 @@
 // Billing as text: amounts, how long the balance lasts, and the state of the payments.
+
 import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
+import { formatCount } from './format-count.ts'
 import { formatLocalTime } from './local-time.ts'
 
 export const MICROS_PER_DOLLAR = 1_000_000
@@ -15,11 +17,8 @@ export function formatMicros(micros: number): string {
 export function formatPrice(micros: number): string {
   const amount = micros / MICROS_PER_DOLLAR
   if (amount === 0 || amount >= 0.1) return formatMicros(micros)
-  return `$${Number(amount.toPrecision(3))
-    .toFixed(7)
-    .replace(/0+$/, '')
-    .replace(/\.$/, '.00')
-    .replace(/\.(\d)$/, '.$10')}`
+  const digits = 2 - Math.floor(Math.log10(Math.abs(amount)))
+  return `$${amount.toFixed(digits).replace(/(\.\d\d\d*?)0+$/, '$1')}`
 }
 
 /** Such as `3 d 5 h` or `40 min`. */
@@ -74,10 +73,10 @@ export function describePayment(payment: Payment): string {
     : 'The balance pays. There is no card.'
 }
 
-export const formatBoxCount = (boxes: number): string => `${boxes} ${boxes === 1 ? 'box' : 'boxes'}`
+export const formatBoxCount = (boxes: number): string => formatCount(boxes, 'box', 'boxes')
 
 export const describePlan = ({ boxes, snapshots, secrets }: NonNullable<BillingDetails['plan']>): string =>
-  `${formatBoxCount(boxes)}, ${snapshots} ${snapshots === 1 ? 'snapshot' : 'snapshots'}, ${secrets} ${secrets === 1 ? 'secret' : 'secrets'}`
+  `${formatBoxCount(boxes)}, ${formatCount(snapshots, 'snapshot')}, ${formatCount(secrets, 'secret')}`
 
 const KINDS: Record<BillingEntry['kind'], string> = {
   usage: 'usage',

@@ -1,5 +1,7 @@
 // The tiers, with what a box of each has at most.
+
 import type { Tier } from '../../shared/tiers.ts'
+import { formatCount } from './format-count.ts'
 
 /** `TIERS` of shared/tiers.ts, from the smallest to the largest. */
 export const TIERS: Record<Tier, { cpus: number; memoryGiB: number; diskGb: number }> = {
@@ -20,7 +22,7 @@ export const isLargerTier = (tier: Tier, other: Tier): boolean => NAMES.indexOf(
 /** Such as `lite: 2 CPUs, 4 GiB`. */
 function formatTier(tier: Tier): string {
   const { cpus, memoryGiB } = TIERS[tier]
-  return `${tier}: ${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}, ${memoryGiB} GiB`
+  return `${tier}: ${formatCount(cpus, 'CPU')}, ${memoryGiB} GiB`
 }
 
 export const ALL_TIER_OPTIONS = NAMES.map((tier) => ({ value: tier, label: formatTier(tier) }))

@@ -1,13 +1,12 @@
-// The names of the members of the workspace, by their ids. Contractors do not see the list: theirs is empty.
+// The names of the members of the workspace, by their ids. Empty for a user who does not see the list.
+import { mayOpenPage } from '../data/access.ts'
 import { session } from '../data/live.ts'
 import { getWorkspaceClient } from '../data/workspace-client.ts'
 import { useLoaded } from './loaded.tsx'
 
-export function useMemberNames(): ReadonlyMap<string, string> {
-  const isContractor = session.value?.user.role === 'contractor'
-  const { value } = useLoaded(
-    async () => (isContractor ? null : getWorkspaceClient().listMembers()),
-    [isContractor],
-  )
+/** @param isNeeded whether the page shows other people; default: true */
+export function useMemberNames(isNeeded = true): ReadonlyMap<string, string> {
+  const isLoaded = isNeeded && session.value !== null && mayOpenPage(session.value.user.role, 'members')
+  const { value } = useLoaded(async () => (isLoaded ? getWorkspaceClient().listMembers() : null), [isLoaded])
   return new Map(value?.members.map(({ id, email, name }) => [id, email ?? name]))
 }

@@ -1,6 +1,6 @@
 // The output lines of Claude Code (--output-format stream-json) as events.
 
-import { withBackgroundTasks } from './background-tasks.ts'
+import { withBackgroundTasks } from './claude-tasks.ts'
 import {
   arrayAt,
   boundedText,

@@ -1,7 +1,9 @@
 // Decides how a run ended: an interrupt request, the time limit, or the last final event. Pure.
+
 import { constants } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import type { RunStatus } from '../../../shared/api/prompts.ts'
+import { formatCount } from '../../../shared/format-count.ts'
 import type { ProcessExit } from '../../exec/detached/types.ts'
 import { boundedText } from '../providers/json-fields.ts'
 import type { MapperState, Outcome } from '../providers/types.ts'
@@ -47,7 +49,7 @@ export function resolveStatus(end: RunEnd): RunResult {
   if (interrupt !== null && isAfter(interrupt.requestedAt))
     return { status: 'interrupted', error: interrupt.cause }
   if (exit.status === 'timed_out')
-    return failed(`The run exceeded its time limit of ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`)
+    return failed(`The run exceeded its time limit of ${formatCount(minutes, 'minute')}.`)
   const outcome = findOutcome(state) ?? end.unfinished
   if (outcome?.status === 'done') return toResult(outcome)
   const toleranceMs = isTerminated(exit) ? STOP_SIGNAL_MS : 0

@@ -57,26 +57,23 @@ export async function sendDashboard(
     .send(createShell({ files, base, nonce }))
 }
 
-function pageRoute(path: string, dashboard: Dashboard): PublicRoute {
+/** Other clients get 404 as for any unknown path. */
+function browserRoute(path: string, send: PublicRoute['handler']): PublicRoute {
   return {
     path,
     async handler(request, reply) {
       if (!acceptsHtml(request)) throw new ApiError('not_found', UNKNOWN_ROUTE)
-      return sendDashboard(request, reply.header('vary', 'accept'), dashboard)
+      return send(request, reply.header('vary', 'accept'))
     },
   }
 }
 
+const pageRoute = (path: string, dashboard: Dashboard): PublicRoute =>
+  browserRoute(path, (request, reply) => sendDashboard(request, reply, dashboard))
+
 /** For an address that was cut off by hand. */
-function redirectRoute(path: string, target: string): PublicRoute {
-  return {
-    path,
-    async handler(request, reply) {
-      if (!acceptsHtml(request)) throw new ApiError('not_found', UNKNOWN_ROUTE)
-      return reply.header('vary', 'accept').redirect(target, 302)
-    },
-  }
-}
+const redirectRoute = (path: string, target: string): PublicRoute =>
+  browserRoute(path, async (_request, reply) => reply.redirect(target, 302))
 
 export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
   redirectRoute('/boxes', './'),

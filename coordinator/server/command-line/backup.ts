@@ -1,5 +1,7 @@
 // boxwood backup: writes a backup of the coordinator to a file.
+
 import type { Command } from 'commander'
+import { formatCount } from '../../../shared/format-count.ts'
 import { formatBoxwoodName } from '../../base/project-directory.ts'
 import { writeBackup } from '../backup/write-backup.ts'
 import { readConfig } from './read-config.ts'
@@ -21,8 +23,8 @@ export function addBackupCommand(program: Command, signal: AbortSignal): void {
       const written = await writeBackup(readConfig(), file, { includeBoxes: !withoutBoxes, signal })
       const { boxes, archives } = written.description
       const content = withoutBoxes
-        ? `the rows but not the files of ${formatCount(boxes.omitted)}`
-        : `the files of ${formatCount(boxes.included)}`
+        ? `the rows but not the files of ${formatCount(boxes.omitted, 'box', 'boxes')}`
+        : `the files of ${formatCount(boxes.included, 'box', 'boxes')}`
       const omitted = withoutBoxes ? archives.omitted : boxes.omitted + archives.omitted
       process.stdout.write(
         `Wrote ${written.file} (${formatBytes(written.bytes)}), with ${content}. ${describeOmitted(omitted)}Restore it with \`${formatBoxwoodName()} restore FILE\`.\n`,
@@ -35,8 +37,6 @@ const describeOmitted = (count: number): string =>
   count === 0
     ? ''
     : `It does not have the files of ${count} other ${count === 1 ? 'box or snapshot' : 'boxes and snapshots'}: their engine stores them, or they are damaged (see the log). Keep the engine. `
-
-const formatCount = (count: number): string => `${count} ${count === 1 ? 'box' : 'boxes'}`
 
 const formatBytes = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`

@@ -1,7 +1,9 @@
 // boxwood workspaces, credit, hold, release and ledger: what the operator does when billing is on.
+
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CreditResponse, LedgerCheck, OperatorWorkspace } from '../../../shared/api/operator.ts'
 import { HOLDS } from '../../../shared/field-values.ts'
+import { formatCount } from '../../../shared/format-count.ts'
 import { formatDollars, formatPrice } from '../../../shared/format-dollars.ts'
 import { findWorkspaceId, listAllWorkspaces, openOperatorClient } from './operator-client.ts'
 import { readConfig } from './read-config.ts'
@@ -93,12 +95,12 @@ export function addOperatorCommands(program: Command, signal: AbortSignal): void
         print(
           `${workspaceId} ${what}: stored ${storedMicros}, by the entries ${computedMicros} micro-dollars`,
         )
-      print(`Checked ${count(workspaces, 'workspace')}: ${count(differences.length, 'difference')}.`)
+      print(
+        `Checked ${formatCount(workspaces, 'workspace')}: ${formatCount(differences.length, 'difference')}.`,
+      )
       if (differences.length > 0) process.exitCode = 1
     })
 }
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 type CreditOptions = { note?: string; free?: boolean; cause?: string }
 

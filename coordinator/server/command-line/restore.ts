@@ -1,5 +1,7 @@
 // boxwood restore: restores a backup into an empty data directory.
+
 import type { Command } from 'commander'
+import { formatCount } from '../../../shared/format-count.ts'
 import { openBackup } from '../backup/read.ts'
 import { restoreOpenBackup } from '../backup/restore.ts'
 import { formatBoxCommand } from '../box-command.ts'
@@ -26,7 +28,7 @@ export function addRestoreCommand(program: Command, signal: AbortSignal): void {
         `Restored the backup of ${createdAt} to ${config.dataDir}. Start the coordinator with ${config.databaseUrl === null ? '' : 'the same BOXWOOD_DATABASE_URL and '}\`${formatBoxCommand(config.dataDir)} up\`.\n${
           boxes.omitted === 0
             ? ''
-            : `The backup does not have the files of ${boxes.omitted} ${boxes.omitted === 1 ? 'box' : 'boxes'}. A box whose engine still has it continues there; another one without a snapshot can only be deleted.\n`
+            : `The backup does not have the files of ${formatCount(boxes.omitted, 'box', 'boxes')}. A box whose engine still has it continues there; another one without a snapshot can only be deleted.\n`
         }`,
       )
     })

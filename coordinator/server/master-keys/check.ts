@@ -1,4 +1,5 @@
 // Checks at the start that the database has no value whose master key is missing.
+import { formatCount } from '../../../shared/format-count.ts'
 import type { KeyFile } from '../../base/sealing/key-file.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import { StartError } from '../../base/start-error.ts'
@@ -25,7 +26,7 @@ export function assertKeysPresent(
 ): void {
   const missing = [...counts].filter(([keyId]) => !keyring.has(keyId))
   if (missing.length === 0) return
-  const list = missing.map(([keyId, count]) => `${keyId} (${count} ${count === 1 ? 'row' : 'rows'})`)
+  const list = missing.map(([keyId, count]) => `${keyId} (${formatCount(count, 'row')})`)
   throw new StartError(
     `Master keys are missing in ${file.path}: ${list.join(', ')}. Without them, secrets in the database cannot be decrypted. Add their lines to the file, from a backup or a copy of it.`,
   )

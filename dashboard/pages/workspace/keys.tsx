@@ -1,4 +1,5 @@
 // The API keys: of all users for an owner, else the own ones.
+
 import { useSignal } from '@preact/signals'
 import type { ApiKey, KeyWithSecret } from '../../../shared/api/keys.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
@@ -13,6 +14,7 @@ import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { Secret } from '../../views/secret.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
+import { useMemberNames } from '../../views/use-member-names.ts'
 
 const EXPIRIES = [
   { value: '', label: 'never' },
@@ -25,8 +27,7 @@ export function KeysPage() {
   const dialog = useDialog()
   // Only owners see keys of others.
   const isOwner = session.value?.user.role === 'owner'
-  const members = useLoaded(async () => (isOwner ? (await getWorkspaceClient().listMembers()).members : []))
-  const names = new Map(members.value?.map(({ id, email, name }) => [id, email ?? name]))
+  const names = useMemberNames(isOwner)
   const keys = sortKeys(loaded.value?.keys ?? [])
   const onSecret = (value: KeyWithSecret | null) => {
     secret.value = value

@@ -1,10 +1,12 @@
 // The listening ports of a box, and the links to them.
+
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { PortAudience, PortShare, PortShares } from '../../../shared/api/port-shares.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
+import { formatCount } from '../../data/format-count.ts'
 import { getClient, now } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
 import {
@@ -168,7 +170,7 @@ function PortLine({ row, onShare, revoke }: PortLineProps) {
             <small>
               {AUDIENCES[share.access]}
               {share.expiresAt !== null && `, until ${formatLocalTime(Date.parse(share.expiresAt))}`}, opened{' '}
-              {share.openCount} {share.openCount === 1 ? 'time' : 'times'}
+              {formatCount(share.openCount, 'time')}
             </small>
           </>
         )}

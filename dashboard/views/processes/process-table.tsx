@@ -1,4 +1,5 @@
 // The processes of a running box, measured every few seconds.
+
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Box } from '../../../shared/api/boxes.ts'
@@ -7,6 +8,7 @@ import type { LiveProcess, LiveProcesses } from '../../../shared/api/live-proces
 import { RequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
+import { formatCount } from '../../data/format-count.ts'
 import { now } from '../../data/live.ts'
 import {
   formatKill,
@@ -77,8 +79,8 @@ export function ProcessTable({ box }: { box: Box }) {
       <p>
         CPU {value.cpuPct === null ? '–' : `${value.cpuPct.toFixed(1)} %`} of {value.cpuCount ?? 'unknown'}{' '}
         CPUs, memory {value.memUsedBytes === null ? '–' : formatBytes(value.memUsedBytes)}
-        {value.memTotalBytes !== null && ` of ${formatBytes(value.memTotalBytes)}`}. {value.total}{' '}
-        {value.total === 1 ? 'process' : 'processes'}
+        {value.memTotalBytes !== null && ` of ${formatBytes(value.memTotalBytes)}`}.{' '}
+        {formatCount(value.total, 'process', 'processes')}
         {age > OLD_MS && `, measured ${formatAge(age)} ago`}.
       </p>
       <p role="status">{message}</p>

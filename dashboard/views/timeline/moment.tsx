@@ -1,7 +1,9 @@
 // The processes and listening ports of the selected moment.
+
 import { useSignal } from '@preact/signals'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { ProcsAt } from '../../../shared/api/process-snapshots.ts'
+import { formatCount } from '../../data/format-count.ts'
 import { getClient } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
 import { formatBytes } from '../../data/sizes.ts'
@@ -41,8 +43,8 @@ function Snapshot({ snapshot }: { snapshot: ProcsAt }) {
   return (
     <>
       <p>
-        The snapshot is of {formatLocalTime(Date.parse(snapshot.at))}. {total}{' '}
-        {total === 1 ? 'process' : 'processes'}.
+        The snapshot is of {formatLocalTime(Date.parse(snapshot.at))}.{' '}
+        {formatCount(total, 'process', 'processes')}.
       </p>
       <table>
         <thead>

@@ -1,38 +1,8 @@
 // What a program on a box may send to harm the coordinator or the viewers of its port.
-import { once } from 'node:events'
 import type { InformationEvent, ServerResponse } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { forwardInformation } from '../../../../coordinator/edge/forward/forward-information.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
-import { HOST, openRaw, startShare } from './share-fixture.ts'
-
-/** A share whose program sends bytes as the response to each request. */
-async function startBytes(t: Test, respond: (socket: Socket) => void) {
-  const sockets = new Set<Socket>()
-  const app = createServer((socket) => {
-    sockets.add(socket.on('error', () => undefined))
-    socket.once('data', () => respond(socket))
-  })
-  await once(app.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    app.close()
-  })
-  const { port } = app.address() as { port: number }
-  const share = await startShare(t, {
-    connect: async () => {
-      const socket = connect({ port, host: '127.0.0.1' })
-      await once(socket, 'connect')
-      return socket
-    },
-  })
-  return async () => {
-    const raw = await openRaw(t, share, `GET / HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`)
-    await waitUntil('the connection is closed', () => raw.isClosed)
-    return raw.received
-  }
-}
+import { startBytes } from './byte-program.ts'
 
 t.test('a response that must not be forwarded is an error of the program', async (t) => {
   const responses = {
@@ -44,13 +14,13 @@ t.test('a response that must not be forwarded is an error of the program', async
     'large headers': `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(70_000)}\r\nContent-Length: 2\r\n\r\nok`,
   }
   for (const [name, bytes] of Object.entries(responses)) {
-    const open = await startBytes(t, (socket) => socket.end(bytes, 'latin1'))
+    const { open } = await startBytes(t, (socket) => socket.end(bytes, 'latin1'))
     t.match(await open(), /^HTTP\/1\.1 502 Bad Gateway\r\n/, name)
   }
 })
 
 t.test('endless informational responses end', async (t) => {
-  const open = await startBytes(t, (socket) => {
+  const { open } = await startBytes(t, (socket) => {
     const write = () => {
       while (socket.writable && socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)));
     }
