@@ -37,7 +37,7 @@ export const SERVER_AUDIT_KINDS = {
   'machine.token_revoke': 'a token for enrolling a machine was revoked',
   'machine.enroll': 'a machine was enrolled as a box; the actor is the creator of the token',
   'box.create': 'a box was created',
-  'box.update': 'the name, settings or environment variables of a box were changed',
+  'box.update': 'the name, settings, labels or environment variables of a box were changed',
   'box.wake': 'a box was woken',
   'box.suspend': 'a box was suspended, or the processes of a suspended box were terminated',
   'box.sleep': 'a suspended box was packed into an archive, which frees its disk',

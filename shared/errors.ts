@@ -17,6 +17,10 @@ export const ERRORS = {
     400,
     'env must be a JSON object of at most 100 variables with string values. A name must start with a letter or underscore and contain only letters, digits and underscores',
   ],
+  invalid_labels: [
+    400,
+    'labels must be a JSON object of at most 32 labels with string values. A key has 1 to 63 lowercase letters, digits and any of ._/-, and starts and ends with a letter or digit. A value has at most 63 characters',
+  ],
   invalid_auto_pause: [400, 'autoPauseMin must be an integer between 30 and 10080, or null'],
   invalid_pause_at: [
     400,

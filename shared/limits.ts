@@ -71,6 +71,8 @@ export const LIMITS = {
   boxEnvNames: 100,
   boxEnvBytes: 64 * KiB,
   boxNameLength: 32,
+  /** Not in the spec. */
+  boxLabels: 32,
   /** Not in the spec: the lifetime of a token for enrolling a machine. */
   enrollmentSeconds: 3600,
   /** Not in the spec: unused, unexpired tokens of a workspace. */

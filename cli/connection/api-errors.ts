@@ -13,6 +13,7 @@ const WRONG_USAGE_CODES = [
   'invalid_region',
   'invalid_template',
   'invalid_env',
+  'invalid_labels',
   'invalid_env_name',
   'invalid_host',
   'invalid_role_arn',

@@ -8,6 +8,7 @@ import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { PinnedEnvironment } from './box-hooks.ts'
 import type { MachineChoice } from './choose-machine.ts'
+import { changeLabels, NO_LABELS } from './labels.ts'
 
 /** Throws for fields that exclude each other. */
 export function checkCreateSource(input: CreateBoxRequest): void {
@@ -78,6 +79,7 @@ export function newBoxRow(box: NewBox): BoxRow {
     environment_id: environment?.id ?? null,
     environment_version_no: environment?.versionNo ?? null,
     env_vars: source && !input.env ? source.env_vars : serializeEnvVars(input.env ?? {}),
+    labels: input.labels ? changeLabels(NO_LABELS, input.labels) : (source?.labels ?? NO_LABELS),
     environment_vars: JSON.stringify(environment?.vars ?? []),
     mount_vars: '[]',
     applied_version_no: null,

@@ -34,6 +34,7 @@ export function describePatch(before: BoxRow, after: BoxRow): AuditDetail | null
   const fields = [
     ...(isRenamed ? ['name'] : []),
     ...(before.env_vars === after.env_vars ? [] : ['env']),
+    ...(before.labels === after.labels ? [] : ['labels']),
     ...settings,
   ]
   if (fields.length === 0) return null

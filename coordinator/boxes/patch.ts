@@ -6,6 +6,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import { serializeEnvVars } from './create.ts'
+import { changeLabels } from './labels.ts'
 import type { BoxScheduleKind } from './lifecycle/update-schedules.ts'
 
 const MINUTE_MS = 60_000
@@ -14,7 +15,7 @@ type PatchOptions = { box: BoxRow; actor: Pick<Actor, 'role'>; now: number }
 
 /**
  * @throws ApiError bad_request for no field and for fields that exclude each other; invalid_pause_at, box_not_running,
- * not_owner, invalid_env, environment_too_large
+ * not_owner, invalid_env, invalid_labels, environment_too_large
  */
 export function toRowChanges(input: PatchBoxRequest, { box, actor, now }: PatchOptions): Updateable<BoxRow> {
   const { env, ...settings } = input
@@ -25,13 +26,14 @@ export function toRowChanges(input: PatchBoxRequest, { box, actor, now }: PatchO
     throw new ApiError('bad_request', 'env must not be given together with other fields')
   if (env !== undefined) return { env_vars: serializeEnvVars(env) }
 
-  const { name, autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt } = settings
+  const { name, autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt, labels } = settings
   if (quietHoursExempt !== undefined && actor.role !== 'owner')
     throw new ApiError('not_owner', 'Only an owner of the workspace may set quietHoursExempt.')
   const pauseAt = readPauseAt(settings, now)
   if (pauseAt != null) assertRunning(box)
   return {
     ...(name !== undefined && { hostname: name }),
+    ...(labels !== undefined && { labels: changeLabels(box.labels, labels) }),
     ...(pauseAt !== undefined && { pause_at: pauseAt }),
     ...(autoPauseMin !== undefined && { auto_pause_min: autoPauseMin }),
     ...(autoSnapshotHours !== undefined && { auto_snapshot_hours: autoSnapshotHours }),

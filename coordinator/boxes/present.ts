@@ -5,6 +5,7 @@ import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { boundTier, type Capacity } from '../../shared/tiers.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'
 import { UNTIL_CONNECTED } from '../jobs/leases.ts'
+import { parseLabels } from './labels.ts'
 import type { ListedBoxRow } from './store/box-lists.ts'
 
 export type EnvVar = { name: string; value: string }
@@ -38,6 +39,7 @@ export const presentBox = (row: ListedBoxRow): Box => ({
   environmentId: row.environment_id,
   environmentVersionNo: row.environment_version_no,
   envVars: parseEnvVars(row),
+  labels: parseLabels(row.labels),
   restricted: row.restricted === 1,
   ownerUserId: row.owner_user_id,
   quietHoursExempt: row.quiet_hours_exempt === 1,

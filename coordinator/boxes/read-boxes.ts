@@ -14,7 +14,7 @@ import { listBoxes } from './store/box-lists.ts'
 import { listBoxEvents } from './store/events.ts'
 import { findJob } from './store/jobs.ts'
 
-export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box'>
+export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box' | 'label'>
 
 export type BoxReaderOptions = {
   db: Db
@@ -36,8 +36,16 @@ export function createBoxReader(options: BoxReaderOptions) {
     withoutDeleted: actor.credential.type === 'ticket',
   })
 
-  async function* listPages(actor: Actor, { live = false, box }: BoxListOptions = {}): AsyncGenerator<Box[]> {
-    for await (const rows of readPages((page) => listBoxes(db, { ...visibleTo(actor), live, box, ...page })))
+  const toFilter = (actor: Actor, { live = false, box, label: labels }: BoxListOptions) => ({
+    ...visibleTo(actor),
+    live,
+    box,
+    labels,
+  })
+
+  async function* listPages(actor: Actor, options: BoxListOptions = {}): AsyncGenerator<Box[]> {
+    const filter = toFilter(actor, options)
+    for await (const rows of readPages((page) => listBoxes(db, { ...filter, ...page })))
       yield rows.map(presentBox)
   }
 
@@ -49,10 +57,10 @@ export function createBoxReader(options: BoxReaderOptions) {
 
   async function listPage(
     actor: Actor,
-    { live = false, box, limit, before: cursor }: ListBoxesQuery & { limit: number },
+    { limit, before: cursor, ...options }: ListBoxesQuery & { limit: number },
   ): Promise<BoxList> {
     const before = cursor === undefined ? undefined : parseCursor(cursor, isUuid)
-    const rows = await listBoxes(db, { ...visibleTo(actor), live, box, before, limit: limit + 1 })
+    const rows = await listBoxes(db, { ...toFilter(actor, options), before, limit: limit + 1 })
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     return {

@@ -84,7 +84,8 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       method: 'PATCH',
       path: '/boxes/:id',
       access: byKey('boxes', 'write'),
-      summary: 'Change the name of a box, when it is suspended and snapshotted, or its environment variables',
+      summary:
+        'Change the name and the labels of a box, when it is suspended and snapshotted, or its environment variables',
       description:
         'A request has either env, or at least one of the other fields. A deadline can be set while the box is running, and cleared at any time. The name can be changed in every state, also of an enrolled machine.',
       request: { params: boxId, body: patchBoxRequestSchema },

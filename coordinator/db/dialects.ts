@@ -18,6 +18,8 @@ export type DialectTraits = {
   readonly identityColumns: boolean
   /** The column type for bytes. */
   readonly bytesType: 'blob' | 'bytea'
+  /** The operators of JSON take values of a type of their own. Otherwise they take text. */
+  readonly jsonType: boolean
 }
 
 class NodeSqliteAdapter extends SqliteAdapter {
@@ -32,6 +34,7 @@ class NodeSqliteAdapter extends SqliteAdapter {
     locksRows: false,
     identityColumns: false,
     bytesType: 'blob',
+    jsonType: false,
   }
   /** SQLite has transactional DDL, though Kysely's adapter says no: a failed migration is rolled back. */
   override get supportsTransactionalDdl() {
@@ -48,6 +51,7 @@ class BoxwoodPostgresAdapter extends PostgresAdapter {
     locksRows: true,
     identityColumns: true,
     bytesType: 'bytea',
+    jsonType: true,
   }
 }
 

@@ -187,6 +187,8 @@ export type BoxRow = {
   environment_version_no: number | null
   /** JSON list of {name, value}: the variables of the box itself. */
   env_vars: string
+  /** JSON {key: value}, sorted by key. */
+  labels: string
   /** In the form of env_vars: the variables of the environment version, and the placeholders of the mounted secrets. */
   environment_vars: string
   mount_vars: string
@@ -292,6 +294,8 @@ export type SnapshotRow = {
   restricted: Flag
   /** The variables of the box, in the form of BoxRow.env_vars. */
   env_vars: string
+  /** The labels of the box, in the form of BoxRow.labels. */
+  labels: string
   /** The environment version of the box. */
   environment_id: string | null
   environment_version_no: number | null

@@ -17,6 +17,13 @@ import {
   timestampSchema,
 } from './common.ts'
 import { imageReferenceSchema } from './images.ts'
+import {
+  boxLabelsSchema,
+  LABELS_RULE,
+  labelChangesSchema,
+  labelFilterSchema,
+  labelsSchema,
+} from './labels.ts'
 import { operationSchema } from './operations.ts'
 import { PROVIDER_READINESS } from './prompts.ts'
 import { requestTimestampSchema } from './request-times.ts'
@@ -92,6 +99,7 @@ export const boxSchema = z
     environmentId: z.string().nullable(),
     environmentVersionNo: z.int().nullable(),
     envVars: z.array(envVarSchema),
+    labels: boxLabelsSchema,
     restricted: z.boolean(),
     ownerUserId: z.string(),
     quietHoursExempt: z.boolean(),
@@ -301,6 +309,9 @@ export const createBoxRequestSchema = z
         'id or name of an environment, for its latest version; null: none. Default: the default environment of the workspace; of a box from a snapshot, the version that the snapshot has',
     }),
     env: envSchema.optional().meta({ description: 'environment variables of every command on the box' }),
+    labels: labelsSchema.optional().meta({
+      description: `Default: none; of a box from a snapshot, those that its box had. ${LABELS_RULE}`,
+    }),
     restricted: z.boolean().optional().meta({
       description:
         'safe for third parties: the box gets no secrets, no secret files, no cloud tokens and no links that need no membership, and stays so. The boxes of contractors, and of restricted environments, always are: false is refused for a contractor',
@@ -326,6 +337,7 @@ export const CREATE_BOX_ERROR_CODES = {
   ttlMinutes: 'invalid_pause_at',
   autoPauseMin: 'invalid_auto_pause',
   env: 'invalid_env',
+  labels: 'invalid_labels',
   fromTemplate: 'invalid_template',
 } as const
 
@@ -352,6 +364,7 @@ export const patchBoxRequestSchema = z
     autoSnapshotKeep: integerBetween(autoSnapshotKeep.min, autoSnapshotKeep.max)
       .optional()
       .meta({ description: 'automatic snapshots that are kept; older ones are deleted' }),
+    labels: labelChangesSchema.optional(),
     quietHoursExempt: z.boolean().optional().meta({
       description:
         'whether the box stays awake when the quiet hours of the workspace start. May only be set by an owner of the workspace',
@@ -372,6 +385,7 @@ export const PATCH_BOX_ERROR_CODES = {
   pauseAt: 'invalid_pause_at',
   autoSnapshotHours: 'invalid_auto_snapshot',
   autoSnapshotKeep: 'invalid_auto_snapshot',
+  labels: 'invalid_labels',
   env: 'invalid_env',
 } as const
 
@@ -387,11 +401,12 @@ export const boxFilterSchema = z
 export const listBoxesQuerySchema = z.object({
   live: queryFlag().optional().meta({ description: '1: omit terminated boxes' }),
   box: boxFilterSchema,
+  label: labelFilterSchema,
   limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
     .optional()
     .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
   before: cursorSchema.optional(),
 })
 /** Fields that are not listed: bad_request. */
-export const LIST_BOXES_ERROR_CODES = { before: 'invalid_cursor' } as const
+export const LIST_BOXES_ERROR_CODES = { label: 'invalid_labels', before: 'invalid_cursor' } as const
 export type ListBoxesQuery = z.infer<typeof listBoxesQuerySchema>

@@ -25,7 +25,7 @@ export type NewSnapshot = {
   now: number
 }
 
-/** The snapshot passes on the environment and the mounted secrets of the box. */
+/** The snapshot passes on the labels, the environment and the mounted secrets of the box. */
 export async function enqueueSnapshot(
   trx: Trx,
   box: BoxRow,
@@ -53,6 +53,7 @@ export async function enqueueSnapshot(
     image_digest: box.image_digest,
     restricted: box.restricted,
     env_vars: box.env_vars,
+    labels: box.labels,
     environment_id: box.environment_id,
     environment_version_no: box.environment_version_no,
     mounts: JSON.stringify(await boxSecrets.listCarried(trx, box.id)),

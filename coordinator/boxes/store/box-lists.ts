@@ -1,7 +1,9 @@
 // Lists boxes, their names and counts, and the boxes that wait for a snapshot.
 import { type SqlBool, sql } from 'kysely'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
+import type { LabelSelector } from '../../../shared/api/labels.ts'
 import { findUuidRange, isUuid } from '../../../shared/ids.ts'
+import { dialectTraits } from '../../db/dialects.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
@@ -18,6 +20,8 @@ export type BoxFilter = {
   withoutDeleted?: boolean | undefined
   /** Only the live box with this name, and the boxes with this id or whose id starts with it. */
   box?: string | undefined
+  /** Only the boxes with all of these labels. */
+  labels?: readonly LabelSelector[] | undefined
 } & Page
 
 /** The ids of one statement. */
@@ -29,6 +33,13 @@ function whereNamed(text: string) {
   const hasName = sql<SqlBool>`hostname = ${text} and terminated_at is null`
   const range = findUuidRange(text)
   return range === undefined ? hasName : sql<SqlBool>`(${hasName} or id between ${range[0]} and ${range[1]})`
+}
+
+/** Reads the labels of the boxes that the other conditions select. */
+function whereLabeled(db: Db, { key, value }: LabelSelector) {
+  const labels = dialectTraits(db).jsonType ? sql`cast(labels as json)` : sql`labels`
+  const stored = sql<string | null>`(${labels} ->> cast(${key} as text))`
+  return value === null ? sql<SqlBool>`${stored} is not null` : sql<SqlBool>`${stored} = ${value}`
 }
 
 const whereAfterPage = (before: PageCursor | undefined) =>
@@ -52,6 +63,7 @@ const LISTED_COLUMNS = [
   'environment_id',
   'environment_version_no',
   'env_vars',
+  'labels',
   'restricted',
   'owner_user_id',
   'quiet_hours_exempt',
@@ -70,6 +82,7 @@ export function listBoxes(db: Db, filter: BoxFilter): Promise<ListedBoxRow[]> {
   if (filter.withoutDeleted)
     query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
   if (filter.box !== undefined) query = query.where(whereNamed(filter.box))
+  for (const label of filter.labels ?? []) query = query.where(whereLabeled(db, label))
   return query
     .where(whereAfterPage(filter.before))
     .orderBy('created_at', 'desc')

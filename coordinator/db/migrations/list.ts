@@ -26,6 +26,7 @@ import { secretLocations } from './0023-secret-locations.ts'
 import { boundedCredit } from './0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 import { imageDownloads } from './0026-image-downloads.ts'
+import { labels } from './0027-labels.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -54,4 +55,5 @@ export const migrations: Record<string, Migration> = {
   '0024-bounded-credit': boundedCredit,
   '0025-scopes-deletions-versions': scopesDeletionsVersions,
   '0026-image-downloads': imageDownloads,
+  '0027-labels': labels,
 }

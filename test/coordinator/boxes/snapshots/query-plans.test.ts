@@ -98,6 +98,7 @@ const newRow = (workspace_id: string, owner_user_id: string, box_id: string) => 
     provider: 'local',
     image: null,
     env_vars: '[]',
+    labels: '{}',
     environment_id: null,
     environment_version_no: null,
     mounts: '[]',
