@@ -41,6 +41,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
       async () => (await import('./commands/rm.ts')).addRmCommand,
     ),
     remote('rename', async () => (await import('./commands/rename.ts')).addRenameCommand),
+    remote('label', async () => (await import('./commands/label.ts')).addLabelCommand),
     remote('resize', async () => (await import('./commands/resize.ts')).addResizeCommand),
     remote('move', async () => (await import('./commands/move.ts')).addMoveCommand),
     remote('set', async () => (await import('./commands/set.ts')).addSetCommand),

@@ -8,6 +8,7 @@ import type { Client } from '../connection/client.ts'
 import { addHints, IMAGE_HINTS, TIER_TOO_SMALL_HINTS } from '../connection/refusals.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
+import { parseNewLabel } from './labels.ts'
 import { addEnvironmentOption, addTierOption, getEnvironmentHints, toEnvironmentField } from './new-box.ts'
 
 export type CreateOptions = {
@@ -20,6 +21,7 @@ export type CreateOptions = {
   env?: Record<string, string>
   ttl?: number
   autoPause?: number
+  label?: Record<string, string>
   restricted?: boolean
 }
 
@@ -55,6 +57,11 @@ export const addCreateOptions = (command: Command): Command =>
       createDurationParser('--auto-pause', 'minutes', LIMITS.autoPauseMin),
     )
     .option(
+      '--label <key=value>',
+      'set a label, by which other commands select the box; can be repeated',
+      parseNewLabel,
+    )
+    .option(
       '--restricted',
       'for third parties: the box gets no secrets, no secret files, no cloud tokens and no links for others, and stays so',
     )
@@ -85,7 +92,7 @@ async function findSource(client: Client, { from, image, region }: CreateOptions
 
 /** Does not validate name, tier and region: a newer coordinator may accept other values. */
 function toCreateRequest(options: CreateOptions): CreateBoxRequest {
-  const { name, tier, image, region, env, ttl, autoPause, restricted } = options
+  const { name, tier, image, region, env, ttl, autoPause, label, restricted } = options
   return {
     ...(name !== undefined && { name }),
     ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
@@ -93,6 +100,7 @@ function toCreateRequest(options: CreateOptions): CreateBoxRequest {
     ...(region !== undefined && { region: region as NonNullable<CreateBoxRequest['region']> }),
     ...(env !== undefined && { env }),
     ...toEnvironmentField(options),
+    ...(label !== undefined && { labels: label }),
     ...(restricted && { restricted }),
     ...(ttl !== undefined && { ttlMinutes: ttl }),
     ...(autoPause !== undefined && { autoPauseMin: autoPause }),

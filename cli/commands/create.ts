@@ -24,6 +24,7 @@ Examples:
   box create
   box create fig -e TOKEN=abc                  sets TOKEN for every command on the box
   box create -e TOKEN                          copies the value from the local environment
+  box create fig --label team=web              for box ls --label team=web
   box create fig --image debian:12             with root, apt-get and a file system of its own
   box create fig --from web                    with the files of a template or snapshot
   BOX=$(box create) && box exec $BOX -- make test`,

@@ -3,7 +3,9 @@ import type { Command } from 'commander'
 import type { Account } from '../../shared/api/account.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { OBSERVED_STATES } from '../../shared/field-values.ts'
+import type { LabelSelector } from '../../shared/labels.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
+import { createLabelOption, formatLabels, hasLabels, LABEL_FILTER, toLabelQuery } from '../boxes/labels.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
@@ -14,7 +16,7 @@ import { formatBoxState } from '../output/box-state.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge } from '../output/format.ts'
 
-type Options = ListOptions & { all?: boolean }
+type Options = ListOptions & { all?: boolean; label?: LabelSelector[] }
 
 const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box> => ({
   columns: [
@@ -37,6 +39,7 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
       isWide: true,
     },
     { header: 'LIMITS', cell: ({ isolation }) => isolation?.limits.join(',') || '-', isWide: true },
+    { header: 'LABELS', cell: ({ labels }) => formatLabels(labels).join(',') || '-', isWide: true },
     { header: 'CREATED', cell: ({ createdAt }) => createdAt, isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
   ],
@@ -49,6 +52,7 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
     tier: { get: ({ tier }) => tier, values: TIER_NAMES },
     image: { get: ({ image }) => image ?? '' },
     region: { get: ({ region }) => region, values: REGIONS },
+    label: LABEL_FILTER,
   },
   getEmptyMessage,
   toRemoved: (box) => (box.observedState === 'terminated' ? null : { ...box, observedState: 'terminated' }),
@@ -76,7 +80,8 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
         'Lists the boxes, newest first. ISOLATION is the isolation level of each box; `machine` is an enrolled machine. A box without an ' +
           'IMAGE uses the programs of the machine on which it runs.',
       )
-      .option('-a, --all', 'include deleted boxes'),
+      .option('-a, --all', 'include deleted boxes')
+      .addOption(createLabelOption('list only the boxes with this label')),
     'the names',
     createBoxList(() => '').filters,
   )
@@ -85,7 +90,8 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
       `
 Examples:
   box ls
-  box ls -o wide                              also id, network and enforced limits
+  box ls -o wide                              also id, network, limits and labels
+  box ls --label team=web
   box ls --filter state=running --filter name='web-*'
   box ls -q --filter state=suspended | xargs -r box start
   box ls --watch
@@ -98,13 +104,15 @@ match; of the same key, one of them. --watch redraws the table on a terminal; ot
     .action((options: Options) =>
       runAction(({ client, signal }) => {
         let limit: number | null = null
-        const path = options.all ? '/boxes' : '/boxes?live=1'
+        const { all, label = [] } = options
+        const path = `/boxes?live=${all ? 0 : 1}${toLabelQuery(label)}`
         const load = async () => {
           const response = await client.request<{ boxes: Box[] }>('GET', path)
           if (response.boxes.length === 0) limit = await readBoxLimit(client)
-          return { rows: response.boxes, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
+          const rows = response.boxes.filter((box) => hasLabels(box, label))
+          return { rows, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
         }
-        const list = createBoxList((isFiltered) => formatEmptyMessage(isFiltered, limit))
+        const list = createBoxList((isFiltered) => formatEmptyMessage(isFiltered || label.length > 0, limit))
         return printList(list, load, options, signal)
       }),
     )

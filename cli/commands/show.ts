@@ -5,6 +5,7 @@ import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../sha
 import { formatCount } from '../../shared/format-count.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { describeTier } from '../boxes/box-size.ts'
+import { formatLabels } from '../boxes/labels.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
@@ -107,6 +108,8 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
     ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
   ]
+  const labels = formatLabels(box.labels)
+  if (labels.length > 0) rows.push(['labels', labels.join(', ')])
   rows.push(...formatSchedules(box, now))
   if (count) rows.push(['snapshots', `${count} (${boxCommand()} snapshots ${box.hostname})`])
   if (detail.pausesSurvived > 0) rows.push(['frozen', formatFreezes(detail.pausesSurvived)])

@@ -54,6 +54,10 @@ const SOURCES: Record<string, Source> = {
   'wake name': async (words) => ({ candidates: await listBoxes(words, isSuspended), includesFiles: false }),
   'stop name': async (words) => ({ candidates: await listBoxes(words, isRunning), includesFiles: false }),
   'suspend name': async (words) => ({ candidates: await listBoxes(words, isRunning), includesFiles: false }),
+  label: async () => ({ candidates: await listLabelKeys(), includesFiles: false }),
+  'create label': none,
+  'run label': none,
+  'label name': async (words) => ({ candidates: await listLabelWords(words), includesFiles: false }),
   'create name': none,
   'run name': none,
   'fork name': none,
@@ -227,6 +231,21 @@ const listBoxes = (
       .filter(({ hostname, observedState }) => !exclude.includes(hostname) && isIncluded(observedState))
       .map(({ hostname, observedState }) => ({ value: hostname, description: describe(observedState) }))
   })
+
+/** The keys of all boxes, without values: a shell splits words at `=`. */
+const listLabelKeys = (): Promise<Candidate[]> =>
+  fetchUnlessFails(async (client) => {
+    const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
+    const keys = new Set(boxes.flatMap(({ labels }) => Object.keys(labels ?? {})))
+    return [...keys].sort().map((value) => ({ value, description: '' }))
+  })
+
+/** Boxes, and after the first one the labels that can be removed. */
+async function listLabelWords(words: readonly string[]): Promise<Candidate[]> {
+  const keys = words.length === 0 ? [] : await listLabelKeys()
+  const removals = keys.map(({ value }) => ({ value: `${value}-`, description: 'remove the label' }))
+  return [...(await listBoxes(words)), ...removals.filter(({ value }) => !words.includes(value))]
+}
 
 /** Lists only the names: the values are often secrets. */
 const listVariables = (box: string): Promise<Candidate[]> =>

@@ -3,10 +3,12 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 
 export type FilterKey<Row> = {
-  /** null matches no value. */
-  get(row: Row): string | null
+  /** null matches no value. A row that returns several texts matches when one of them does. */
+  get(row: Row): string | null | readonly string[]
   /** The valid values, which are compared as a whole. Without it, the value is a pattern. */
   values?: readonly string[]
+  /** Returns the test of a value that is not a pattern. @throws CliError for a value that is not valid */
+  createMatcher?(value: string): (text: string) => boolean
 }
 export type Filters<Row> = Record<string, FilterKey<Row>>
 
@@ -29,6 +31,7 @@ export const createFilterParser =
         EXIT.usage,
         `Unknown ${key} '${sanitize(value)}'. Valid values: ${values.join(', ')}.`,
       )
+    filters[key]?.createMatcher?.(value)
     return new Map(previous).set(key, [...(previous.get(key) ?? []), value])
   }
 
@@ -36,16 +39,22 @@ const formatKeys = (filters: Filters<never>): string => `Valid keys: ${Object.ke
 
 export function createMatcher<Row>(filters: Filters<Row>, selected: FilterValues): (row: Row) => boolean {
   const tests = [...selected].map(([key, alternatives]) => {
-    const { get, values } = filters[key] as FilterKey<Row>
-    const matchers = alternatives.map((value) =>
-      values === undefined ? createPatternMatcher(value) : (text: string) => text === value,
-    )
+    const { get, ...filter } = filters[key] as FilterKey<Row>
+    const matchers = alternatives.map((value) => createValueMatcher(filter, value))
     return (row: Row) => {
-      const text = get(row)
-      return text !== null && matchers.some((matches) => matches(text))
+      const texts = [get(row) ?? []].flat()
+      return texts.some((text) => matchers.some((matches) => matches(text)))
     }
   })
   return (row) => tests.every((test) => test(row))
+}
+
+function createValueMatcher(
+  { values, createMatcher }: Omit<FilterKey<never>, 'get'>,
+  value: string,
+): (text: string) => boolean {
+  if (createMatcher !== undefined) return createMatcher(value)
+  return values === undefined ? createPatternMatcher(value) : (text) => text === value
 }
 
 /** A pattern with * or ? matches the whole text; any other text matches a part of it. Ignores case. */

@@ -59,12 +59,17 @@ export function getLastActivity({ id, updatedAt }: Box, team: Team): string {
   )
 }
 
-/** @param filter words that the name, the state, the tier, the kind, the region or the owner of a box must contain */
+/** Such as `team=web`; the key alone where the value is empty. */
+export const formatLabels = ({ labels = {} }: Pick<Box, 'labels'>): string[] =>
+  Object.entries(labels).map(([key, value]) => (value === '' ? key : `${key}=${value}`))
+
+/** @param filter words that the name, the state, the tier, the kind, the region, the labels or the owner of a box must contain */
 export function selectBoxes(boxes: Boxes, filter: string, sort: Sort, team: Team = new Map()): Box[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const matches = (box: Box) => {
     const { hostname, observedState, tier, kind, region } = box
-    const text = [hostname, formatState(observedState), tier, kind, region, getOwner(box, team)].join(' ')
+    const fields = [hostname, formatState(observedState), tier, kind, region, getOwner(box, team)]
+    const text = [...fields, ...formatLabels(box)].join(' ')
     return words.every((word) => text.toLowerCase().includes(word))
   }
   const shown = words.length === 0 ? [...boxes.values()] : [...boxes.values()].filter(matches)

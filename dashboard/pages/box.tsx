@@ -6,7 +6,7 @@ import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { type RequestError, toRequestError } from '../api/errors.ts'
 import { mayUseSecrets } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
-import { formatState } from '../data/items.ts'
+import { formatLabels, formatState } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
@@ -191,6 +191,7 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
           </Term>
         )}
         {vitals && <Term name="Agent">{showHidden(vitals.agent_version)}</Term>}
+        <Term name="Labels">{showHidden(formatLabels(box).join(', ')) || 'none'}</Term>
         <Term name="Restricted">{box.restricted ? 'yes: it gets no secrets' : 'no'}</Term>
         <Term name="Automatic pause">
           {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}

@@ -111,6 +111,14 @@ t.test('names of snapshots and templates, and the subcommand of their lists', as
   t.same(await getValues('box fork f'), ['fig'])
 })
 
+t.test('keys of labels, and labels to remove', async (t) => {
+  await api('PATCH', `/boxes/${fig.id}`, { labels: { team: 'web', 'example.com/stage': 'a b' } })
+  t.same(await getValues('box ls --label '), ['example.com/stage', 'team'])
+  t.same(await getValues('box label f'), ['fig'])
+  t.same(await getValues('box label fig '), ['plum', 'example.com/stage-', 'team-'])
+  t.same(await getValues('box create --label '), [], 'a new label is not completed')
+})
+
 t.test('cp: boxes and local files', async (t) => {
   t.same(await getValues('box cp f'), ['fig:', ':files'])
   t.same(await getValues('box cp a.txt p'), ['plum:', ':files'])

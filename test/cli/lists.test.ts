@@ -63,8 +63,8 @@ t.test('-q without rows prints nothing, so that a script gets no names', async (
 
 t.test('-o wide adds columns, --no-header omits the header', async (t) => {
   const [header, row] = (await box('ls', '-o', 'wide')).stdout.split('\n')
-  t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +CREATED +ID$/)
-  t.match(row, new RegExp(`^web-2 +suspended .* host +us-west-2 +\\S+ +\\d{4}-\\S+Z +${web2.id}$`))
+  t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +LABELS +CREATED +ID$/)
+  t.match(row, new RegExp(`^web-2 +suspended .* host +us-west-2 +\\S+ +- +\\d{4}-\\S+Z +${web2.id}$`))
   t.match((await box('ls', '--no-header')).stdout, /^web-2 .*\nweb-1 .*\nfig .*\n$/)
 })
 
@@ -94,9 +94,15 @@ t.test('a pattern matches its special characters literally', async (t) => {
 t.test('an unknown key or value lists the valid ones', async (t) => {
   const fails = async (filter: string, stderr: string) =>
     t.same(await box('ls', '--filter', filter), { code: 2, stdout: '', stderr: `box: ${stderr}\n` })
-  await fails('color=red', "Unknown filter 'color'. Valid keys: name, state, kind, tier, image, region.")
-  await fails('fig', '--filter must be KEY=VALUE. Valid keys: name, state, kind, tier, image, region.')
-  await fails('toString=x', "Unknown filter 'toString'. Valid keys: name, state, kind, tier, image, region.")
+  await fails(
+    'color=red',
+    "Unknown filter 'color'. Valid keys: name, state, kind, tier, image, region, label.",
+  )
+  await fails('fig', '--filter must be KEY=VALUE. Valid keys: name, state, kind, tier, image, region, label.')
+  await fails(
+    'toString=x',
+    "Unknown filter 'toString'. Valid keys: name, state, kind, tier, image, region, label.",
+  )
   await fails('tier=huge', "Unknown tier 'huge'. Valid values: nano, micro, lite, flow, pro, max, ultra.")
   t.match(await box('ls', '-o', 'yaml'), { code: 2, stderr: /Allowed choices are table, wide, json, name/ })
   t.match(await box('ls', '-q', '--json'), { code: 2, stderr: /cannot be used with/ })

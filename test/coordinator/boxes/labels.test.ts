@@ -1,7 +1,7 @@
 // Labels of boxes on both databases: which boxes a list selects, and which labels a change leaves.
 import t from 'tap'
-import type { LabelSelector } from '../../../shared/api/labels.ts'
 import { newId } from '../../../shared/ids.ts'
+import type { LabelSelector } from '../../../shared/labels.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { capturePlans } from '../../support/query-plan.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'

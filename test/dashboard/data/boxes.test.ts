@@ -38,7 +38,8 @@ const createBox = (hostname: string, fields: Partial<Box> = {}) =>
   }) as Box
 
 t.test('owners, usage and activity', async (t) => {
-  const [fig, pear] = [createBox('fig'), createBox('pear', { ownerUserId: 'usr_2' })]
+  const labels = { team: 'web', stage: '' }
+  const [fig, pear] = [createBox('fig', { labels }), createBox('pear', { ownerUserId: 'usr_2' })]
   const boxes = new Map([fig, pear].map((box) => [box.id, box]))
   const team = new Map([
     [
@@ -69,6 +70,7 @@ t.test('owners, usage and activity', async (t) => {
   t.same(select('', 'usage'), ['pear', 'fig'])
   t.same(select('', 'activity'), ['fig', 'pear'])
   t.same(select('ADA@', 'activity'), ['fig'])
+  t.same(select('team=web stage', 'activity'), ['fig'], 'labels')
 })
 
 t.test('an action on several boxes tries each, and lists the failures in order', async (t) => {
