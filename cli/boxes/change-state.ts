@@ -16,15 +16,22 @@ import { colorize, getStateColor } from '../output/colors.ts'
 import { printJson, printStderr } from '../output/print.ts'
 import { getProgress, hasStatusLine, type Progress } from '../output/status-line.ts'
 import { waitForBox, waitForState } from '../wait/wait-for-box.ts'
-import { selectBoxes } from './select-boxes.ts'
+import {
+  addSelectionOptions,
+  getSelectionOption,
+  type SelectionOptions,
+  selectBoxes,
+} from './select-boxes.ts'
 
-export type ChangeOptions = OutputOptions & { all?: boolean }
+export type ChangeOptions = OutputOptions & SelectionOptions
+
+export type RestartOptions = JsonOption & QuietOption & SelectionOptions
 
 type Action = {
   targetState: 'suspended' | 'running'
   /** The observed state during the change. */
   transition: string
-  /** The boxes of --all. */
+  /** The boxes of --all and --label. */
   appliesTo(box: Box): boolean
   /** The request, after the id of the box. */
   route: string
@@ -57,8 +64,8 @@ const ACTIONS = {
 } satisfies Record<string, Action>
 
 /** The arguments and options of suspend, stop and wake. */
-export const addChangeOptions = (command: Command, all: string): Command =>
-  addOutputOptions(command.argument('[name...]', 'names or ids of boxes').option('-a, --all', all))
+export const addChangeOptions = (command: Command, verb: string, all: string): Command =>
+  addOutputOptions(addSelectionOptions(command.argument('[name...]', 'names or ids of boxes'), verb, all))
 
 /** Sends all requests before it waits, so that several boxes change concurrently. Returns the exit code. */
 export async function changeStates(
@@ -67,12 +74,12 @@ export async function changeStates(
   action: ActionName,
   options: ChangeOptions,
 ): Promise<number> {
-  const { all, wait, json, quiet } = options
+  const { wait, json, quiet } = options
   const progress = getProgress(options)
   const { transition, appliesTo } = ACTIONS[action]
   const batch = startBatch(names)
-  const boxes = await selectBoxes(session, names, all ? appliesTo : null, batch.run)
-  if (boxes.length === 0 && all && progress !== 'none') printStderr(`No boxes to ${action}.`)
+  const boxes = await selectBoxes(session, names, { ...options, appliesTo }, batch.run)
+  printIfNone(boxes, action, options)
   const changing = await batch.run(boxes, (box) => requestChange(session, box, action))
   await batch.run(changing, async (changingBox) => {
     const box = wait ? await waitAndPrint(session, changingBox, action, progress) : changingBox
@@ -83,15 +90,25 @@ export async function changeStates(
   return batch.exitCode
 }
 
+function printIfNone(
+  boxes: readonly Box[],
+  verb: string,
+  options: SelectionOptions & JsonOption & QuietOption,
+): void {
+  if (boxes.length > 0 || getSelectionOption(options) === null) return
+  if (getProgress(options) !== 'none') printStderr(`No boxes to ${verb}.`)
+}
+
 /** Suspends boxes that are running, and wakes all of them. Returns the exit code. */
 export async function restartBoxes(
   session: Session,
   names: string[],
-  options: JsonOption & QuietOption,
+  options: RestartOptions,
 ): Promise<number> {
   const progress = getProgress(options)
   const batch = startBatch(names)
-  const boxes = await selectBoxes(session, names, null, batch.run)
+  const boxes = await selectBoxes(session, names, { ...options, appliesTo: isRunning }, batch.run)
+  printIfNone(boxes, 'restart', options)
   const suspending = await batch.run(boxes, (box) =>
     // The coordinator refuses to stop an enrolled machine.
     ACTIONS.stop.appliesTo(box) || box.kind === 'machine'

@@ -8,7 +8,7 @@ import {
   type QuietOption,
 } from '../arguments/options.ts'
 import { formatLabels, parseLabelWords } from '../boxes/labels.ts'
-import { selectBoxes } from '../boxes/select-boxes.ts'
+import { findBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { startBatch } from '../output/batch.ts'
 import { print, printJson, printStderr, sanitize } from '../output/print.ts'
@@ -51,7 +51,7 @@ async function changeLabels(session: Session, words: string[], options: Options)
   const { names, changes } = parseLabelWords(words)
   const isChanged = Object.keys(changes).length > 0
   const batch = startBatch(names)
-  const boxes = await selectBoxes(session, names, null, batch.run)
+  const boxes = await findBoxes(session.client, names, batch.run)
   await batch.run(boxes, async (found) => {
     if (!isChanged) return printLabels(found, options, boxes.length > 1)
     const request: PatchBoxRequest = { labels: changes }

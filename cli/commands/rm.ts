@@ -3,7 +3,12 @@ import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import { addOutputOptions, type OutputOptions } from '../arguments/options.ts'
 import { deleteBox, describeLoss } from '../boxes/delete-box.ts'
-import { selectBoxes } from '../boxes/select-boxes.ts'
+import {
+  addSelectionOptions,
+  getSelectionOption,
+  type SelectionOptions,
+  selectBoxes,
+} from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { startBatch } from '../output/batch.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
@@ -12,10 +17,10 @@ import { printJson, printMessage, printStderr } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { formatDeletionStatus, waitForDeletion } from '../wait/wait-for-deletion.ts'
 
-type Options = OutputOptions & { all?: boolean; force?: boolean; yes?: boolean }
+type Options = OutputOptions & SelectionOptions & { force?: boolean; yes?: boolean }
 
 export function addRmCommand(program: Command, runAction: RunAction): void {
-  addOutputOptions(
+  const command = addSelectionOptions(
     program
       .command('rm')
       .aliases(['delete', 'destroy', 'remove'])
@@ -24,9 +29,13 @@ export function addRmCommand(program: Command, runAction: RunAction): void {
         'Deletes boxes, their files and their processes, and waits until the deletion is complete. Of an enrolled machine, only ' +
           'the agent and its commands are removed. On a terminal, box rm asks for confirmation.',
       )
-      .argument('[name...]', 'names or ids of boxes')
-      .option('-a, --all', 'delete all boxes; without a terminal --yes is required')
-      .option('-y, --yes', 'do not ask for confirmation')
+      .argument('[name...]', 'names or ids of boxes'),
+    'delete',
+    'boxes',
+  )
+  addOutputOptions(
+    command
+      .option('-y, --yes', 'do not ask for confirmation; --all and --label need it without a terminal')
       .option('-f, --force', 'do not ask for confirmation, and ignore boxes that do not exist'),
   )
     .addHelpText(
@@ -36,6 +45,7 @@ Examples:
   box rm fig
   box rm -y fig plum
   box rm -f fig
+  box rm --label stage=test
 
 With several boxes, each one is tried; the exit code is that of the first failure.`,
     )
@@ -45,15 +55,23 @@ With several boxes, each one is tried; the exit code is that of the first failur
 }
 
 async function deleteBoxes(session: Session, names: string[], options: Options): Promise<number> {
-  const { all, force, yes, wait, json, quiet } = options
+  const { force, yes, wait, json, quiet } = options
+  const selection = getSelectionOption(options)
   const batch = startBatch(names)
-  const boxes = await selectBoxes(session, names, all ? isNotDeleted : null, async (items, find) => {
-    const found = await batch.run(items, (name) => find(name).catch((error) => ignoreMissing(error, options)))
-    return found.filter((box) => box !== null)
-  })
+  const boxes = await selectBoxes(
+    session,
+    names,
+    { ...options, appliesTo: isNotDeleted },
+    async (items, find) => {
+      const found = await batch.run(items, (name) =>
+        find(name).catch((error) => ignoreMissing(error, options)),
+      )
+      return found.filter((box) => box !== null)
+    },
+  )
   if (boxes.length === 0) {
     if (json && force) printJson(null)
-    else if (all && !quiet) printStderr('No boxes to delete.')
+    else if (selection !== null && !quiet) printStderr('No boxes to delete.')
     return batch.exitCode
   }
   if (!yes && !force && !(await isConfirmed(session, boxes, options))) {
@@ -89,15 +107,13 @@ function ignoreMissing(error: unknown, { force }: Options): null {
   throw error
 }
 
-/** @throws CliError when all boxes are to be deleted and there is no terminal for the question */
-async function isConfirmed(
-  { signal }: Session,
-  boxes: readonly Box[],
-  { all, json }: Options,
-): Promise<boolean> {
-  if (!canAsk(json ?? false)) {
-    if (!all) return true
-    throw new CliError(EXIT.usage, `--all deletes ${boxes.length} boxes. Add --yes to confirm.`)
+/** @throws CliError when --all or --label selects the boxes and there is no terminal for the question */
+async function isConfirmed({ signal }: Session, boxes: readonly Box[], options: Options): Promise<boolean> {
+  if (!canAsk(options.json ?? false)) {
+    const selection = getSelectionOption(options)
+    if (selection === null) return true
+    const count = `${boxes.length} ${boxes.length === 1 ? 'box' : 'boxes'}`
+    throw new CliError(EXIT.usage, `${selection} deletes ${count}. Add --yes to confirm.`)
   }
   const names = boxes.map(({ hostname }) => hostname).join(', ')
   const what = boxes.length === 1 ? `box ${names}` : `${boxes.length} boxes (${names})`

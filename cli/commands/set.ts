@@ -15,7 +15,7 @@ import {
 } from '../arguments/options.ts'
 import { parseFutureTime } from '../arguments/parse-time.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
-import { selectBoxes } from '../boxes/select-boxes.ts'
+import { findBoxes } from '../boxes/select-boxes.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -103,7 +103,7 @@ async function setSchedules(session: Session, names: string[], options: Options)
       'Nothing to set. Use --ttl, --pause-at, --auto-pause, --auto-snapshot or --keep. `box show NAME` shows the settings.',
     )
   const batch = startBatch(names)
-  const boxes = await selectBoxes(session, names, null, batch.run)
+  const boxes = await findBoxes(session.client, names, batch.run)
   await batch.run(boxes, async ({ id }) => {
     const { box } = await session.client.request<{ box: Box }>('PATCH', `/boxes/${id}`, request)
     if (options.json) printJson(box)

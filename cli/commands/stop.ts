@@ -11,7 +11,7 @@ export function addStopCommand(program: Command, runAction: RunAction): void {
       'Stops boxes and waits until they are suspended. Files are kept, processes are terminated. A frozen box is stopped too. ' +
         '`box start` or the next `box exec` starts a box again.',
     )
-  addChangeOptions(command, 'stop all running and frozen boxes')
+  addChangeOptions(command, 'stop', 'running and frozen boxes')
     .addHelpText(
       'after',
       `
@@ -19,6 +19,7 @@ Examples:
   box stop fig
   box stop fig plum
   box stop --all
+  box stop --label team=web
 
 \`box suspend\` keeps the processes where the machine can freeze them. With several boxes, each one is tried; the exit code is
 that of the first failure.`,

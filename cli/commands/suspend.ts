@@ -13,7 +13,7 @@ export function addSuspendCommand(program: Command, runAction: RunAction): void 
         'when the box is woken, for an hour unless the operator has set another time; then, and on other machines, they are ' +
         'terminated. `box ls` shows a frozen box. `box wake` or the next `box exec` starts a box again.',
     )
-  addChangeOptions(command, 'suspend all running boxes')
+  addChangeOptions(command, 'suspend', 'running boxes')
     .addHelpText(
       'after',
       `
@@ -21,6 +21,7 @@ Examples:
   box suspend fig
   box suspend fig plum
   box suspend --all
+  box suspend --label team=web
 
 \`box stop\` terminates the processes at once. With several boxes, each one is tried; the exit code is that of the first failure.`,
     )

@@ -11,7 +11,7 @@ export function addWakeCommand(program: Command, runAction: RunAction): void {
     .description(
       'Starts suspended boxes and waits until they are running. `box exec` does this automatically.',
     )
-  addChangeOptions(command, 'start all suspended boxes')
+  addChangeOptions(command, 'start', 'suspended boxes')
     .addHelpText(
       'after',
       `
@@ -19,6 +19,7 @@ Examples:
   box wake fig && box cp notes.md fig:
   box start fig plum
   box start --all
+  box start --label team=web
 
 With several boxes, each one is tried; the exit code is that of the first failure.`,
     )

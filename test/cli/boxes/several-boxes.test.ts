@@ -63,6 +63,42 @@ t.test('--all applies to the boxes that are not in the state yet', async (t) => 
   t.match(await box('stop'), { code: 2, stderr: /The name of a box is missing/ })
 })
 
+t.test('--label applies to the boxes with a label', async (t) => {
+  const lime = await coordinator.addBox('lime', { labels: { stage: 'test' } })
+  await coordinator.addBox('kiwi', { labels: { stage: 'test', team: 'web' } })
+  t.match(await box('stop', '--label', 'stage=test', '--label', 'team'), {
+    code: 0,
+    stderr: /kiwi: suspended\n$/,
+  })
+  t.same([await getState('lime'), await getState('kiwi')], ['running', 'suspended'])
+  t.match(await box('start', '--label', 'stage'), { code: 0, stderr: /kiwi: running\n$/ })
+  t.match(await box('restart', '--label', 'team'), {
+    code: 0,
+    stderr: /kiwi: suspended\n.*kiwi: running\n$/s,
+  })
+  t.match(await box('suspend', '--label', 'stage=none'), { code: 0, stderr: 'No boxes to suspend.\n' })
+  t.match(await box('stop', 'fig', '--label', 'stage'), {
+    code: 2,
+    stderr: /--label cannot be combined with/,
+  })
+  t.match(await box('restart'), { code: 2, stderr: /The name of a box is missing/ })
+
+  t.match(await box('rm', '--label', 'stage'), {
+    code: 2,
+    stderr: 'box: --label deletes 2 boxes. Add --yes to confirm.\n',
+  })
+  const terminal = runBoxInPty(t, coordinator, 'box rm --label stage; echo code=$?')
+  await terminal.waitFor('Delete 2 boxes (kiwi, lime) with all their files? [y/N] ')
+  terminal.type('n\r')
+  await terminal.waitFor('code=1')
+  t.equal(await getState('lime'), 'running')
+  // A coordinator of an earlier version ignores the parameter.
+  coordinator.respondNext('GET /api/v1/boxes', 200, { boxes: [{ ...lime, labels: undefined }] })
+  t.match(await box('rm', '-y', '--label', 'stage'), { code: 0, stderr: 'No boxes to delete.\n' })
+  t.match(await box('rm', '-y', '--label', 'stage'), { code: 0, stderr: /kiwi: deleted\nlime: deleted\n$/ })
+  t.same([await getState('lime'), await getState('fig')], [undefined, 'running'])
+})
+
 t.test('stop terminates frozen boxes too, suspend does not', async (t) => {
   infra.canFreeze = true
   await box('suspend', 'plum')
