@@ -2,6 +2,7 @@
 
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
+import type { OutputChannel } from '../../shared/attach-format.ts'
 import type { Attachment } from '../attach/attachment.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
@@ -23,8 +24,19 @@ export type AttachedRequest = Omit<ExecRequest, 'attached' | 'detached'> & {
   disconnectTimeoutSeconds: number
 }
 
+export type AttachedOutput = {
+  /** Default: writes to the standard streams. */
+  write?: (channel: OutputChannel, bytes: Buffer, signal: AbortSignal) => Promise<void>
+  /** The command in messages. Default: "the command". */
+  subject?: string
+}
+
 /** @throws CliError when the command cannot be started */
-export async function startAttached(edge: EdgeClient, request: AttachedRequest): Promise<AttachedCommand> {
+export async function startAttached(
+  edge: EdgeClient,
+  request: AttachedRequest,
+  { write, subject = 'the command' }: AttachedOutput = {},
+): Promise<AttachedCommand> {
   // Imported here: the other commands do not need these modules. Loaded while the request is sent.
   const modules = Promise.all([
     import('../attach/attachment.ts'),
@@ -40,6 +52,8 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
   const [{ attach }, { forwardStdin, writeOutput }] = await modules
   const controller = new AbortController()
   const { signal } = controller
+  const writeChunk = write ?? writeOutput
+  const of = write === undefined ? '' : ` of ${subject}`
   const attachment = attach({
     connect: (position, connectSignal) =>
       edge.connect(
@@ -49,18 +63,18 @@ export async function startAttached(edge: EdgeClient, request: AttachedRequest):
       ),
     start: { stdout: 0, stderr: 0 },
     sink: {
-      write: (channel, bytes) => writeOutput(channel, bytes, signal).catch(ignoreClosedPipe),
+      write: (channel, bytes) => writeChunk(channel, bytes, signal).catch(ignoreClosedPipe),
       reportMissing: (channel, bytes) =>
-        printMessage(`${bytes} bytes of ${channel} before this point are missing.`),
+        printMessage(`${bytes} bytes of ${channel}${of} before this point are missing.`),
     },
     signal,
     onOutage: (reason) =>
-      printMessage(`disconnected from the command. ${reason} Reconnecting; press Ctrl-C to stop.`),
+      printMessage(`disconnected from ${subject}. ${reason} Reconnecting; press Ctrl-C to stop.`),
     onStdinLost: () =>
       printMessage(
         `the agent of ${edge.boxName} restarted and lost a part of stdin. The box terminates the command. Run it again.`,
       ),
-    onReconnect: () => printMessage('reconnected; the output continues where it stopped.'),
+    onReconnect: () => printMessage(`reconnected; the output${of} continues where it stopped.`),
   })
   return {
     processId,

@@ -2,21 +2,37 @@
 import type { StreamName } from '../follow/events.ts'
 import type { OutputChunk } from '../follow/read-output.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
+import { createLinePrefixer } from '../output/line-prefixer.ts'
 
 export type OutputPrinter = {
   print(chunk: OutputChunk): Promise<void>
   /** Prints the exit event of --json. */
   printExit(exit: object): Promise<void>
+  /** Prints the last line of each stream, if it has no newline and is one of several boxes. */
+  end(): Promise<void>
 }
 
-export type PrinterOptions = { json?: boolean; timestamps?: boolean }
+/** @param lines the output of one of several boxes */
+export type PrinterOptions = { json?: boolean; timestamps?: boolean; lines?: BoxLines }
+
+export type BoxLines = {
+  boxName: string
+  /** Before each line. */
+  prefix: string
+  /** Runs one write at a time. */
+  serial(write: () => Promise<void>): Promise<void>
+}
 
 export function createOutputPrinter(
-  { json = false, timestamps = false }: PrinterOptions,
+  { json = false, timestamps = false, lines }: PrinterOptions,
   signal: AbortSignal,
 ): OutputPrinter {
   const printEvent = (event: object) =>
-    writeWithBackpressure(process.stdout, `${JSON.stringify(event)}\n`, signal)
+    writeWithBackpressure(
+      process.stdout,
+      `${JSON.stringify({ ...(lines && { box: lines.boxName }), ...event })}\n`,
+      signal,
+    )
   if (json)
     return {
       print: ({ stream, bytes, offset, at }) =>
@@ -28,11 +44,24 @@ export function createOutputPrinter(
           nextOffset: offset + bytes.length,
         }),
       printExit: (exit) => printEvent({ event: 'exit', ...exit }),
+      end: async () => undefined,
     }
   const addTimes = timestamps ? createTimePrefixer() : ({ bytes }: OutputChunk) => bytes
+  const write = (stream: StreamName, bytes: Buffer) => writeWithBackpressure(process[stream], bytes, signal)
+  if (lines === undefined)
+    return {
+      print: (chunk) => write(chunk.stream, addTimes(chunk)),
+      printExit: async () => undefined,
+      end: async () => undefined,
+    }
+  const prefixers = { stdout: createLinePrefixer(lines.prefix), stderr: createLinePrefixer(lines.prefix) }
+  const writeLines = (stream: StreamName, bytes: Buffer) => lines.serial(() => write(stream, bytes))
   return {
-    print: (chunk) => writeWithBackpressure(process[chunk.stream], addTimes(chunk), signal),
+    print: (chunk) => writeLines(chunk.stream, prefixers[chunk.stream].add(addTimes(chunk))),
     printExit: async () => undefined,
+    async end() {
+      for (const stream of ['stdout', 'stderr'] as const) await writeLines(stream, prefixers[stream].end())
+    },
   }
 }
 

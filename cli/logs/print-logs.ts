@@ -12,12 +12,18 @@ import { findProcess, getNewestProcess, isWholeId, printNewest } from '../proces
 import { isNotRunning, listProcesses } from '../processes/list-processes.ts'
 import { noSuchProcessMessage, replaceNotFoundMessage, toExitCode } from '../processes/process-messages.ts'
 import { printBoxStop } from './box-stop.ts'
-import { createOutputPrinter, type OutputPrinter } from './output-printer.ts'
+import { type BoxLines, createOutputPrinter, type OutputPrinter } from './output-printer.ts'
 import { getStartOffsets, type Selection } from './start-offsets.ts'
 import { printStoredLogs } from './stored-logs.ts'
 import { createTimesNote } from './times-note.ts'
 
-export type LogsOptions = Selection & { follow?: boolean; json?: boolean; timestamps?: boolean }
+export type LogsOptions = Selection & {
+  follow?: boolean
+  json?: boolean
+  timestamps?: boolean
+  /** Of one of several boxes. */
+  lines?: BoxLines
+}
 
 /** @param typed the id or a prefix of it; undefined: the newest process */
 export async function printLogs(
@@ -27,8 +33,27 @@ export async function printLogs(
   options: LogsOptions,
 ): Promise<number> {
   const edge = await session.client.createEdgeClient(name)
-  const { processId, isStored } = await selectProcess(session, edge, typed)
+  const { processId, isStored } = await selectProcess(session, edge, typed, options)
   const printer = createOutputPrinter(options, session.signal)
+  try {
+    return await printProcess(session, edge, { processId, isStored, printer, options })
+  } finally {
+    await printer.end()
+  }
+}
+
+type PrintedProcess = {
+  processId: string
+  isStored: boolean
+  printer: OutputPrinter
+  options: LogsOptions
+}
+
+async function printProcess(
+  session: Session,
+  edge: EdgeClient,
+  { processId, isStored, printer, options }: PrintedProcess,
+): Promise<number> {
   const printed: { offsets: Offsets | null } = { offsets: null }
   const printStored = (boxId: string) =>
     printStoredLogs(session, {
@@ -57,13 +82,14 @@ async function selectProcess(
   { client }: Session,
   edge: EdgeClient,
   typed: string | undefined,
+  { lines }: LogsOptions,
 ): Promise<{ processId: string; isStored: boolean }> {
   if (typed !== undefined && isWholeId(typed)) return { processId: typed, isStored: false }
   const { processes, isStored } = await listProcesses(client, edge)
   if (typed !== undefined)
     return { processId: findProcess(processes, edge.boxName, typed).processId, isStored }
   const { processId, command } = getNewestProcess(processes, edge.boxName)
-  printNewest('process', processId, command)
+  if (lines === undefined) printNewest('process', processId, command)
   return { processId, isStored }
 }
 
@@ -77,10 +103,11 @@ async function printLiveLogs(
   session: Session,
   edge: EdgeClient,
   processId: string,
-  { follow = false, timestamps = false, printer, printed, ...selection }: LiveLogs,
+  { follow = false, timestamps = false, lines, printer, printed, ...selection }: LiveLogs,
 ): Promise<number> {
   const { signal } = session
   const { boxName } = edge
+  const of = lines === undefined ? '' : ` on ${boxName}`
   /** Then the state of the process is unknown. */
   let isDisconnected = false
   const connection = {
@@ -89,12 +116,15 @@ async function printLiveLogs(
     signal,
     onOutage(reason: string) {
       isDisconnected = true
-      printMessage(`disconnected from the process. ${reason} Reconnecting; press Ctrl-C to stop.`)
+      printMessage(`disconnected from the process${of}. ${reason} Reconnecting; press Ctrl-C to stop.`)
     },
-    onWait: (reason: string) => printMessage(`waiting. ${reason} Retrying; press Ctrl-C to stop.`),
+    onWait: (reason: string) =>
+      printMessage(
+        `waiting${lines === undefined ? '' : ` for the output of ${boxName}`}. ${reason} Retrying; press Ctrl-C to stop.`,
+      ),
     onReconnect() {
       isDisconnected = false
-      printMessage('reconnected; the output continues where it stopped.')
+      printMessage(`reconnected; the output${of} continues where it stopped.`)
     },
     isBoxStopped: () => isBoxStopped(session, edge),
   }

@@ -135,9 +135,12 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/machines.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/cli/{boxes,completion,errors,life,lists,run}.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/cli/{cp-directories,cp-files,cp-sources}.test.ts', reason: 'takes more than 10 seconds' },
-  { glob: 'test/cli/{exec,exec-live,exec-resume,ssh}.test.ts', reason: 'takes more than 10 seconds' },
   {
-    glob: 'test/cli/{logs,logs-resume,processes,prompt,prompts}.test.ts',
+    glob: 'test/cli/{exec,exec-boxes,exec-live,exec-resume,ssh}.test.ts',
+    reason: 'takes more than 10 seconds',
+  },
+  {
+    glob: 'test/cli/{logs,logs-boxes,logs-resume,processes,prompt,prompts}.test.ts',
     reason: 'takes more than 10 seconds',
   },
 ]
