@@ -75,6 +75,9 @@ export const DESKTOP_PROGRAMS = ['display', 'viewer', 'windowManager', 'terminal
 /** Names of environment variables. */
 export const ENV_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
+/** Names of secrets. */
+export const SECRET_NAME_PATTERN = /^[A-Z_][A-Z0-9_]{0,127}$/
+
 /** Seconds since the epoch, with up to nine decimals. */
 export const FILE_MTIME_PATTERN = /^\d{1,11}(\.\d{1,9})?$/
 

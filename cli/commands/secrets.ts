@@ -12,6 +12,7 @@ import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { print, printJson } from '../output/print.ts'
 import { findSecret, loadSecrets } from '../secrets/find-secret.ts'
+import type { ImportOptions } from '../secrets/import-secrets.ts'
 import { parseLocations } from '../secrets/locations.ts'
 import { SECRETS, USES } from '../secrets/secret-list.ts'
 import type { SetOptions } from '../secrets/set-secret.ts'
@@ -44,6 +45,7 @@ export function addSecretsCommand(program: Command, runAction: RunAction): void 
 Examples:
   box secrets set ANTHROPIC_API_KEY              asks for the value
   box secrets set TOKEN --host api.example.com <token.txt
+  box secrets import .env
   box mount fig ANTHROPIC_API_KEY
   box secrets grant TOKEN fig
   box secrets usage TOKEN
@@ -62,6 +64,7 @@ BOXES is \`workspace\` for a secret without grants, which every box may mount th
       }),
     )
   addSet(secrets, runAction)
+  addImport(secrets, runAction)
   addShow(secrets, runAction)
   addRotate(secrets, runAction)
   addGrants(secrets, runAction)
@@ -120,6 +123,40 @@ belong to the provider of the key.`,
     )
     .action((name: string, options: SetOptions) =>
       runAction(async (session) => (await importChanges()).setSecret(session, name, options)),
+    )
+}
+
+function addImport(secrets: Command, runAction: RunAction): void {
+  const command = secrets
+    .command('import')
+    .summary('create the secrets of a .env file')
+    .description(
+      'Creates a secret for each variable of a .env file. Well-known names have the hosts of their provider. When one variable cannot ' +
+        'be set, none is. No value is printed.',
+    )
+    .argument('<file>', 'the file; - is stdin')
+    .option(
+      '--host <host>',
+      'the hosts of all names that box does not know, such as api.example.com or *.example.com; can be repeated',
+      collect,
+    )
+    .option('--replace', 'replace the values of secrets that exist; their hosts and placeholders stay')
+  addOutput(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  box secrets import .env
+  box secrets import .env --replace
+  grep '^EXAMPLE_' .env | box secrets import - --host api.example.com
+
+Each host of a secret gets its value: import secrets of different providers one after the other. The format is that of
+\`box env --file\`.`,
+    )
+    .action((path: string, options: ImportOptions) =>
+      runAction(async (session) =>
+        (await import('../secrets/import-secrets.ts')).importSecrets(session, path, options),
+      ),
     )
 }
 

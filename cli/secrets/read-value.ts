@@ -13,6 +13,12 @@ export async function readValue(
   signal: AbortSignal,
 ): Promise<string> {
   const value = await readText(name, fromEnv, signal)
+  assertValue(name, value)
+  return value
+}
+
+/** @throws CliError for a value that a secret cannot have */
+export function assertValue(name: string, value: string): void {
   if (value === '') throw new CliError(EXIT.usage, `The value of ${name} is empty.`)
   if (/(?![\t\r\n])\p{Cc}/u.test(value))
     throw new CliError(
@@ -24,7 +30,6 @@ export async function readValue(
       EXIT.usage,
       `The value of ${name} is larger than ${LIMITS.secretValueBytes / 1024} KiB.`,
     )
-  return value
 }
 
 async function readText(name: string, fromEnv: string | undefined, signal: AbortSignal): Promise<string> {

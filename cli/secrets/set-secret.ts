@@ -39,7 +39,7 @@ export async function setSecret(session: Session, name: string, options: SetOpti
 }
 
 /** `box secrets set TOKEN=abc`. The message does not repeat the value. @throws CliError */
-function assertNoValue(name: string): void {
+export function assertNoValue(name: string): void {
   if (name.includes('=')) throw new CliError(EXIT.usage, NO_VALUE_ARGUMENT)
 }
 
@@ -73,7 +73,7 @@ async function createSecret(
     ...(placeholderPrefix !== undefined && { placeholderPrefix }),
   }
   const response = client.request<{ secret: Secret }>('POST', '/secrets', request)
-  const { secret } = await addHints(response, HINTS)
+  const { secret } = await addHints(response, SECRET_HINTS)
   if (json) printJson(secret)
   else if (!quiet) {
     const origin = options.host === undefined && known !== undefined ? ', which box knows for this name' : ''
@@ -85,7 +85,7 @@ async function createSecret(
   warnOfLines(secret, value)
 }
 
-const HINTS = { secret_limit: '`box secrets rm` deletes secrets.' }
+export const SECRET_HINTS = { secret_limit: '`box secrets rm` deletes secrets.' }
 
 function warnWithoutHosts({ name, hosts }: Secret): void {
   if (hosts.length > 0) return
@@ -94,7 +94,7 @@ function warnWithoutHosts({ name, hosts }: Secret): void {
   )
 }
 
-function warnOfLines({ name, in: locations }: Secret, value: string): void {
+export function warnOfLines({ name, in: locations }: Secret, value: string): void {
   if (!/[\r\n]/.test(value) || locations.some((location) => location !== 'header')) return
   printMessage(
     `${name} has several lines: in headers, it is used in \`Authorization: Basic\` only. If a program sends it in a body, \`box secrets set ${name} --keep-value --in body\` allows that.`,

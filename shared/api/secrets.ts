@@ -1,11 +1,10 @@
 // Schemas of secrets, their grants and mounts (spec §2.8, §4.10).
 import { z } from 'zod'
-import { ENV_NAME_PATTERN } from '../field-values.ts'
+import { ENV_NAME_PATTERN, SECRET_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { SECRET_LOCATIONS } from '../secret-locations.ts'
 import { ENV_NAME_RULE, emailSchema, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'
 
-export const SECRET_NAME_PATTERN = /^[A-Z_][A-Z0-9_]{0,127}$/
 export const SECRET_NAME_RULE = `must be 1 to ${LIMITS.secretNameChars} uppercase letters, digits and underscores, and not start with a digit`
 /** A placeholder without its prefix. */
 export const PLACEHOLDER_PATTERN = /dcpsec_[0-9a-hjkmnp-tv-z]{32}/
