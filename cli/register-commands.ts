@@ -42,6 +42,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     ),
     remote('rename', async () => (await import('./commands/rename.ts')).addRenameCommand),
     remote('label', async () => (await import('./commands/label.ts')).addLabelCommand),
+    remote('give', async () => (await import('./commands/give.ts')).addGiveCommand),
     remote('resize', async () => (await import('./commands/resize.ts')).addResizeCommand),
     remote('move', async () => (await import('./commands/move.ts')).addMoveCommand),
     remote('set', async () => (await import('./commands/set.ts')).addSetCommand),

@@ -43,6 +43,7 @@ export const SERVER_AUDIT_KINDS = {
   'box.sleep': 'a suspended box was packed into an archive, which frees its disk',
   'box.resize': 'the tier of a box was changed',
   'box.move': 'a box was moved to another region',
+  'box.give': 'a box was given to another member',
   'box.fork': 'a box was forked',
   'box.delete': 'a box was deleted',
   'box.connect': 'a terminal or the desktop was opened; the event does not prove that a client used it',

@@ -11,7 +11,7 @@ import { findWorkspace } from '../identity/lookups.ts'
 import { loadPolicy } from '../identity/policies/service.ts'
 import { type LoadBilling, needsFunds } from './billing-facts.ts'
 import { type DecideAdmission, decide as decideAdmission } from './decide.ts'
-import { createsBox } from './decide-policies.ts'
+import { addsBox } from './decide-policies.ts'
 import { getDefaultAutoPause } from './default-auto-pause.ts'
 import { getDefaultTier } from './default-tier.ts'
 import type { AdmissionFacts } from './facts.ts'
@@ -59,13 +59,13 @@ export function createAdmit(options: AdmitOptions): Admit {
     const { workspaceId, userId } = actor
     const policy = await loadPolicy(trx, workspaceId)
     const countsBoxes = userId !== null && isCountLimited(policy, actor, action)
-    // Two requests at once must not pass a limit together, and a new box is subject to the rules of the role at its commit. With
+    // Two requests at once must not pass a limit together, and a new box of a member is subject to the rules of the role at its commit. With
     // billing, loadBilling() locks the account of a request that needs funds, and the request may lock the workspace later: both
     // are always locked in this order.
-    const isLocked = createsBox(action) || (loadBilling !== undefined && needsFunds(action))
+    const isLocked = addsBox(action) || (loadBilling !== undefined && needsFunds(action))
     const workspace = await (isLocked ? lockWorkspace : findWorkspace)(trx, workspaceId)
     if (!workspace) throw new Error(`There is no workspace ${workspaceId}.`)
-    if (createsBox(action)) await confirmRole(trx, actor)
+    if (addsBox(action)) await confirmRole(trx, actor)
     const ownBoxes = countsBoxes ? await countLiveBoxes(trx, workspaceId, userId) : null
 
     return async (question) => {
@@ -90,4 +90,4 @@ const withTier = (question: AdmissionQuestion, tier: Tier): AdmissionRequest =>
   question.action === 'create' ? { ...question, tier: question.tier ?? tier } : question
 
 const isCountLimited = (policy: Policy, actor: Actor, action: AdmissionAction): boolean =>
-  policy.memberBoxLimit !== null && createsBox(action) && isLimitedMember(actor)
+  policy.memberBoxLimit !== null && addsBox(action) && isLimitedMember(actor)

@@ -49,9 +49,10 @@ const ACTIONS_WITH_COST: ReadonlySet<AdmissionAction> = new Set([
   'restore',
   'wake',
   'resize',
+  'give',
 ])
 
-/** Whether the action starts, enlarges or counts boxes. The funds of the others are not read: that reads all boxes of the workspace. */
+/** Whether the action starts, enlarges, counts or gives boxes. The funds of the others are not read: that reads all boxes of the workspace. */
 export const needsFunds = (action: AdmissionAction): boolean => ACTIONS_WITH_COST.has(action)
 
 /** Reads the facts in the transaction of the request. null: billing is off. */

@@ -9,7 +9,7 @@ import type { Refusal } from './refusal.ts'
 import type { AdmissionAction, AdmissionRequest } from './request.ts'
 
 /** A held workspace can still change the settings of its boxes. */
-const ADMITTED_ON_HOLD: ReadonlySet<AdmissionAction> = new Set(['patch'])
+const ADMITTED_ON_HOLD: ReadonlySet<AdmissionAction> = new Set(['patch', 'give'])
 
 /** Spec §7.1, workspace_held. It is decided before the policies. */
 export function decideHold({ action }: AdmissionRequest, { billing }: AdmissionFacts): Refusal | null {

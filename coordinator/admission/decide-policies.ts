@@ -22,10 +22,10 @@ const MEMBER_RULES: readonly Rule[] = [
   refuseSpend,
 ]
 
-/** The requests that create a box of the member. */
-const CREATING_ACTIONS: ReadonlySet<AdmissionAction> = new Set(['create', 'enroll', 'fork', 'restore'])
+/** The requests after which the member has one more box. */
+const ADDING_ACTIONS: ReadonlySet<AdmissionAction> = new Set(['create', 'enroll', 'fork', 'restore', 'give'])
 
-export const createsBox = (action: AdmissionAction): boolean => CREATING_ACTIONS.has(action)
+export const addsBox = (action: AdmissionAction): boolean => ADDING_ACTIONS.has(action)
 
 export function decidePolicies(request: AdmissionRequest, facts: AdmissionFacts): Refusal | null {
   const refusal = 'imageNames' in request ? refuseImage(request.imageNames, facts.policy) : null
@@ -94,14 +94,23 @@ function refuseAutoPause(request: AdmissionRequest, { policy }: AdmissionFacts):
   return deny('autoPauseFloorMin', `${problem} Choose a shorter time, or ask an owner of the workspace.`)
 }
 
-function refuseBoxCount({ action }: AdmissionRequest, { policy, ownBoxes }: AdmissionFacts): Refusal | null {
+function refuseBoxCount(request: AdmissionRequest, { policy, ownBoxes }: AdmissionFacts): Refusal | null {
   const { memberBoxLimit: limit } = policy
-  if (limit === null || ownBoxes === null || ownBoxes < limit || !createsBox(action)) return null
+  if (limit === null || ownBoxes === null || ownBoxes < limit || !addsBox(request.action)) return null
+  const boxes = formatCount(ownBoxes, 'box', 'boxes')
+  const advice =
+    request.action === 'give'
+      ? 'Delete a box of this member first, or raise the limit.'
+      : 'Delete a box with `box rm`, or ask an owner of the workspace.'
   return deny(
     'memberBoxLimit',
-    `You have ${formatCount(ownBoxes, 'box', 'boxes')}, and the policy memberBoxLimit of the workspace allows each member ${limit}. Delete a box with \`box rm\`, or ask an owner of the workspace.`,
+    `${nameMember(request)} ${boxes}, and the policy memberBoxLimit of the workspace allows each member ${limit}. ${advice}`,
   )
 }
+
+/** The subject and the verb of a sentence about the member of the facts. */
+const nameMember = (request: AdmissionRequest): string =>
+  request.action === 'give' ? `${request.receiverName} has` : 'You have'
 
 function refuseSpend(request: AdmissionRequest, { policy, billing, now }: AdmissionFacts): Refusal | null {
   const { memberSpendCapUsd: cap } = policy
@@ -111,7 +120,7 @@ function refuseSpend(request: AdmissionRequest, { policy, billing, now }: Admiss
   if (spentMicros < capMicros) return null
   return deny(
     'memberSpendCapUsd',
-    `You have spent ${formatDollars(spentMicros)} in this billing cycle, and the policy memberSpendCapUsd of the workspace allows each member ${formatDollars(capMicros)}. Wait until the cycle ends at ${findCycle(now).end}, or ask an owner of the workspace.`,
+    `${nameMember(request)} spent ${formatDollars(spentMicros)} in this billing cycle, and the policy memberSpendCapUsd of the workspace allows each member ${formatDollars(capMicros)}. Wait until the cycle ends at ${findCycle(now).end}, or ask an owner of the workspace.`,
   )
 }
 
@@ -124,6 +133,9 @@ function addsSpend(request: AdmissionRequest): boolean {
       return true
     case 'resize':
       return isLargerTier(request.tier, request.box.tier)
+    // An enrolled machine costs nothing.
+    case 'give':
+      return request.box.kind === 'managed'
     default:
       return false
   }

@@ -63,6 +63,7 @@ export const ADMISSION_ERRORS = {
   ],
   move: ['workspace_held', 'workspace_closing'],
   patch: ['policy_denied', 'workspace_closing'],
+  give: ['policy_denied', 'workspace_closing'],
   snapshot: ['workspace_held', 'workspace_closing'],
   template: ['workspace_held', 'workspace_closing'],
   share: ['share_links_need_payment', 'workspace_held', 'workspace_closing'],

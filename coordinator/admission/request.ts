@@ -24,6 +24,8 @@ export type AdmissionRequest =
   | ({ action: 'restore'; tier: Tier } & ImageNames)
   /** autoPauseMin: undefined when the request does not change it. */
   | { action: 'patch'; box: BoxRow; autoPauseMin: number | null | undefined }
+  /** The actor of the facts is the member who gets the box. */
+  | { action: 'give'; box: BoxRow; receiverName: string }
   | { action: 'snapshot'; box: BoxRow }
   | { action: 'template'; box: BoxRow }
   /** A download of the image for later boxes. */

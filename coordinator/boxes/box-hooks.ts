@@ -47,6 +47,8 @@ export interface BoxSecrets {
     box: BoxRow,
     options: { actor: Actor; carried: readonly CarriedMount[]; toggles: EnvironmentToggles | null },
   ): Promise<string>
+  /** Unmounts what no grant allows the new owner of a box. The caller has locked the box, and passes the row after the change. */
+  onOwnerChange(trx: Trx, box: BoxRow, by: { actor: Actor; now: number }): Promise<void>
   /** The mounts of a box, for a snapshot or a fork. */
   listCarried(trx: Trx, boxId: string): Promise<CarriedMount[]>
   /**

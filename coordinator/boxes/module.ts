@@ -4,11 +4,14 @@ import type { Admit } from '../admission/admit.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
+import type { OpenRequests } from '../http/open-requests.ts'
 import { withTag } from '../http/route.ts'
+import type { ConfirmActor } from '../identity/confirm-actor.ts'
 import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import type { DeletionHook } from './change-state.ts'
+import { createGiveBox } from './give.ts'
 import type { Heartbeats } from './lifecycle/heartbeats.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import { createMoveBox } from './move.ts'
@@ -21,9 +24,11 @@ import type { BoxVariableChanges } from './variable-sender.ts'
 
 export type BoxesModuleContext = ModuleBase & {
   config: BoxSettings
-  modules: Pick<ModuleRegistry, 'deleteOfBox'>
+  modules: Pick<ModuleRegistry, 'deleteOfBox' | 'restrictBox'>
   boxFinder: BoxFinder
   admit: Admit
+  confirmActor: ConfirmActor
+  openRequests: Pick<OpenRequests, 'accessChanged'>
   providers: Providers
   tunnels: Tunnels
   heartbeats: Pick<Heartbeats, 'latest'>
@@ -37,8 +42,9 @@ export type BoxesModuleContext = ModuleBase & {
 }
 
 export function boxesModule(context: BoxesModuleContext) {
-  const { config, db, clock, modules, boxFinder, admit, providers, tunnels } = context
+  const { config, db, clock, modules, boxFinder, admit, providers, tunnels, confirmActor } = context
   const {
+    openRequests,
     heartbeats,
     lifecycle,
     scheduler,
@@ -81,6 +87,7 @@ export function boxesModule(context: BoxesModuleContext) {
         boxes,
         resizes: createResizes({ ...changes, providers }),
         moveBox: createMoveBox({ ...changes, regions: providers }),
+        giveBox: createGiveBox({ ...changes, confirmActor, modules, boxSecrets, openRequests }),
       }),
     ),
     schedules: {

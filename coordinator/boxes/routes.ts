@@ -8,6 +8,7 @@ import {
   CREATE_BOX_ERROR_CODES,
   createBoxRequestSchema,
   deleteBoxResponseSchema,
+  giveRequestSchema,
   LIST_BOXES_ERROR_CODES,
   listBoxesQuerySchema,
   MOVE_ERROR_CODES,
@@ -24,15 +25,16 @@ import { ADMISSION_ERRORS } from '../admission/refusal.ts'
 import { byKey } from '../http/access.ts'
 import { joinFields, sendJson, stringifyPages } from '../http/json-pages.ts'
 import { type Route, route } from '../http/route.ts'
+import type { GiveBox } from './give.ts'
 import type { MoveBox } from './move.ts'
 import type { Resizes } from './resize.ts'
 import type { BoxService } from './service.ts'
 
 const boxId = z.object({ id: boxIdParamSchema })
 
-export type BoxRoutesOptions = { boxes: BoxService; resizes: Resizes; moveBox: MoveBox }
+export type BoxRoutesOptions = { boxes: BoxService; resizes: Resizes; moveBox: MoveBox; giveBox: GiveBox }
 
-export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[] {
+export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions): Route[] {
   return [
     route({
       method: 'GET',
@@ -195,6 +197,26 @@ export function boxRoutes({ boxes, resizes, moveBox }: BoxRoutesOptions): Route[
       },
       handler: async ({ actor, params, body, trx }) => ({
         box: await moveBox(actor, params.id, body.region, trx),
+      }),
+    }),
+    route({
+      method: 'POST',
+      path: '/boxes/:id/owner',
+      access: byKey('boxes', 'write', { roles: 'not_contractor' }),
+      summary: 'Give a box to another member',
+      description:
+        'For the owner of the box and owners of the workspace; the box may be an enrolled machine. The box and its snapshots belong to the member from then on: the member is charged for what they cost, and the policies memberBoxLimit and memberSpendCapUsd must allow the member one more box. Secrets that only a grant to the previous owner allows are unmounted. A box that a contractor gets becomes restricted, and stays so. Requests of the previous owner that are no longer allowed end. The box keeps running. No effect on a box of this member.',
+      request: { params: boxId, body: giveRequestSchema },
+      idempotent: true,
+      responses: { 200: boxResponseSchema },
+      errors: ['not_owner', 'member_not_found', ...ADMISSION_ERRORS.give],
+      errorDescriptions: {
+        not_owner: 'The box belongs to another member, and you are not an owner of the workspace.',
+        member_not_found:
+          'The workspace has no such member, or the member has not accepted the invitation yet.',
+      },
+      handler: async ({ actor, params, body, trx }) => ({
+        box: await giveBox(actor, params.id, body, trx),
       }),
     }),
   ]

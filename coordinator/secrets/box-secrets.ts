@@ -1,5 +1,5 @@
-// The mounts that boxes get and lose without a request that names them: when a box is created, restricted or deleted, and when
-// its owner leaves the workspace.
+// The mounts that boxes get and lose without a request that names them: when a box is created, restricted, given away or
+// deleted, and when its owner leaves the workspace.
 import { CREDENTIAL_CHANNELS, type EnvironmentToggles } from '../../shared/api/environments.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { listKnownNames } from '../../shared/known-secrets.ts'
@@ -111,9 +111,36 @@ export function createBoxSecrets({
     await changes.remove(trx, boxId, mounts.map(toRemovedMount), { actor, now: clock.now(), reason })
   }
 
+  async function unmountUncovered(
+    trx: Trx,
+    box: BoxRow,
+    { isOwnedByMember, ...by }: { actor: Actor; now: number; reason: string; isOwnedByMember: boolean },
+  ): Promise<void> {
+    const mounts = await listMountsOfBox(trx, box.id)
+    const grants = await listGrants(
+      trx,
+      mounts.map(({ secret_id }) => secret_id),
+    )
+    const uncovered = mounts.filter(
+      (mount) =>
+        !covers(
+          mount,
+          grants.filter(({ secret_id }) => secret_id === mount.secret_id),
+          box,
+          isOwnedByMember,
+        ),
+    )
+    await changes.remove(trx, box.id, uncovered.map(toRemovedMount), by)
+  }
+
   return {
     onCreate,
     mountForRepo,
+    onOwnerChange: (trx, box, { actor, now }) =>
+      unmountUncovered(trx, box, {
+        ...{ actor, now, isOwnedByMember: true },
+        reason: 'the box was given to another member',
+      }),
     async listCarried(trx, boxId) {
       const mounts = await listMountsOfBox(trx, boxId)
       return mounts.map(({ secret_id: secretId, env_name: envName }) => ({ secretId, envName }))
@@ -124,22 +151,10 @@ export function createBoxSecrets({
       for (const boxId of await listMountedBoxIdsOfUser(trx, userId)) {
         const box = await lockBox(trx, boxId)
         if (box?.workspace_id !== actor.workspaceId) continue
-        const mounts = await listMountsOfBox(trx, boxId)
-        const grants = await listGrants(
-          trx,
-          mounts.map(({ secret_id }) => secret_id),
-        )
-        const uncovered = mounts.filter(
-          (mount) =>
-            !covers(
-              mount,
-              grants.filter(({ secret_id }) => secret_id === mount.secret_id),
-              box,
-              false,
-            ),
-        )
-        const reason = 'the owner of the box has left the workspace'
-        await changes.remove(trx, boxId, uncovered.map(toRemovedMount), { actor, now: clock.now(), reason })
+        await unmountUncovered(trx, box, {
+          ...{ actor, now: clock.now(), isOwnedByMember: false },
+          reason: 'the owner of the box has left the workspace',
+        })
       }
     },
     async deleteOfBox(trx, boxId) {

@@ -84,6 +84,8 @@ export function createClient({ base, fetch }: ClientOptions) {
     updateBox: (id: string, request: PatchBoxRequest) => send<{ box: Box }>('PATCH', boxPath(id), request),
     resizeBox: (id: string, tier: Tier, key: string) =>
       send<{ box: Box }>('POST', boxPath(id, '/resize'), { target_tier: tier }, key),
+    giveBox: (id: string, ownerUserId: string, key: string) =>
+      send<{ box: Box }>('POST', boxPath(id, '/owner'), { ownerUserId }, key),
     moveBox: (id: string, region: Region, key: string) =>
       send<{ box: Box }>('POST', boxPath(id, '/region'), { region }, key),
     wakeBox: (id: string) => send<{ box: Box }>('POST', boxPath(id, '/wake')),

@@ -92,6 +92,7 @@ export const KINDS = [
   'box.sleep',
   'box.resize',
   'box.move',
+  'box.give',
   'box.fork',
   'box.delete',
   'box.connect',

@@ -2,6 +2,7 @@
 import type { Box } from '../../shared/api/boxes.ts'
 import type { FeedKind, FeedMessage } from '../../shared/api/feed.ts'
 import type { Operation } from '../../shared/api/operations.ts'
+import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 import type { TeamBox } from '../../shared/api/team.ts'
 
@@ -105,22 +106,29 @@ export function listActions({ kind, observedState, desiredState }: Box): Action[
   return ['delete']
 }
 
-export type Setting = 'rename' | 'schedule' | 'resize' | 'move' | 'template' | 'stop'
+export type Setting = 'rename' | 'give' | 'schedule' | 'resize' | 'move' | 'template' | 'stop'
 
 /** What the page of a box offers beside its actions. */
 export function listSettings({ kind, observedState, desiredState, suspendedAs }: Box): Setting[] {
   if (desiredState === 'terminated') return []
-  if (kind === 'machine') return ['rename']
-  if (observedState === 'running') return ['rename', 'schedule', 'resize', 'move', 'template', 'stop']
+  const always: Setting[] = ['rename', 'give']
+  if (kind === 'machine') return always
+  if (observedState === 'running') return [...always, 'schedule', 'resize', 'move', 'template', 'stop']
   if (observedState === 'suspended')
     return [
-      'rename',
+      ...always,
       'schedule',
       'resize',
       'move',
       'template',
       ...(suspendedAs === 'frozen' ? (['stop'] as const) : []),
     ]
-  if (observedState === 'deep_sleep') return ['rename', 'schedule', 'template']
-  return ['rename']
+  if (observedState === 'deep_sleep') return [...always, 'schedule', 'template']
+  return always
 }
+
+/** The owner of a box and owners of the workspace give it to another member. */
+export const mayGive = (
+  { ownerUserId }: Pick<Box, 'ownerUserId'>,
+  { id, role }: Pick<CurrentSession['user'], 'id' | 'role'>,
+): boolean => role === 'owner' || (role === 'member' && id === ownerUserId)

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
+import type { Member } from '../../shared/api/members.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
 import {
   acceptsSchedule,
@@ -10,13 +11,15 @@ import {
   toScheduleRequest,
 } from '../data/box-schedule.ts'
 import { formatCommandLine } from '../data/command-line.ts'
-import { listSettings, type Setting } from '../data/items.ts'
-import { getClient } from '../data/live.ts'
+import { listSettings, mayGive, type Setting } from '../data/items.ts'
+import { getClient, session } from '../data/live.ts'
 import { ALL_TIER_OPTIONS } from '../data/tiers.ts'
+import { getWorkspaceClient } from '../data/workspace-client.ts'
 import { type DialogProps, useDialog } from './use-dialog.tsx'
 
 const LABELS: Record<Setting, string> = {
   rename: 'Rename',
+  give: 'Give to a member',
   schedule: 'Schedule',
   resize: 'Resize',
   move: 'Move',
@@ -34,12 +37,17 @@ export function BoxSettings({ box }: { box: Box }) {
     message.value = ''
     return dialog.load(async () => {
       const { regions } = setting === 'move' ? await getClient().listRegions() : { regions: [] }
-      return DIALOGS[setting](box, done, regions)
+      const { members } = setting === 'give' ? await getWorkspaceClient().listMembers() : { members: [] }
+      return DIALOGS[setting](box, done, { regions, members })
     })
   }
+  const user = session.value?.user
+  const settings = listSettings(box).filter(
+    (setting) => setting !== 'give' || (user !== undefined && mayGive(box, user)),
+  )
   return (
     <div class="actions">
-      {listSettings(box).map((setting) => (
+      {settings.map((setting) => (
         <button
           key={setting}
           type="button"
@@ -56,7 +64,8 @@ export function BoxSettings({ box }: { box: Box }) {
   )
 }
 
-type CreateDialog = (box: Box, done: (text: string) => void, regions: readonly RegionInfo[]) => DialogProps
+type Choices = { regions: readonly RegionInfo[]; members: readonly Member[] }
+type CreateDialog = (box: Box, done: (text: string) => void, choices: Choices) => DialogProps
 
 const DIALOGS: Record<Setting, CreateDialog> = {
   rename: ({ id, hostname }) => ({
@@ -70,6 +79,47 @@ const DIALOGS: Record<Setting, CreateDialog> = {
       await getClient().updateBox(id, { name })
     },
   }),
+  give: ({ id, hostname, ownerUserId, restricted }, done, { members }) => {
+    const receivers = members.filter((member) => member.status === 'active' && member.id !== ownerUserId)
+    const find = (memberId: string | undefined) => receivers.find((member) => member.id === memberId)
+    const getLabel = ({ email, name }: Member) => email ?? name
+    return {
+      title: `Give ${hostname} to a member`,
+      children: (
+        <p>
+          {receivers.length === 0
+            ? 'The workspace has no other member who has joined it. An owner invites people on the page Members.'
+            : 'The box keeps running. The member is charged for it from then on. Secrets that are granted to its owner only are unmounted.'}
+        </p>
+      ),
+      fields: [
+        {
+          name: 'member',
+          label: 'Member',
+          options: receivers.map((member) => ({
+            value: member.id,
+            label: `${getLabel(member)} (${member.role})`,
+          })),
+          value: receivers[0]?.id ?? '',
+        },
+      ],
+      submitLabel: 'Give',
+      accepts: (values) => find(values.member) !== undefined,
+      explain: (values) =>
+        find(values.member)?.role === 'contractor' && !restricted
+          ? 'The box of a contractor is restricted: it loses its secrets and its links for others, and stays restricted.'
+          : null,
+      formatCommand(values) {
+        const member = find(values.member)
+        return formatCommandLine('box', 'give', hostname, member ? getLabel(member) : 'MEMBER')
+      },
+      async submit(values, key) {
+        await getClient().giveBox(id, values.member ?? '', key)
+        const member = find(values.member)
+        done(`The box belongs to ${member ? getLabel(member) : 'the member'} now.`)
+      },
+    }
+  },
   schedule: (box, done) => ({
     title: `Schedule of ${box.hostname}`,
     children: <p>An empty field turns its setting off.</p>,
@@ -96,7 +146,7 @@ const DIALOGS: Record<Setting, CreateDialog> = {
       done(`The box is being resized to ${values.tier}.`)
     },
   }),
-  move: ({ id, hostname, region }, done, regions) => ({
+  move: ({ id, hostname, region }, done, { regions }) => ({
     title: `Move ${hostname}`,
     children: (
       <p>

@@ -7,6 +7,7 @@ import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
   cursorSchema,
   ENV_NAME_RULE,
+  emailSchema,
   integerBetween,
   NO_NUL_RULE,
   noNul,
@@ -260,6 +261,17 @@ export const resizeRequestSchema = z
   .meta({ id: 'ResizeBox' })
 export const RESIZE_ERROR_CODES = { target_tier: 'invalid_tier' } as const
 export const moveRequestSchema = z.strictObject({ region: z.enum(REGIONS) }).meta({ id: 'MoveBox' })
+const RECEIVER_RULE = 'must have either ownerUserId or email'
+export const giveRequestSchema = z
+  .strictObject({
+    ownerUserId: z.string().refine(noNul, NO_NUL_RULE).optional().meta({
+      description: 'the id of the member who gets the box, as in GET /members',
+    }),
+    email: emailSchema.optional().meta({ description: 'the email address of this member' }),
+  })
+  .refine(({ ownerUserId, email }) => (ownerUserId === undefined) !== (email === undefined), RECEIVER_RULE)
+  .meta({ id: 'GiveBox', description: RECEIVER_RULE })
+export type GiveBoxRequest = z.infer<typeof giveRequestSchema>
 export const MOVE_ERROR_CODES = { region: 'invalid_region' } as const
 
 export const boxListSchema = z.object({

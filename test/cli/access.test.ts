@@ -3,9 +3,11 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readProfiles } from '../../cli/connection/profile-file.ts'
+import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { waitUntil } from '../support/wait-until.ts'
+import { runBoxInPty } from './box-in-pty.ts'
 import { runBox } from './run-box.ts'
 
 const { url, key, dataDir, api, instance } = await startTestCoordinator(t)
@@ -62,6 +64,67 @@ t.test('box keys creates, lists, limits, rotates and revokes', async (t) => {
     stderr: /access all; never expires/,
   })
   t.match(await box('keys', 'rm', 'ci', '-y'), { code: 0, stderr: 'ci: revoked\n' })
+})
+
+t.test('box give gives a box to a member, by email, name or id', async (t) => {
+  const { db } = instance.context
+  const addMember = async (name: string, role: 'member' | 'contractor') => {
+    const id = newId('user')
+    await db
+      .insertInto('users')
+      .values({
+        ...{ id, email: `${name.toLowerCase()}@example.com`, name, role },
+        ...{ workspace_id: instance.owner?.workspaceId ?? '', created_at: 0, joined_at: 0 },
+      })
+      .execute()
+    return id
+  }
+  const grace = await addMember('Grace', 'member')
+  await addMember('Cy', 'contractor')
+  const { json } = await api('GET', '/boxes?box=fig')
+  const [{ id, ownerUserId }] = json.boxes
+  const grants = [{ userId: ownerUserId }]
+  const secret = await api('POST', '/secrets', {
+    name: 'TOKEN',
+    value: 'a',
+    hosts: ['a.example.com'],
+    grants,
+  })
+  await api('POST', `/boxes/${id}/secrets`, { secretId: secret.json.secret.id, envName: 'TOKEN' })
+
+  t.match(await box('give', 'fig', 'nobody@example.com'), { code: 5, stderr: /No such member: 'nobody/ })
+  t.same(await box('give', 'fig', 'grace'), {
+    code: 0,
+    stdout: '',
+    stderr:
+      'fig: given to grace@example.com\nbox: no grant allows grace@example.com on fig, so unmounted: TOKEN.\n',
+  })
+  t.match(await box('give', 'fig', grace), { code: 0, stderr: 'fig: belongs to grace@example.com already\n' })
+
+  const pty = runBoxInPty(
+    t,
+    { url, key },
+    'unset BOXWOOD_API_KEY; box give fig cy@example.com; echo code=$?',
+    {
+      env,
+      cols: 200,
+    },
+  )
+  await pty.waitFor('stays restricted. Give fig to cy@example.com? [y/N]')
+  pty.type('n\r')
+  await pty.waitFor('code=1')
+  t.match(await box('give', 'fig', 'cy@example.com', '--yes', '--json'), {
+    code: 0,
+    stdout: /"restricted": ?true/,
+  })
+
+  const withKey = { env: { ...env, BOXWOOD_API_KEY: key } }
+  t.match(await runBox(url, ['give', 'fig', 'Grace'], withKey), { code: 4 }, 'a name needs a sign-in')
+  t.match(await runBox(url, ['give', 'fig', 'grace@example.com'], withKey), {
+    code: 0,
+    stderr: 'fig: given to grace@example.com\n',
+  })
+  t.match(await box('audit', '--kind', 'box.give'), { code: 0, stdout: /box\.give/ })
 })
 
 t.test('box members invites, changes and removes', async (t) => {
@@ -174,7 +237,11 @@ t.test('box audit verify finds a change', async (t) => {
 
 t.test('box workspace creates, and switches the session and the key', async (t) => {
   // Identifies the person in the new workspace.
-  await instance.context.db.updateTable('users').set({ email: 'owner@example.com' }).execute()
+  await instance.context.db
+    .updateTable('users')
+    .set({ email: 'owner@example.com' })
+    .where('id', '=', instance.owner?.userId ?? '')
+    .execute()
   const id = (await run('workspaces', 'create', 'research', '-q')).trim()
   t.match(await box('workspace', 'use', 'research'), { code: 0, stderr: /profile local uses .* research/ })
   t.match(JSON.parse(await run('whoami', '--json')), {

@@ -23,7 +23,7 @@ const insufficient: Refusal = {
 }
 const held: Refusal = { code: 'workspace_held', message: 'The workspace is paused.' }
 
-type Target = { running: string; suspended: string; snapshot: string }
+type Target = { running: string; suspended: string; snapshot: string; member: string }
 type Case = {
   /** The route, if it is not the only one of the action. */
   name: string
@@ -83,6 +83,12 @@ const CASES: Case[] = [
       { code: 'policy_denied', rule: 'autoPauseFloorMin', message: 'The time is too long.' },
       { code: 'workspace_closing' },
     ],
+  },
+  {
+    name: 'give',
+    action: 'give',
+    request: ({ running, member }) => ['POST', `/boxes/${running}/owner`, { ownerUserId: member }],
+    refusals: [policyDenied, { code: 'workspace_closing' }],
   },
   {
     name: 'snapshot',
@@ -161,7 +167,7 @@ async function readState({ instance }: TestCoordinator) {
   return Promise.all([
     db
       .selectFrom('boxes')
-      .select(['id', 'desired_state', 'desired_region', 'tier', 'auto_pause_min'])
+      .select(['id', 'desired_state', 'desired_region', 'tier', 'auto_pause_min', 'owner_user_id'])
       .execute(),
     db.selectFrom('jobs').selectAll().execute(),
     db.selectFrom('enrollments').selectAll().execute(),
@@ -195,7 +201,8 @@ t.test('a refusal is sent with its fields, and writes nothing', async (t) => {
   await api('POST', `/boxes/${boxes.suspended}/suspend`)
   await waitForState(boxes.suspended, 'suspended')
   const { json: taken } = await api('POST', '/snapshots', { boxId: boxes.running, name: 'source' })
-  const ids = { ...boxes, snapshot: taken.snapshot.id }
+  const member = (await createTestSession(coordinator, 'member')).userId
+  const ids = { ...boxes, snapshot: taken.snapshot.id, member }
 
   const { db } = coordinator.instance.context
   const isIdle = async () => {

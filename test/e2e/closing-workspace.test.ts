@@ -1,6 +1,7 @@
 // A workspace is closed, refuses what would keep it alive, is reopened, closed again, and deleted completely.
 import t from 'tap'
 import { REFUSED_WHILE_CLOSING } from '../../coordinator/identity/workspaces/routes.ts'
+import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { serveImagesInOneRegion } from '../support/fake-images.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
@@ -37,6 +38,14 @@ t.test('the life of a workspace', async (t) => {
   t.equal(switched.status, 200)
   const session = { key: null, headers: { cookie: switched.headers.get('set-cookie')?.split(';')[0] ?? '' } }
   const userId: string = switched.json.user.id
+  const memberId = newId('user')
+  await db
+    .insertInto('users')
+    .values({
+      ...{ id: memberId, workspace_id: workspaceId, email: null, name: 'Ada', role: 'member' },
+      ...{ created_at: Date.now(), joined_at: Date.now() },
+    })
+    .execute()
   const send = (method: string, path: string, body?: unknown) => api(method, path, body, session)
   const key = (await send('POST', '/keys', { name: 'a', user: null })).json
   const withKey = { key: key.secret as string }
@@ -90,6 +99,7 @@ t.test('the life of a workspace', async (t) => {
       'POST /boxes/{id}/wake': [`/boxes/${plum}/wake`],
       'POST /boxes/{id}/resize': [`/boxes/${fig}/resize`, { target_tier: 'pro' }],
       'POST /boxes/{id}/region': [`/boxes/${fig}/region`, { region: 'eu-central-1' }],
+      'POST /boxes/{id}/owner': [`/boxes/${fig}/owner`, { ownerUserId: memberId }],
       'POST /boxes/{id}/fork': [`/boxes/${fig}/fork`, {}],
       'POST /boxes/{id}/template': [`/boxes/${fig}/template`, { name: 'b' }],
       'POST /boxes/{id}/tickets': [`/boxes/${fig}/tickets`, {}],

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createTestClock } from '../support/workspace.ts'
 import { createRunningBox, takeSnapshot } from './snapshots-support.ts'
@@ -20,7 +21,11 @@ type RouteCase = {
   workspaceWide?: boolean
 }
 
-function listRoutes(boxes: [string, string], snapshots: [string, string]): RouteCase[] {
+function listRoutes(
+  boxes: [string, string],
+  snapshots: [string, string],
+  members: [string, string],
+): RouteCase[] {
   const [box, otherBox] = boxes
   const [snapshot, otherSnapshot] = snapshots
   const unknown = `/boxes/${crypto.randomUUID()}`
@@ -50,6 +55,11 @@ function listRoutes(boxes: [string, string], snapshots: [string, string]): Route
       refused: [`${unknown}/region`, { region: 'us-east-1' }],
     },
     {
+      ...{ status: 200, path: `/boxes/${box}/owner`, otherPath: `/boxes/${otherBox}/owner` },
+      ...{ body: { ownerUserId: members[0] }, otherBody: { ownerUserId: members[1] } },
+      refused: [`${unknown}/owner`, { ownerUserId: members[0] }],
+    },
+    {
       ...{ status: 201, path: '/snapshots' },
       ...{ body: { boxId: box, name: 'a' }, otherBody: { boxId: otherBox, name: 'a' } },
       refused: ['/snapshots', { boxId: 'unknown', name: 'a' }],
@@ -73,7 +83,11 @@ t.test('a repeated request is replayed, and a different one with the same key is
     await takeSnapshot(coordinator, boxes[0]),
     await takeSnapshot(coordinator, boxes[1]),
   ]
-  const routes = listRoutes(boxes, snapshots)
+  const members: [string, string] = [
+    (await createTestSession(coordinator, 'member')).userId,
+    (await createTestSession(coordinator, 'member')).userId,
+  ]
+  const routes = listRoutes(boxes, snapshots, members)
   const member = await createUserKey(coordinator, 'member')
   const limited = await createLimitedKey(coordinator, { boxIds: boxes })
 

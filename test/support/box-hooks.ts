@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../shared/clock.ts'
 
 export const NO_BOX_SECRETS: BoxSecrets = {
   onCreate: async (_trx, box) => box.mount_vars,
+  onOwnerChange: async () => undefined,
   listCarried: async () => [],
   mountForRepo: async () => ({ problem: 'there are no secrets' }),
 }

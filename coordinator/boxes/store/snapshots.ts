@@ -219,6 +219,22 @@ export async function findLastAutoSnapshotTime(trx: Trx, boxId: string): Promise
 }
 
 /** The name that the snapshots of a box show, after the box got a new one. */
+/** Gives the snapshots of a box, also deleted ones, to the new owner of the box. */
+export async function setOwnerOfSnapshots(
+  trx: Trx,
+  boxId: string,
+  ownerUserId: string,
+  now: number,
+): Promise<void> {
+  const given = await trx
+    .updateTable('snapshots')
+    .set({ owner_user_id: ownerUserId, updated_at: now })
+    .where('box_id', '=', boxId)
+    .returning('id')
+    .execute()
+  for (const { id } of given) recordRowChange(trx, { table: 'snapshots', id })
+}
+
 export async function renameSourceBox(trx: Trx, boxId: string, hostname: string): Promise<void> {
   const renamed = await trx
     .updateTable('snapshots')

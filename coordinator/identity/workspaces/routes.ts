@@ -17,6 +17,7 @@ export const REFUSED_WHILE_CLOSING = [
   'POST /boxes/{id}/wake',
   'POST /boxes/{id}/resize',
   'POST /boxes/{id}/region',
+  'POST /boxes/{id}/owner',
   'POST /boxes/{id}/fork',
   'POST /boxes/{id}/template',
   'POST /boxes/{id}/tickets',

@@ -38,6 +38,7 @@ const createRequests = (tier: Tier): Record<AdmissionAction, AdmissionRequest> =
   fork: { action: 'fork', box: box('lite'), tier, imageNames: [] },
   restore: { action: 'restore', tier, imageNames: [] },
   patch: { action: 'patch', box: box(tier), autoPauseMin: undefined },
+  give: { action: 'give', box: box(tier), receiverName: 'Ada' },
   snapshot: { action: 'snapshot', box: box(tier) },
   template: { action: 'template', box: box(tier) },
   pull: { action: 'pull', imageNames: [] },
@@ -90,8 +91,8 @@ t.test('memberMaxTier: what starts or resizes a box, above the value', async (t)
   t.equal(findRule({ action: 'resize', box: box('ultra'), tier: 'nano' }, facts), null)
 })
 
-t.test('memberBoxLimit: what creates a box, from the value on', async (t) => {
-  const affected: AdmissionAction[] = ['create', 'enroll', 'fork', 'restore']
+t.test('memberBoxLimit: what adds a box, from the value on', async (t) => {
+  const affected: AdmissionAction[] = ['create', 'enroll', 'fork', 'restore', 'give']
   const cases: [ownBoxes: number | null, isReached: boolean][] = [
     [null, false],
     [0, false],
@@ -110,7 +111,7 @@ t.test('memberBoxLimit: what creates a box, from the value on', async (t) => {
 })
 
 t.test('memberSpendCapUsd: what costs more, from the value on', async (t) => {
-  const affected: AdmissionAction[] = ['create', 'fork', 'restore', 'wake', 'resize']
+  const affected: AdmissionAction[] = ['create', 'fork', 'restore', 'wake', 'resize', 'give']
   const cases: [spentThisCycleMicros: number | null, isReached: boolean][] = [
     [null, false],
     [12_339_999, false],
@@ -224,7 +225,8 @@ t.test('a held workspace changes settings only', async (t) => {
     const facts = createFacts({}, { actor: ACTORS.owner, billing: createBillingFacts({ hold }) })
     for (const action of ACTIONS) {
       const refusal = decide(createRequests('lite')[action], facts)
-      t.equal(refusal?.code, action === 'patch' ? undefined : 'workspace_held', action)
+      const isAdmitted = action === 'patch' || action === 'give'
+      t.equal(refusal?.code, isAdmitted ? undefined : 'workspace_held', action)
       t.equal(
         ADMISSION_ERRORS[action].some((code) => code === 'workspace_held'),
         refusal !== null,

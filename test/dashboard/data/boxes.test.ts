@@ -14,7 +14,13 @@ import {
   toAdmission,
   toCreateRequest,
 } from '../../../dashboard/data/create-box.ts'
-import { getLastActivity, getOwner, listSettings, selectBoxes } from '../../../dashboard/data/items.ts'
+import {
+  getLastActivity,
+  getOwner,
+  listSettings,
+  mayGive,
+  selectBoxes,
+} from '../../../dashboard/data/items.ts'
 import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
 import type { Environment } from '../../../shared/api/environments.ts'
 import type { RegionInfo } from '../../../shared/api/images.ts'
@@ -180,10 +186,18 @@ t.test('the form of the schedule sends what was changed', async (t) => {
 
 t.test('settings depend on the state', async (t) => {
   const list = (fields: Partial<Box>) => listSettings(createBox('fig', fields))
-  t.same(list({}), ['rename', 'schedule', 'resize', 'move', 'template', 'stop'])
-  t.same(list({ kind: 'machine' }), ['rename'])
+  t.same(list({}), ['rename', 'give', 'schedule', 'resize', 'move', 'template', 'stop'])
+  t.same(list({ kind: 'machine' }), ['rename', 'give'])
   t.same(list({ desiredState: 'terminated' }), [])
-  t.same(list({ observedState: 'deep_sleep' }), ['rename', 'schedule', 'template'])
+  t.same(list({ observedState: 'deep_sleep' }), ['rename', 'give', 'schedule', 'template'])
   t.ok(list({ observedState: 'suspended', suspendedAs: 'frozen' }).includes('stop'))
   t.notOk(list({ observedState: 'suspended', suspendedAs: 'stopped' }).includes('stop'))
+})
+
+t.test('an owner gives every box, a member the own ones, a contractor none', async (t) => {
+  const box = createBox('fig', { ownerUserId: 'usr_1' })
+  t.ok(mayGive(box, { id: 'usr_2', role: 'owner' }))
+  t.ok(mayGive(box, { id: 'usr_1', role: 'member' }))
+  t.notOk(mayGive(box, { id: 'usr_2', role: 'member' }))
+  t.notOk(mayGive(box, { id: 'usr_1', role: 'contractor' }))
 })

@@ -46,6 +46,7 @@ const controlRequests: Record<string, Request> = {
   // Without effect: the current tier and region.
   'POST /boxes/{id}/resize': ({ box }) => [`/boxes/${box}/resize`, { target_tier: 'lite' }],
   'POST /boxes/{id}/region': ({ box }) => [`/boxes/${box}/region`, { region: 'us-west-2' }],
+  'POST /boxes/{id}/owner': ({ box, member }) => [`/boxes/${box}/owner`, { ownerUserId: member }],
   'POST /boxes/{id}/fork': ({ box }) => [`/boxes/${box}/fork`, {}],
   'POST /boxes/{id}/template': ({ box }) => [`/boxes/${box}/template`, { name: `taken-${box}` }],
   'GET /boxes/{id}/metrics': ({ box }) => [`/boxes/${box}/metrics`],

@@ -9,7 +9,12 @@ type Owner = { user: User; key: string; workspaceName: string }
 
 /** Routes whose request, when it is allowed, changes or ends what it names: they need a new target each time. */
 const DESTRUCTIVE = [
-  ...['DELETE /boxes/{id}', 'POST /boxes/{id}/suspend', 'POST /boxes/{id}/template'],
+  ...[
+    'DELETE /boxes/{id}',
+    'POST /boxes/{id}/suspend',
+    'POST /boxes/{id}/template',
+    'POST /boxes/{id}/owner',
+  ],
   ...['DELETE /snapshots/{id}', 'POST /snapshots/{id}/template', 'DELETE /snapshots/{id}/template'],
   ...['DELETE /boxes/{id}/commands', 'DELETE /boxes/{id}/commands/{commandId}'],
   ...['DELETE /sessions/{id}', 'DELETE /keys/{id}', 'DELETE /members/{id}', 'PATCH /members/{id}'],
