@@ -60,6 +60,7 @@ export const LIMITS = {
   /** Not in the spec: the start of a prompt, in every response except GET /prompts/{runId}. */
   promptPreviewChars: 2048,
   ttlMinutes: { min: 5, max: 43_200 },
+  deleteAfterMinutes: { min: 5, max: 525_600 },
   autoPauseMin: { min: 30, max: 10_080 },
   autoSnapshotHours: { min: 1, max: 168 },
   autoSnapshotKeep: { min: 1, max: 10, default: 3 },

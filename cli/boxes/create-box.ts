@@ -20,6 +20,7 @@ export type CreateOptions = {
   region?: string
   env?: Record<string, string>
   ttl?: number
+  deleteAfter?: number
   autoPause?: number
   label?: Record<string, string>
   restricted?: boolean
@@ -50,6 +51,11 @@ export const addCreateOptions = (command: Command): Command =>
       '--ttl <duration>',
       'suspend the box after this time: 5m to 30d, such as 90m, 2h or 1d; a number alone is minutes',
       createDurationParser('--ttl', 'minutes', LIMITS.ttlMinutes),
+    )
+    .option(
+      '--delete-after <duration>',
+      'delete the box with its files after this time: 5m to 365d; a number alone is minutes',
+      createDurationParser('--delete-after', 'minutes', LIMITS.deleteAfterMinutes),
     )
     .option(
       '--auto-pause <duration>',
@@ -92,7 +98,7 @@ async function findSource(client: Client, { from, image, region }: CreateOptions
 
 /** Does not validate name, tier and region: a newer coordinator may accept other values. */
 function toCreateRequest(options: CreateOptions): CreateBoxRequest {
-  const { name, tier, image, region, env, ttl, autoPause, label, restricted } = options
+  const { name, tier, image, region, env, ttl, deleteAfter, autoPause, label, restricted } = options
   return {
     ...(name !== undefined && { name }),
     ...(tier !== undefined && { tier: tier as NonNullable<CreateBoxRequest['tier']> }),
@@ -103,6 +109,7 @@ function toCreateRequest(options: CreateOptions): CreateBoxRequest {
     ...(label !== undefined && { labels: label }),
     ...(restricted && { restricted }),
     ...(ttl !== undefined && { ttlMinutes: ttl }),
+    ...(deleteAfter !== undefined && { deleteAfterMinutes: deleteAfter }),
     ...(autoPause !== undefined && { autoPauseMin: autoPause }),
   }
 }

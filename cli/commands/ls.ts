@@ -40,6 +40,7 @@ const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box>
     },
     { header: 'LIMITS', cell: ({ isolation }) => isolation?.limits.join(',') || '-', isWide: true },
     { header: 'LABELS', cell: ({ labels }) => formatLabels(labels).join(',') || '-', isWide: true },
+    { header: 'DELETION', cell: ({ deleteAt }) => deleteAt ?? '-', isWide: true },
     { header: 'CREATED', cell: ({ createdAt }) => createdAt, isWide: true },
     { header: 'ID', cell: ({ id }) => id, isWide: true },
   ],

@@ -1,4 +1,4 @@
-// box set: changes the schedules of boxes: when they are suspended, and when snapshots are taken.
+// box set: changes the schedules of boxes: when they are suspended or deleted, and when snapshots are taken.
 import { type Command, Option } from 'commander'
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
@@ -23,6 +23,7 @@ import { printJson, printStderr, sanitize } from '../output/print.ts'
 
 type Settings = {
   ttl?: OrOff<number>
+  deleteAfter?: OrOff<number>
   pauseAt?: OrOff<string>
   autoPause?: OrOff<number>
   autoSnapshot?: OrOff<number>
@@ -34,9 +35,9 @@ type Options = JsonOption & QuietOption & Settings
 export function addSetCommand(program: Command, runAction: RunAction): void {
   program
     .command('set')
-    .summary('set when boxes are suspended and when snapshots are taken')
+    .summary('set when boxes are suspended or deleted, and when snapshots are taken')
     .description(
-      'Sets when boxes are suspended, and when snapshots of them are taken. Prints the settings on stderr. The value `off` ' +
+      'Sets when boxes are suspended or deleted, and when snapshots of them are taken. Prints the settings on stderr. The value `off` ' +
         'removes a setting.',
     )
     .argument('<name...>', 'names or ids of boxes')
@@ -52,6 +53,11 @@ export function addSetCommand(program: Command, runAction: RunAction): void {
       '--pause-at <time>',
       'suspend the box at this time: 18:00, 2026-01-31T09:30, or off; at most 30 days from now',
       allowOff((text) => new Date(parseFutureTime('--pause-at', text, Date.now())).toISOString()),
+    )
+    .option(
+      '--delete-after <duration>',
+      'delete the box with its files after this time from now: 5m to 365d, or off; a number alone is minutes',
+      allowOff(createDurationParser('--delete-after', 'minutes', LIMITS.deleteAfterMinutes)),
     )
     .option(
       '--auto-pause <duration>',
@@ -81,6 +87,7 @@ export function addSetCommand(program: Command, runAction: RunAction): void {
 Examples:
   box set fig --ttl 2h
   box set fig --pause-at 18:00
+  box set fig --delete-after 2h
   box set fig plum --auto-pause 30m
   box set fig --auto-snapshot 24h --keep 7
   box set fig --auto-pause off --auto-snapshot off
@@ -100,7 +107,7 @@ async function setSchedules(session: Session, names: string[], options: Options)
   if (Object.keys(request).length === 0)
     throw new CliError(
       EXIT.usage,
-      'Nothing to set. Use --ttl, --pause-at, --auto-pause, --auto-snapshot or --keep. `box show NAME` shows the settings.',
+      'Nothing to set. Use --ttl, --pause-at, --delete-after, --auto-pause, --auto-snapshot or --keep. `box show NAME` shows the settings.',
     )
   const batch = startBatch(names)
   const boxes = await findBoxes(session.client, names, batch.run)
@@ -114,6 +121,7 @@ async function setSchedules(session: Session, names: string[], options: Options)
 
 const toRequest = ({
   ttl,
+  deleteAfter,
   pauseAt,
   autoPause,
   autoSnapshot,
@@ -122,6 +130,7 @@ const toRequest = ({
 }: Settings): PatchBoxRequest => ({
   ...(ttl !== undefined && { ttlMinutes: offToNull(ttl) }),
   ...(pauseAt !== undefined && { pauseAt: offToNull(pauseAt) }),
+  ...(deleteAfter !== undefined && { deleteAfterMinutes: offToNull(deleteAfter) }),
   ...(autoPause !== undefined && { autoPauseMin: offToNull(autoPause) }),
   ...(autoSnapshot !== undefined && { autoSnapshotHours: offToNull(autoSnapshot) }),
   ...(keep !== undefined && { autoSnapshotKeep: keep }),

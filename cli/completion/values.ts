@@ -75,6 +75,7 @@ const SOURCES: Record<string, Source> = {
   file: files,
   'set ttl': choices(['1h', '4h', '1d', 'off']),
   'set autoPause': choices(['30m', '2h', '8h', 'off']),
+  'set deleteAfter': choices(['2h', '1d', '7d', 'off']),
   autoSnapshot: choices(['6h', '24h', 'off']),
   variable: async ([box = '']) => ({ candidates: await listVariables(box), includesFiles: false }),
   unset: async ([box = '']) => ({ candidates: await listVariables(box), includesFiles: false }),

@@ -86,20 +86,38 @@ export function createStateChanges(options: StateChangesOptions) {
       if (row.desired_state === 'terminated' && earlier) {
         return { box: presentBox(row), operation: presentOperation(earlier) }
       }
-      const { workspace_id: workspaceId } = row
-      const operation = await createOperation(trx, { workspaceId, kind: 'box_delete', targetId: id, now })
-      await beforeDelete?.(trx, row, formatActor(actor), now)
-      const written = await setDesiredState(trx, row, {
-        state: 'terminated',
-        actor: formatActor(actor),
-        now,
-        operationId: operation.id,
-      })
+      const { written, operation } = await requestDeletion(trx, row, formatActor(actor), { now })
       if (row.desired_state !== 'terminated') recordBoxChange(trx, 'box.delete', row, { actor, now })
       onCommit(() => schedule(id))
       return { box: presentBox(written), operation: presentOperation(operation) }
     })
   }
 
-  return { wake, suspend, remove }
+  async function removeBySystem(
+    trx: Trx,
+    box: BoxRow,
+    { now, reason }: { now: number; reason: string },
+  ): Promise<void> {
+    if (box.desired_state === 'terminated') return
+    await requestDeletion(trx, box, 'system', { now, reason })
+    recordBoxChange(trx, 'box.delete', box, { actor: 'system', now }, { reason })
+  }
+
+  async function requestDeletion(
+    trx: Trx,
+    row: BoxRow,
+    actor: string,
+    { now, reason }: { now: number; reason?: string },
+  ) {
+    const { workspace_id: workspaceId, id } = row
+    const operation = await createOperation(trx, { workspaceId, kind: 'box_delete', targetId: id, now })
+    await beforeDelete?.(trx, row, actor, now)
+    const written = await setDesiredState(trx, row, {
+      ...{ state: 'terminated', actor, now, operationId: operation.id },
+      ...(reason !== undefined && { reason }),
+    })
+    return { written, operation }
+  }
+
+  return { wake, suspend, remove, removeBySystem }
 }

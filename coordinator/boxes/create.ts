@@ -33,6 +33,15 @@ export function serializeEnvVars(env: Record<string, string>): string {
   return JSON.stringify(entries.map(([name, value]) => ({ name, value })))
 }
 
+/** The columns of a deletion after this time; null: there is none. */
+export const toDeletion = (
+  minutes: number | null,
+  now: number,
+): Pick<BoxRow, 'delete_at' | 'delete_after_min'> => ({
+  delete_at: minutes === null ? null : now + minutes * 60_000,
+  delete_after_min: minutes,
+})
+
 type NewBox = {
   input: Omit<CreateBoxRequest, 'name'>
   /** The snapshot whose files the box gets; null: the box starts empty. */
@@ -72,6 +81,7 @@ export function newBoxRow(box: NewBox): BoxRow {
     state_since: now,
     auto_pause_min: input.autoPauseMin ?? null,
     pause_at: input.ttlMinutes === undefined ? null : now + input.ttlMinutes * 60_000,
+    ...toDeletion(input.deleteAfterMinutes ?? null, now),
     auto_snapshot_hours: null,
     auto_snapshot_keep: LIMITS.autoSnapshotKeep.default,
     quiet_hours_exempt: 0,

@@ -21,6 +21,7 @@ export const describeNewBox = (
 const SETTINGS = [
   'autoPauseMin',
   'pauseAt',
+  'deleteAt',
   'autoSnapshotHours',
   'autoSnapshotKeep',
   'quietHoursExempt',

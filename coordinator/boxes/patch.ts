@@ -5,7 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
-import { serializeEnvVars } from './create.ts'
+import { serializeEnvVars, toDeletion } from './create.ts'
 import { changeLabels } from './labels.ts'
 import type { BoxScheduleKind } from './lifecycle/update-schedules.ts'
 
@@ -26,7 +26,8 @@ export function toRowChanges(input: PatchBoxRequest, { box, actor, now }: PatchO
     throw new ApiError('bad_request', 'env must not be given together with other fields')
   if (env !== undefined) return { env_vars: serializeEnvVars(env) }
 
-  const { name, autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt, labels } = settings
+  const { name, autoPauseMin, autoSnapshotHours, autoSnapshotKeep, quietHoursExempt } = settings
+  const { deleteAfterMinutes, labels } = settings
   if (quietHoursExempt !== undefined && actor.role !== 'owner')
     throw new ApiError('not_owner', 'Only an owner of the workspace may set quietHoursExempt.')
   const pauseAt = readPauseAt(settings, now)
@@ -35,6 +36,7 @@ export function toRowChanges(input: PatchBoxRequest, { box, actor, now }: PatchO
     ...(name !== undefined && { hostname: name }),
     ...(labels !== undefined && { labels: changeLabels(box.labels, labels) }),
     ...(pauseAt !== undefined && { pause_at: pauseAt }),
+    ...(deleteAfterMinutes !== undefined && toDeletion(deleteAfterMinutes, now)),
     ...(autoPauseMin !== undefined && { auto_pause_min: autoPauseMin }),
     ...(autoSnapshotHours !== undefined && { auto_snapshot_hours: autoSnapshotHours }),
     ...(autoSnapshotKeep !== undefined && { auto_snapshot_keep: autoSnapshotKeep }),

@@ -34,6 +34,7 @@ export const presentBox = (row: ListedBoxRow): Box => ({
   suspendedAs: row.observed_state === 'suspended' ? row.suspended_as : null,
   autoPauseMin: row.auto_pause_min,
   pauseAt: toTimestampOrNull(row.pause_at),
+  deleteAt: toTimestampOrNull(row.delete_at),
   autoSnapshotHours: row.auto_snapshot_hours,
   autoSnapshotKeep: row.auto_snapshot_keep,
   environmentId: row.environment_id,

@@ -16,7 +16,7 @@ import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
 import { type Admit, createAdmit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
-import type { SnapshotRow } from '../db/schema.ts'
+import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
@@ -83,6 +83,8 @@ export type BoxService = BoxFinder & {
   suspend(actor: Actor, id: string, options?: { stop: boolean }): Promise<Box>
   /** Idempotent: deleting again returns the operation of the first delete. */
   remove(actor: Actor, id: string, trx?: Trx): Promise<{ box: Box; operation: Operation }>
+  /** Requests the deletion of a box, which the caller has locked. No-op when it is being deleted. */
+  removeBySystem(trx: Trx, box: BoxRow, by: { now: number; reason: string }): Promise<void>
   /** Creates a box with the files of the snapshot. The caller has checked the snapshot, the tier and the admission. */
   createFromSnapshot(
     trx: Trx,
@@ -166,8 +168,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       await updateSchedules(trx, written, now, listChangedSchedules(input))
       const detail = describePatch(row, written)
       if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)
-      const { pause_at: pauseAt } = written
+      const { pause_at: pauseAt, delete_at: deleteAt } = written
       if (pauseAt !== null) onCommit(() => onSchedule(pauseAt))
+      if (deleteAt !== null) onCommit(() => onSchedule(deleteAt))
       if (row.env_vars !== written.env_vars) onCommit(() => onEnvironmentChange(id))
       return presentBox(written)
     })

@@ -179,6 +179,9 @@ export type BoxRow = {
   state_since: number
   auto_pause_min: number | null
   pause_at: number | null
+  delete_at: number | null
+  /** The minutes from the request that set delete_at. */
+  delete_after_min: number | null
   auto_snapshot_hours: number | null
   auto_snapshot_keep: number
   quiet_hours_exempt: Flag

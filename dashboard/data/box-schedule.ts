@@ -1,4 +1,4 @@
-// The form of the schedule of a box: when it is suspended, and its automatic snapshots.
+// The form of the schedule of a box: when it is suspended or deleted, and its automatic snapshots.
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import { formatCommandLine } from './command-line.ts'
 import { formatLocalTime } from './local-time.ts'
@@ -19,6 +19,12 @@ const FIELDS = {
     option: '--ttl',
     unit: 'm',
   },
+  deleteAfterMinutes: {
+    label: 'Delete with its files after (minutes)',
+    hint: '5 to 525600, from now on',
+    option: '--delete-after',
+    unit: 'm',
+  },
   autoSnapshotHours: {
     label: 'Snapshot every (hours)',
     hint: '1 to 168',
@@ -29,18 +35,24 @@ const FIELDS = {
 } as const
 const NAMES = Object.keys(FIELDS) as (keyof typeof FIELDS)[]
 
-/** A deadline is not shown in minutes: an empty field leaves it as it is. */
+/** The times that minutes from now set. They are not shown in minutes: an empty field leaves them as they are. */
+const TIMES = { ttlMinutes: 'pauseAt', deleteAfterMinutes: 'deleteAt' } as const
+const isTime = (name: keyof typeof FIELDS): name is keyof typeof TIMES => name in TIMES
+
 const getValue = (box: Box, name: keyof typeof FIELDS): string =>
-  name === 'ttlMinutes' ? '' : String(box[name] ?? '')
+  isTime(name) ? '' : String(box[name] ?? '')
+
+function describeTime(at: string | null): string {
+  return at === null ? 'never' : `at ${formatLocalTime(Date.parse(at))}`
+}
 
 export const listScheduleValues = (box: Box): Field[] =>
   NAMES.map((name) => ({
     name,
     label: FIELDS[name].label,
-    hint:
-      name === 'ttlMinutes'
-        ? `${FIELDS[name].hint}. Empty: unchanged (${box.pauseAt === null ? 'never' : `at ${formatLocalTime(Date.parse(box.pauseAt))}`}); off: never`
-        : FIELDS[name].hint,
+    hint: isTime(name)
+      ? `${FIELDS[name].hint}. Empty: unchanged (${describeTime(box[TIMES[name]])}); off: never`
+      : FIELDS[name].hint,
     value: getValue(box, name),
   }))
 
@@ -48,7 +60,7 @@ export const acceptsSchedule = (values: Values): boolean =>
   NAMES.every((name) => {
     const value = (values[name] ?? '').trim()
     if (value === '') return name !== 'autoSnapshotKeep'
-    return /^\d{1,6}$/.test(value) || (name === 'ttlMinutes' && value === 'off')
+    return /^\d{1,6}$/.test(value) || (isTime(name) && value === 'off')
   })
 
 const listChanges = (box: Box, values: Values) =>

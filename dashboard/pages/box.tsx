@@ -201,6 +201,11 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
             </>
           )}
         </Term>
+        {box.deleteAt !== null && (
+          <Term name="Deletion">
+            with its files, at <LocalTime at={box.deleteAt} />
+          </Term>
+        )}
         <Term name="Environment">
           {environment ? `${showHidden(environment.name)}, version ${environment.versionNo}` : 'none'}
         </Term>

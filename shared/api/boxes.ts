@@ -95,6 +95,9 @@ export const boxSchema = z
     }),
     autoPauseMin: z.int().nullable(),
     pauseAt: timestampSchema.nullable(),
+    deleteAt: timestampSchema.nullable().meta({
+      description: 'when the coordinator deletes the box, in whatever state; null: never',
+    }),
     autoSnapshotHours: z.int().nullable(),
     autoSnapshotKeep: z.int(),
     environmentId: z.string().nullable(),
@@ -283,9 +286,10 @@ export const boxListSchema = z.object({
 export type BoxList = z.infer<typeof boxListSchema>
 export const deleteBoxResponseSchema = z.object({ box: boxSchema, operation: operationSchema })
 
-const { ttlMinutes, autoPauseMin, autoSnapshotHours, autoSnapshotKeep } = LIMITS
+const { ttlMinutes, deleteAfterMinutes, autoPauseMin, autoSnapshotHours, autoSnapshotKeep } = LIMITS
 
 const ttlMinutesSchema = integerBetween(ttlMinutes.min, ttlMinutes.max)
+const deleteAfterMinutesSchema = integerBetween(deleteAfterMinutes.min, deleteAfterMinutes.max)
 const autoPauseMinSchema = integerBetween(autoPauseMin.min, autoPauseMin.max)
 export const envSchema = z.record(
   z.string().regex(ENV_NAME_PATTERN, ENV_NAME_RULE),
@@ -312,6 +316,10 @@ export const createBoxRequestSchema = z
     ttlMinutes: ttlMinutesSchema
       .optional()
       .meta({ description: 'minutes from the request until the box is suspended' }),
+    deleteAfterMinutes: deleteAfterMinutesSchema.nullish().meta({
+      description:
+        'minutes from the request until the coordinator deletes the box with its files; default and null: never. A fork and a box from a snapshot do not inherit it',
+    }),
     autoPauseMin: autoPauseMinSchema.nullish().meta({
       description:
         'idle minutes until the box is suspended; null: never. Default: the policy autoPauseFloorMin for members, else never; on free credit alone 120, which null and any other value replace',
@@ -366,6 +374,10 @@ export const patchBoxRequestSchema = z
     ttlMinutes: ttlMinutesSchema
       .nullish()
       .meta({ description: 'minutes from the request until the box is suspended; null: never' }),
+    deleteAfterMinutes: deleteAfterMinutesSchema.nullish().meta({
+      description:
+        'minutes from the request until the coordinator deletes the box with its files, in whatever state, also an enrolled machine; null: never',
+    }),
     pauseAt: requestTimestampSchema.nullish().meta({
       description:
         'when the box is suspended, in RFC 3339 or epoch seconds: in the future, at most 30 days from the request; null: never. Not together with ttlMinutes.',

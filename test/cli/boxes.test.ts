@@ -22,7 +22,7 @@ t.test('create waits until the box runs; prints its name on stdout, its states o
 })
 
 t.test('create has options for all settings', async (t) => {
-  const options = '--region us-east-1 --env A=1 -e B=2=3 --ttl 60 --auto-pause 2h --no-wait'
+  const options = '--region us-east-1 --env A=1 -e B=2=3 --ttl 60 --delete-after 1d --auto-pause 2h --no-wait'
   t.same(await box('create', 'lime', ...options.split(' ')), {
     code: 0,
     stdout: 'lime\n',
@@ -35,6 +35,7 @@ t.test('create has options for all settings', async (t) => {
       { name: 'B', value: '2=3' },
     ],
     pauseAt: /Z$/,
+    deleteAt: /Z$/,
     autoPauseMin: 120,
   })
   await box('rm', 'lime')

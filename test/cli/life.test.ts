@@ -164,6 +164,10 @@ t.test('set changes the schedules', async (t) => {
   })
   t.equal(await set('--auto-pause', 'none', '--auto-snapshot', 'off'), 'fig: no schedules\n')
   t.match(await findBox('fig'), { autoPauseMin: null, autoSnapshotHours: null })
+  t.match(await set('--delete-after', '7d'), /^fig: delete at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(in 7d\)\n$/)
+  t.match((await box('show', 'fig')).stdout, /^delete at +\d{4}-.* \(in 7d\)$/m)
+  t.match((await box('ls', '-o', 'wide')).stdout, /DELETION.*^fig .* \d{4}-\d\d-\d\dT\S+Z +\d{4}-/ms)
+  t.equal(await set('--delete-after', 'never'), 'fig: no schedules\n')
   await set('--quiet-hours-exempt', 'on')
   t.match(await findBox('fig'), { quietHoursExempt: true })
 })
@@ -188,6 +192,7 @@ t.test('set rejects values and combinations before any request', async (t) => {
   const cases: [string[], RegExp][] = [
     [[], /^box: Nothing to set\. Use --ttl/],
     [['--ttl', '1m'], /--ttl must be a duration from 5m to 30d in whole minutes/],
+    [['--delete-after', '366d'], /--delete-after must be a duration from 5m to 365d in whole minutes/],
     [['--auto-pause', '90s'], /--auto-pause must be a duration from 30m to 7d in whole minutes/],
     [
       ['--auto-snapshot', '90m'],

@@ -138,6 +138,8 @@ t.test('rejects an invalid request with the code of its field, and changes nothi
     [{ autoPauseMin: 10_081 }, 'invalid_auto_pause', undefined],
     [{ autoPauseMin: '30' }, 'invalid_auto_pause', undefined],
     [{ ttlMinutes: 4 }, 'invalid_pause_at', 'ttlMinutes must be an integer between 5 and 43200'],
+    [{ deleteAfterMinutes: 4 }, 'bad_request', 'deleteAfterMinutes must be an integer between 5 and 525600'],
+    [{ deleteAfterMinutes: '2h' }, 'bad_request', undefined],
     [{ ttlMinutes: 43_201 }, 'invalid_pause_at', undefined],
     [
       { ttlMinutes: 5, pauseAt: isoIn(clock, DAY_MS) },

@@ -1,14 +1,18 @@
 // Schedules over HTTP: deadlines, idle times, the tiers of a suspended box, automatic snapshots, expiry and retention.
 import t, { type Test } from 'tap'
+import { PermanentProviderError } from '../../coordinator/providers/provider.ts'
+
 import {
   type ApiResponse,
   type CoordinatorOptions,
   startTestCoordinator,
   type TestCoordinator,
 } from '../support/coordinator.ts'
-import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
+import { createFailingFault, FakeInfrastructure } from '../support/fake-infrastructure.ts'
+import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createTestClock } from '../support/workspace.ts'
+import { takeSnapshot } from './snapshots-support.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -100,6 +104,81 @@ t.test('a deadline that passed while no coordinator was running is kept by the n
   const next = await startTestCoordinator(t, { clock, infra, dataDir })
   await next.waitForState(id, 'suspended')
   t.same(await listReasons(next, id), ['deadline reached'])
+})
+
+const listDeletions = async ({ api }: Pick<TestCoordinator, 'api'>, id: string): Promise<string[]> =>
+  (await api('GET', `/boxes/${id}`)).json.events
+    .filter(({ toState }: { toState: string }) => toState === 'terminating')
+    .map(({ reason, actor }: { reason: string; actor: string }) => `${actor}: ${reason}`)
+
+t.test(
+  'a box is deleted after its time, once, with the reason in its events and the audit log',
+  async (t) => {
+    const coordinator = await startWithBox(t, { deleteAfterMinutes: 120 })
+    const { advance, findDueTime, clock, getBox, waitForState, id, api } = coordinator
+    t.equal(await findDueTime('delete'), clock.now() + 2 * HOUR_MS)
+    t.match(await getBox(), { deleteAt: new Date(clock.now() + 2 * HOUR_MS).toISOString() })
+    await api('POST', `/boxes/${id}/suspend`)
+    await waitForState(id, 'suspended')
+    advance(2 * HOUR_MS - 1)
+    t.match(await getBox(), { desiredState: 'suspended' })
+    advance(1)
+    await waitForState(id, 'terminated')
+    const reason = 'deleted after 2 h, as set at its creation'
+    t.same(await listDeletions(coordinator, id), [`system: ${reason}`])
+    const session = await createTestSession(coordinator)
+    const { json } = await api('GET', `/audit?kind=box.delete&boxId=${id}`, undefined, session)
+    t.match(json.events, [{ actorKind: 'system', detail: { name: 'plum', reason } }])
+    t.equal(json.events.length, 1)
+    t.match((await api('DELETE', `/boxes/${id}`)).json, { operation: { kind: 'box_delete' } }, 'the same one')
+    t.equal(await findDueTime('delete'), undefined)
+  },
+)
+
+t.test('a changed deletion counts from the change, and a removed one has no effect', async (t) => {
+  const coordinator = await startWithBox(t, { deleteAfterMinutes: 5 })
+  const { patch, advance, getBox, findDueTime, clock, waitForState, id } = coordinator
+  t.match((await patch({ deleteAfterMinutes: null })).json.box, { deleteAt: null })
+  t.equal(await findDueTime('delete'), undefined)
+  advance(10 * MINUTE_MS)
+  t.equal((await getBox()).desiredState, 'running')
+  await patch({ deleteAfterMinutes: 90 })
+  t.equal(await findDueTime('delete'), clock.now() + 90 * MINUTE_MS)
+  advance(90 * MINUTE_MS)
+  await waitForState(id, 'terminated')
+  t.same(await listDeletions(coordinator, id), ['system: deleted 90 min after its deletion was set'])
+})
+
+t.test('a deletion that became due while no coordinator was running is made by the next one', async (t) => {
+  const { id, dataDir, infra, clock, close } = await startWithBox(t, { deleteAfterMinutes: 1440 })
+  await close()
+  clock.advance(2 * DAY_MS)
+  const next = await startTestCoordinator(t, { clock, infra, dataDir })
+  await next.waitForState(id, 'terminated')
+  t.same(await listDeletions(next, id), ['system: deleted after 1 d, as set at its creation'])
+})
+
+t.test('a box that could not be created is deleted too', async (t) => {
+  const infra = new FakeInfrastructure()
+  const coordinator = await startWithBox(t, {}, { infra })
+  const { api, advance, waitForState } = coordinator
+  infra.before.create = createFailingFault(1, new PermanentProviderError('the disk is full'))
+  const { json } = await api('POST', '/boxes', { name: 'lime', deleteAfterMinutes: 5 })
+  await waitForState(json.box.id, 'provision_failed')
+  advance(5 * MINUTE_MS)
+  await waitForState(json.box.id, 'terminated')
+})
+
+t.test('a fork and a box from a snapshot do not inherit the deletion', async (t) => {
+  const coordinator = await startWithBox(t, { deleteAfterMinutes: 60 })
+  const { api, id } = coordinator
+  const fork = await api('POST', `/boxes/${id}/fork`, {})
+  t.match(fork.json.box, { deleteAt: null })
+  const snapshot = await takeSnapshot(coordinator, id)
+  t.match((await api('POST', `/snapshots/${snapshot}/restore`, {})).json.box, { deleteAt: null })
+  t.match((await api('POST', '/boxes', { fromSnapshotId: snapshot })).json.box, { deleteAt: null })
+  const own = await api('POST', '/boxes', { fromSnapshotId: snapshot, deleteAfterMinutes: 5 })
+  t.match(own.json.box, { deleteAt: String })
 })
 
 t.test('an idle box is suspended after the agent has confirmed it', async (t) => {

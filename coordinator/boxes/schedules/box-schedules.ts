@@ -15,11 +15,14 @@ import { findLastAutoSnapshotTime } from '../store/snapshots.ts'
 import { evaluate, type Facts, nextEvaluation } from './evaluate.ts'
 
 const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
 
 export type BoxSchedulesOptions = {
   db: Db
   snapshots: Pick<Snapshots, 'enqueueAutoSnapshot'>
+  /** Requests the deletion of a box, which is locked. */
+  removeBox(trx: Trx, box: BoxRow, by: { now: number; reason: string }): Promise<void>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
 }
@@ -42,7 +45,12 @@ export type BoxScheduleResult = {
 export type RunBoxSchedule = (run: BoxScheduleRun) => Promise<BoxScheduleResult>
 
 /** The returned function moves or deletes a schedule whose change is not due. */
-export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesOptions): RunBoxSchedule {
+export function createBoxSchedules({
+  db,
+  snapshots,
+  removeBox,
+  scheduleBox,
+}: BoxSchedulesOptions): RunBoxSchedule {
   const actor = 'system'
 
   const changes: Record<BoxScheduleKind, (trx: Trx, box: BoxRow, facts: Facts) => Promise<unknown>> = {
@@ -52,6 +60,7 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
       if (box.desired_state === 'running')
         await suspendBySystem(trx, box, { now, reason: 'deadline reached' })
     },
+    delete: (trx, box, { now }) => removeBox(trx, box, { now, reason: describeDeletion(box) }),
     auto_pause: (trx, box, { now }) =>
       suspendBySystem(trx, box, { now, reason: `idle for ${box.auto_pause_min} minutes` }),
     auto_snapshot: (trx, box, { now }) => snapshots.enqueueAutoSnapshot(trx, box, now),
@@ -99,6 +108,21 @@ export function createBoxSchedules({ db, snapshots, scheduleBox }: BoxSchedulesO
       }
       return { isDue, nextAt }
     })
+}
+
+/** Why a box is deleted, for its events and the audit log. */
+function describeDeletion({ created_at, delete_at, delete_after_min }: BoxRow): string {
+  const minutes = delete_after_min ?? 0
+  const isSetAtCreation = delete_at === created_at + minutes * MINUTE_MS
+  return isSetAtCreation
+    ? `deleted after ${formatMinutes(minutes)}, as set at its creation`
+    : `deleted ${formatMinutes(minutes)} after its deletion was set`
+}
+
+function formatMinutes(minutes: number): string {
+  const ms = minutes * MINUTE_MS
+  if (ms % DAY_MS === 0) return `${ms / DAY_MS} d`
+  return ms % HOUR_MS === 0 ? `${ms / HOUR_MS} h` : `${minutes} min`
 }
 
 /** Whether a change of the box's state is in progress. */

@@ -42,6 +42,9 @@ const EVALUATIONS: Record<BoxScheduleKind, (box: BoxRow, facts: Facts) => Decisi
   /** The pause is due even while the box is in transition: the box is suspended when the transition is complete. */
   pause: ({ pause_at: pauseAt }, { now }) => (pauseAt === null ? 'none' : actAt(pauseAt, now)),
 
+  /** Due in every state, also while the box is in transition. */
+  delete: ({ delete_at: deleteAt }, { now }) => (deleteAt === null ? 'none' : actAt(deleteAt, now)),
+
   /** Idle time counts from the last activity, and at the earliest from when the box became running. */
   auto_pause(box, { now, lastActiveAt, hasJob }) {
     const { auto_pause_min: minutes, state_since: since } = box

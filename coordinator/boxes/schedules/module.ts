@@ -1,9 +1,10 @@
-// The schedules of boxes: deadlines, idle times, automatic snapshots, deep sleep.
+// The schedules of boxes: deadlines, deletions, idle times, automatic snapshots, deep sleep.
 
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { Heartbeats } from '../lifecycle/heartbeats.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { createMemoryPressure, type MemoryPressure } from '../lifecycle/memory-pressure.ts'
+import type { BoxService } from '../service.ts'
 import type { BoxSettings } from '../settings.ts'
 import { type BoxScheduleHandlersOptions, createBoxScheduleHandlers } from './schedules.ts'
 
@@ -13,6 +14,7 @@ export type BoxSchedulesModuleContext = ModuleBase & { config: BoxSettings } & P
   > & {
     heartbeats: Pick<Heartbeats, 'latest'>
     lifecycle: Pick<Lifecycle, 'schedule'>
+    boxes: Pick<BoxService, 'removeBySystem'>
     overrides: { memory?: MemoryPressure }
   }
 
@@ -35,6 +37,7 @@ export function boxSchedulesModule(context: BoxSchedulesModuleContext): Module {
         const heartbeat = heartbeats.latest(boxId)
         return heartbeat ? heartbeat.at - heartbeat.vitals.idle_for_sec * 1000 : null
       },
+      removeBox: context.boxes.removeBySystem,
       scheduleBox: lifecycle.schedule,
     }),
   }

@@ -58,6 +58,7 @@ const LISTED_COLUMNS = [
   'suspended_as',
   'auto_pause_min',
   'pause_at',
+  'delete_at',
   'auto_snapshot_hours',
   'auto_snapshot_keep',
   'environment_id',

@@ -27,6 +27,7 @@ import { boundedCredit } from './0024-bounded-credit.ts'
 import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 import { imageDownloads } from './0026-image-downloads.ts'
 import { labels } from './0027-labels.ts'
+import { deleteAfter } from './0028-delete-after.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -56,4 +57,5 @@ export const migrations: Record<string, Migration> = {
   '0025-scopes-deletions-versions': scopesDeletionsVersions,
   '0026-image-downloads': imageDownloads,
   '0027-labels': labels,
+  '0028-delete-after': deleteAfter,
 }

@@ -39,6 +39,7 @@ const createBox = (hostname: string, fields: Partial<Box> = {}) =>
     autoPauseMin: 60,
     pauseAt: null,
     autoSnapshotHours: null,
+    deleteAt: null,
     autoSnapshotKeep: 3,
     ...fields,
   }) as Box
@@ -160,7 +161,13 @@ t.test('what the form of a new box asks for', async (t) => {
 t.test('the form of the schedule sends what was changed', async (t) => {
   const box = createBox('fig')
   const values = Object.fromEntries(listScheduleValues(box).map(({ name, value }) => [name, value]))
-  t.same(values, { autoPauseMin: '60', ttlMinutes: '', autoSnapshotHours: '', autoSnapshotKeep: '3' })
+  t.same(values, {
+    autoPauseMin: '60',
+    ttlMinutes: '',
+    deleteAfterMinutes: '',
+    autoSnapshotHours: '',
+    autoSnapshotKeep: '3',
+  })
   t.same(toScheduleRequest(box, values), {})
   const changed = {
     ...values,

@@ -56,6 +56,13 @@ t.test('a deadline is due in every state, until it is cleared', async (t) => {
     t.equal(decide('pause', running({ pause_at: NOW, observed_state }), { hasJob: true }), 'act')
 })
 
+t.test('a deletion is due in every state, until it is removed', async (t) => {
+  t.same(decide('delete', suspended({ delete_at: NOW + 1 })), { notBefore: NOW + 1 })
+  t.equal(decide('delete', running({ delete_at: null })), 'none')
+  for (const observed_state of OBSERVED_STATES)
+    t.equal(decide('delete', running({ delete_at: NOW, observed_state }), { hasJob: true }), 'act')
+})
+
 t.test(
   'idle time counts from the last activity, and at the earliest from when the box became running',
   async (t) => {
@@ -123,9 +130,12 @@ t.test('a box sleeps deeply when it has been suspended for the configured days',
 })
 
 t.test('a box that is being deleted has no schedules', async (t) => {
-  for (const kind of ['pause', 'auto_pause', 'auto_snapshot', 'stop_frozen', 'deep_sleep'] as const)
+  for (const kind of ['pause', 'delete', 'auto_pause', 'auto_snapshot', 'stop_frozen', 'deep_sleep'] as const)
     t.equal(
-      decide(kind, suspended({ desired_state: 'terminated', pause_at: 0, auto_snapshot_hours: 1 })),
+      decide(
+        kind,
+        suspended({ desired_state: 'terminated', pause_at: 0, delete_at: 0, auto_snapshot_hours: 1 }),
+      ),
       'none',
     )
   const settings = { pause_at: NOW, auto_pause_min: 30, auto_snapshot_hours: 1 }

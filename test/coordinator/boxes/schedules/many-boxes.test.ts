@@ -89,6 +89,7 @@ onEachDatabase(t, async (t, newDb) => {
       pauseGate: createPauseGate(() => false),
       memory: { isUnderMemoryPressure: async () => false },
       findLastActivity: () => null,
+      removeBox: async () => undefined,
       scheduleBox: (id) => scheduled.push(id),
       snapshots: {
         async enqueueAutoSnapshot(_trx, box) {
