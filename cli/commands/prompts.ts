@@ -8,26 +8,33 @@ import { printList } from '../lists/print-list.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson } from '../output/print.ts'
 import { printNewest } from '../processes/find-process.ts'
+import { ALL_PROMPTS, loadAllPrompts } from '../prompts/all-prompts.ts'
 import { checkRun } from '../prompts/check-run.ts'
 import { createRunFinder, findConversationId, getNewestRun, loadPrompts } from '../prompts/find-run.ts'
 import { noSuchRunMessage } from '../prompts/messages.ts'
 import { formatRunDetails } from '../prompts/run-details.ts'
-import { createRunList, RUN_FILTERS, toLoadedRuns } from '../prompts/run-list.ts'
+import { createRunList, toLoadedRuns } from '../prompts/run-list.ts'
 
-type Options = ListOptions & { conversation?: string; follow?: boolean; reasoning?: boolean }
+type Options = ListOptions & { all?: boolean; conversation?: string; follow?: boolean; reasoning?: boolean }
 
 export function addPromptsCommand(program: Command, runAction: RunAction): void {
   addListOptions(
     program
       .command('prompts')
-      .summary('list or follow the runs of coding agents on a box')
+      .summary('list or follow the runs of coding agents on a box, or list those of all boxes')
       .description(
         'Lists the prompts that were sent to coding agents on a box, newest first: those in the queue, the runs in progress, ' +
           'and those that have ended. With the id of a run, shows the run with its whole prompt and its standard error output. ' +
-          'With -f, prints the answer of the run from its start until it ends.',
+          'With -f, prints the answer of the run from its start until it ends. With --all, lists the prompts of all running boxes.',
       )
-      .argument('<name>', "the box's name or id")
+      .argument('[name]', "the box's name or id; omitted with --all")
       .argument('[run]', 'the id of a run, or its first characters')
+      .addOption(
+        new Option('-a, --all', 'list the prompts of all running boxes').conflicts([
+          'follow',
+          'conversation',
+        ]),
+      )
       .addOption(
         new Option(
           '-f, --follow',
@@ -37,7 +44,7 @@ export function addPromptsCommand(program: Command, runAction: RunAction): void 
       .option('--reasoning', 'with -f: also print the reasoning of the model')
       .option('--conversation <id>', 'list only runs of this conversation'),
     'the ids',
-    RUN_FILTERS,
+    ALL_PROMPTS.filters,
   )
     .addHelpText(
       'after',
@@ -45,14 +52,21 @@ export function addPromptsCommand(program: Command, runAction: RunAction): void 
 Examples:
   box prompts fig
   box prompts fig --watch
+  box prompts --all --filter status=running
   box prompts fig run_8b49
   box prompts fig run_8b49 --follow
   box prompts fig -q --filter status=queued | xargs -r box interrupt fig
 
+--all asks each running box for its prompts. Boxes that are not running, and those that do not respond within 10 seconds, are
+named on stderr. --filter box=TEXT is for --all.
+
 Exit codes with -f are those of \`box prompt\`. After Ctrl-C the run continues.`,
     )
-    .action((name: string, run: string | undefined, options: Options) =>
+    .action((name: string | undefined, run: string | undefined, options: Options) =>
       runAction((session) => {
+        if (options.all) return listAll(session, name, options)
+        if (name === undefined)
+          throw new CliError(EXIT.usage, 'Name a box, or use --all for the prompts of all running boxes.')
         if (options.follow) return follow(session, name, run, options)
         if (run === undefined) return list(session, name, options)
         return show(session, name, run, options)
@@ -60,7 +74,18 @@ Exit codes with -f are those of \`box prompt\`. After Ctrl-C the run continues.`
     )
 }
 
+async function listAll(
+  { client, signal }: Session,
+  name: string | undefined,
+  options: Options,
+): Promise<number> {
+  if (name !== undefined)
+    throw new CliError(EXIT.usage, '--all is for all boxes. Omit the name, or use --filter box=NAME.')
+  return printList(ALL_PROMPTS, () => loadAllPrompts(client, signal), options, signal)
+}
+
 async function list({ client, signal }: Session, name: string, options: Options): Promise<number> {
+  if (options.filter?.has('box')) throw new CliError(EXIT.usage, '--filter box= is for --all.')
   const edge = await client.createEdgeClient(name)
   const conversation =
     options.conversation === undefined ? null : await findConversationId(edge, options.conversation)

@@ -2,7 +2,7 @@
 import type { PromptList, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
 import { PROVIDERS, RUN_STATUSES } from '../../shared/field-values.ts'
 import { boxCommand } from '../command-name.ts'
-import type { List, Loaded } from '../lists/list.ts'
+import type { Column, List, Loaded } from '../lists/list.ts'
 import { getStateColor } from '../output/colors.ts'
 import { formatAge, formatDuration } from '../output/format.ts'
 import { formatCommand } from '../processes/process-messages.ts'
@@ -24,25 +24,30 @@ const ofRun =
   (row: PromptRow, now: number): string =>
     isRun(row) ? get(row, now) : '-'
 
+export const formatElapsed = ({ startedAt, finishedAt }: Run): string =>
+  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
+
+export const RUN_COLUMNS: readonly Column<PromptRow>[] = [
+  { header: 'ID', cell: ({ id }) => id },
+  { header: 'PROVIDER', cell: ({ provider }) => provider },
+  { header: 'MODEL', cell: ({ model }) => model ?? '-' },
+  { header: 'STATUS', cell: ({ status }) => ({ text: status, color: getStateColor(status) }) },
+  {
+    header: 'STARTED',
+    cell: ofRun(({ startedAt }, now) => `${formatAge(startedAt, now)} ago`),
+    isRelativeTime: true,
+  },
+  { header: 'STARTED AT', cell: ofRun(({ startedAt }) => startedAt), isWide: true },
+  { header: 'TOOK', cell: ofRun(formatElapsed) },
+  { header: 'EVENTS', cell: ofRun(({ eventCount }) => String(eventCount)) },
+  { header: 'CONVERSATION', cell: ({ conversationId }) => conversationId, isWide: true },
+  { header: 'CWD', cell: ofRun(({ cwd }) => cwd), isWide: true },
+  { header: 'ERROR', cell: ofRun(({ error }) => formatCommand(error ?? '-')), isWide: true },
+  { header: 'PROMPT', cell: ({ prompt }) => formatCommand(prompt) },
+]
+
 export const createRunList = (boxName: string): List<PromptRow> => ({
-  columns: [
-    { header: 'ID', cell: ({ id }) => id },
-    { header: 'PROVIDER', cell: ({ provider }) => provider },
-    { header: 'MODEL', cell: ({ model }) => model ?? '-' },
-    { header: 'STATUS', cell: ({ status }) => ({ text: status, color: getStateColor(status) }) },
-    {
-      header: 'STARTED',
-      cell: ofRun(({ startedAt }, now) => `${formatAge(startedAt, now)} ago`),
-      isRelativeTime: true,
-    },
-    { header: 'STARTED AT', cell: ofRun(({ startedAt }) => startedAt), isWide: true },
-    { header: 'TOOK', cell: ofRun(formatElapsed) },
-    { header: 'EVENTS', cell: ofRun(({ eventCount }) => String(eventCount)) },
-    { header: 'CONVERSATION', cell: ({ conversationId }) => conversationId, isWide: true },
-    { header: 'CWD', cell: ofRun(({ cwd }) => cwd), isWide: true },
-    { header: 'ERROR', cell: ofRun(({ error }) => formatCommand(error ?? '-')), isWide: true },
-    { header: 'PROMPT', cell: ({ prompt }) => formatCommand(prompt) },
-  ],
+  columns: RUN_COLUMNS,
   getId: ({ id }) => id,
   getName: ({ id }) => id,
   filters: RUN_FILTERS,
@@ -52,14 +57,18 @@ export const createRunList = (boxName: string): List<PromptRow> => ({
       : `No runs on ${boxName}. Start one with \`${boxCommand()} prompt ${boxName} "…"\`.`,
 })
 
-export const formatElapsed = ({ startedAt, finishedAt }: Run): string =>
-  finishedAt === null ? '-' : formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
+/** When the prompt was queued, or its run started. */
+export const getTime = (row: PromptRow): string => (isRun(row) ? row.startedAt : row.queuedAt)
 
 /** Newest first: the queue in reverse order, then the runs. */
+export const toRows = (list: PromptList): PromptRow[] => [
+  ...list.queued.map((prompt) => ({ ...prompt, status: 'queued' as const })).reverse(),
+  ...list.runs,
+]
+
 export function toLoadedRuns(list: PromptList): Loaded<PromptRow> {
-  const queued = list.queued.map((prompt) => ({ ...prompt, status: 'queued' as const })).reverse()
   return {
-    rows: [...queued, ...list.runs],
+    rows: toRows(list),
     toJson(rows) {
       const ids = new Set(rows.map(({ id }) => id))
       const isShown = ({ id }: { id: string }) => ids.has(id)

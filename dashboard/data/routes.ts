@@ -14,6 +14,7 @@ export type BoxTab = keyof typeof BOX_TABS
 
 /** The pages of the workspace with their labels. */
 export const WORKSPACE_PAGES = {
+  prompts: 'Prompts',
   snapshots: 'Snapshots',
   environments: 'Environments',
   secrets: 'Secrets',

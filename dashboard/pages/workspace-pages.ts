@@ -4,6 +4,7 @@ import type { WorkspacePage } from '../data/routes.ts'
 import { lazy } from '../views/lazy.tsx'
 
 export const WORKSPACE_PAGE_VIEWS: Readonly<Record<WorkspacePage, ComponentType>> = {
+  prompts: lazy(async () => (await import('./workspace/prompts.tsx')).PromptsPage),
   snapshots: lazy(async () => (await import('./workspace/snapshots.tsx')).SnapshotsPage),
   environments: lazy(async () => (await import('./workspace/environments.tsx')).EnvironmentsPage),
   secrets: lazy(async () => (await import('./workspace/secrets.tsx')).SecretsPage),

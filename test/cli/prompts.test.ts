@@ -1,5 +1,7 @@
 // box prompts, conversations and interrupt: lists, one run, following, ids by prefix, and completion.
 import t from 'tap'
+import type { Client } from '../../cli/connection/client.ts'
+import { loadAllPrompts } from '../../cli/prompts/all-prompts.ts'
 import { startPromptCoordinator } from './coordinator-with-prompts.ts'
 import { runBox } from './run-box.ts'
 
@@ -55,6 +57,66 @@ t.test('lists queued prompts, runs in progress and ended runs', async (t) => {
     code: 2,
     stderr: /Valid values: queued, running, done, failed, interrupted/,
   })
+})
+
+t.test('--all lists the prompts of all running boxes, and names the others', async (t) => {
+  await coordinator.addBox('plum')
+  await coordinator.addBox('lime')
+  await box('stop', 'lime')
+  // The agents of all boxes have the prompts of one.
+  const { code, stdout, stderr } = await box('prompts', '--all', '--filter', 'provider=codex')
+  t.equal(code, 0)
+  t.equal(stderr, 'box: Not running, and so not asked: lime.\n')
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/).slice(0, 4))
+  t.same(rows[0], ['BOX', 'ID', 'PROVIDER', 'MODEL'])
+  t.same(
+    new Set(rows.slice(1).map(([name, id]) => `${name} ${id}`)),
+    new Set([`fig ${DONE_ID}`, `plum ${DONE_ID}`]),
+  )
+  t.match(await box('prompts', '--all', '-q', '--filter', 'box=plum'), {
+    stdout: `${QUEUED_ID}\n${RUNNING_ID}\n${DONE_ID}\n`,
+  })
+
+  coordinator.failNext('GET /v1/box/plum/prompts', (response) => {
+    response.writeHead(503).end('{"error":"box_unreachable","message":"The agent is not connected."}')
+  })
+  const partial = await box('prompts', '--all', '--json')
+  t.match(
+    partial.stderr,
+    /plum is missing: The agent is not connected.* Not running, and so not asked: lime\./,
+  )
+  t.match(JSON.parse(partial.stdout), {
+    prompts: [{ box: 'fig', id: QUEUED_ID, status: 'queued' }, { id: RUNNING_ID }, { id: DONE_ID }],
+    unanswered: [{ box: 'plum', message: /The agent is not connected/ }],
+    notRunning: ['lime'],
+  })
+
+  t.match(await box('prompts'), { code: 2, stderr: /Name a box, or use --all/ })
+  t.match(await box('prompts', 'fig', '--all'), { code: 2, stderr: /Omit the name/ })
+  t.match(await box('prompts', '--all', '-f'), { code: 2, stderr: /cannot be used with/ })
+  t.match(await box('prompts', 'fig', '--filter', 'box=fig'), { code: 2, stderr: /is for --all/ })
+  await box('rm', '-y', 'plum', 'lime')
+})
+
+t.test('--all names a box that does not respond in time', async (t) => {
+  const never = (signal: AbortSignal) =>
+    new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+  const client = {
+    request: async () => ({
+      boxes: [{ hostname: 'fig', observedState: 'running', desiredState: 'running' }],
+    }),
+    withSignal: (signal: AbortSignal) => ({
+      createEdgeClient: async () => ({ requestJson: () => never(signal) }),
+    }),
+  } as unknown as Client
+  const { rows, note } = await loadAllPrompts(client, new AbortController().signal, 1)
+  t.same(rows, [])
+  t.equal(note, 'fig is missing: no response within 0.001 seconds.')
 })
 
 t.test('shows one run with its whole prompt and stderr, by a prefix of its id', async (t) => {

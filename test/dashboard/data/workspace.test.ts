@@ -72,9 +72,9 @@ t.test('pages by role', async (t) => {
     t.same(parseRoute(path), { page: 'unknown' }, path)
   const list = (role: Role, billing: PageUser['billing'] = 'off') =>
     listWorkspacePages({ user: { role }, billing }).map(([page]) => page)
-  t.same(list('contractor'), ['snapshots', 'keys', 'sessions', 'settings'])
+  t.same(list('contractor'), ['prompts', 'snapshots', 'keys', 'sessions', 'settings'])
   t.same(list('member'), list('owner'))
-  t.equal(list('owner').length, 12)
+  t.equal(list('owner').length, 13)
   t.same(
     (['owner', 'member', 'contractor'] as const).map((role) => list(role, 'manual').includes('billing')),
     [true, false, false],
@@ -333,7 +333,7 @@ t.test('the command palette', async (t) => {
     findPaletteItems(listPaletteItems(boxes, { user: { role }, billing: 'off' }), text).map(
       ({ label }) => label,
     )
-  t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Snapshots', 'Environments'])
+  t.same(find('').slice(0, 4), ['Create a box', 'Boxes', 'Prompts', 'Snapshots'])
   t.equal(find(' FIG')[0], 'fig', 'a label that begins with the text is first')
   t.ok(find('fig').includes('bigfig'))
   t.same(find('wake'), ['Wake pear'])

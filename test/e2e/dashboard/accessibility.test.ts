@@ -46,6 +46,7 @@ const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
 }
 
 const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
+  prompts: 'Why is the total',
   snapshots: 'available',
   environments: 'variables NODE_ENV',
   secrets: 'API_TOKEN',

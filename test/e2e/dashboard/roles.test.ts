@@ -78,6 +78,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
     buttons: [
       ...BOX_BUTTONS,
       [/^Rename: /, 'PATCH /boxes/{id}'],
+      [/^Give to a member: /, 'POST /boxes/{id}/owner'],
       [/^Schedule: /, 'PATCH /boxes/{id}'],
       [/^Resize: /, 'POST /boxes/{id}/resize'],
       [/^Move: /, 'POST /boxes/{id}/region'],
@@ -184,6 +185,16 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
 }
 
 const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
+  prompts: {
+    reads: 'GET /prompts',
+    ready: 'As of',
+    buttons: [],
+    async use({ page }) {
+      // The page of the conversations has sent it.
+      await page.getByRole('link', { name: 'hello' }).first().click()
+      await page.locator('.run').first().waitFor()
+    },
+  },
   snapshots: {
     reads: 'GET /snapshots',
     ready: 'available',
