@@ -61,7 +61,9 @@ export function createGiveBox(options: GiveOptions): GiveBox {
         ...{ from: state, to: state, reason: `given to ${member.name}` },
         ...{ actor: formatActor(actor), at: now },
       })
-      recordBoxChange(trx, 'box.give', box, { actor, now }, { from: box.owner_user_id, to: member.id })
+      const { email } = member
+      const detail = { from: box.owner_user_id, to: member.id, email }
+      recordBoxChange(trx, 'box.give', box, { actor, now }, detail)
       const { workspaceId } = actor
       onCommit(() => openRequests.accessChanged({ workspaceId, userId: box.owner_user_id }))
       return presentBox(given)

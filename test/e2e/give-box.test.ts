@@ -47,7 +47,9 @@ t.test('an owner and the owner of the box give it, by id or email address', asyn
     actor: /^(user|key):/,
   })
   const kind = `kind=box.give&boxId=${id}`
-  t.match(await listEvents(kind), [{ detail: { name: 'fig', from: owner.userId, to: ada.userId } }])
+  t.match(await listEvents(kind), [
+    { detail: { name: 'fig', from: owner.userId, to: ada.userId, email: 'ada@example.com' } },
+  ])
 
   await giveOk(id, { ownerUserId: ada.userId })
   t.equal((await listEvents(kind)).length, 1, 'again, without effect')
