@@ -14,6 +14,7 @@ import {
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { createTestSession } from '../support/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
+import { createTestClock } from '../support/workspace.ts'
 
 /** Boxes with machines in memory, and real tunnels for the agents of enrolled machines. */
 const startCoordinator = (t: Test, options: Parameters<typeof startTestCoordinator>[1] = {}) =>
@@ -239,6 +240,29 @@ t.test('what a machine cannot do is refused with its code', async (t) => {
   })
   t.match(await api('POST', `${path}/wake`), { status: 202, json: { box: { observedState: 'running' } } })
   t.match(await api('POST', `${path}/resize`, { target_tier: 'flow' }), { status: 202 }, 'the same tier')
+})
+
+t.test('a machine is given to a member, and deleted after a time', async (t) => {
+  const clock = createTestClock()
+  const coordinator = await startCoordinator(t, { clock })
+  const { api } = coordinator
+  const machine = await enrollMachine(coordinator)
+  await connect(t, coordinator, machine)
+  const path = `/boxes/${machine.boxId}`
+  const { userId } = await createTestSession(coordinator, 'member')
+  t.match(await api('POST', `${path}/owner`, { ownerUserId: userId }), {
+    status: 200,
+    json: { box: { ownerUserId: userId } },
+  })
+  t.match(await api('PATCH', path, { deleteAfterMinutes: 5 }), {
+    status: 200,
+    json: { box: { deleteAt: String } },
+  })
+  clock.advance(5 * 60_000)
+  coordinator.instance.context.scheduler.runDue()
+  await waitUntil('the machine is deleted', async () => {
+    return (await api('GET', path)).json.box.desiredState === 'terminated'
+  })
 })
 
 t.test('a disconnected machine is degraded until it reconnects, also over a restart', async (t) => {
