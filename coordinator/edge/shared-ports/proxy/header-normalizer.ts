@@ -33,7 +33,7 @@ export class HeaderNormalizer {
 
   /** Returns the bytes that can be parsed now. */
   write(chunk: Buffer): Buffer {
-    if (this.#state === 'body') return chunk
+    if (this.#isBody()) return chunk
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const parts: Buffer[] = []
     let start = 0
@@ -58,6 +58,10 @@ export class HeaderNormalizer {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest
+  }
+
+  #isBody(): boolean {
+    return this.#state === 'body'
   }
 
   /** @param line without LF. Returns it with CRLF. */
