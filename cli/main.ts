@@ -1,15 +1,16 @@
 // Entry point of the `box` command: parses the arguments, handles signals, sets the exit code.
 import { constants } from 'node:os'
 import { listNeededCommands, parseCommandLine } from './arguments/command-line.ts'
-import { reportError } from './arguments/report-error.ts'
+import { getFailureExitCode, reportError } from './arguments/report-error.ts'
 import { openSession, type RunAction, type RunLocalAction, type Session } from './connection/session.ts'
 import { CliError, EXIT, signalExitCode } from './output/exit-codes.ts'
+import { handleOutputErrors } from './output/output-errors.ts'
 import { selectErrorFormat } from './output/print-error.ts'
 import { createProgram } from './program.ts'
 import { isCommandName } from './register-commands.ts'
 
 const interruptController = new AbortController()
-/** The exit code after a signal, or when the reader of stdout has closed the pipe; else null. */
+/** The exit code after a signal, or when stdout or stderr cannot be written; else null. */
 let interruptExitCode: number | null = null
 /** Time to write pending output after a signal. */
 const EXIT_GRACE_MS = 500
@@ -39,14 +40,18 @@ const onClosedPipe: Session['onClosedPipe'] = (cleanup) => {
   return () => void closedPipeCleanups.delete(cleanup)
 }
 
-// The reader may close the pipe, as in `box exec … | head`: exit as on SIGPIPE, without a stack trace.
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    interruptExitCode ??= signalExitCode(constants.signals.SIGPIPE)
-    const cleanups = [...closedPipeCleanups].map((cleanup) => cleanup())
-    void Promise.all(cleanups).finally(() => process.exit(interruptExitCode ?? EXIT.ok))
-  })
+const { args, words } = parseCommandLine(process.argv.slice(2), isCommandName)
+
+function exitAfterOutputError(exitCode: number): void {
+  interruptExitCode ??= exitCode
+  const cleanups = [...closedPipeCleanups].map((cleanup) => cleanup())
+  void Promise.all(cleanups).finally(() => process.exit(interruptExitCode ?? EXIT.ok))
+}
+handleOutputErrors({
+  // As on SIGPIPE.
+  onClosedPipe: () => exitAfterOutputError(signalExitCode(constants.signals.SIGPIPE)),
+  onFailure: () => exitAfterOutputError(getFailureExitCode(words) ?? EXIT.failed),
+})
 
 const runAction: RunAction = async (action) => {
   process.exitCode =
@@ -57,7 +62,6 @@ const runLocalAction: RunLocalAction = async (action) => {
   process.exitCode = (await action(interruptController.signal)) ?? EXIT.ok
 }
 
-const { args, words } = parseCommandLine(process.argv.slice(2), isCommandName)
 const neededCommands = listNeededCommands(words.length > 0 ? words : args, isCommandName)
 const program = await createProgram({ runAction, runLocalAction }, neededCommands)
 selectErrorFormat(program, words)

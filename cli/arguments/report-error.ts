@@ -19,7 +19,7 @@ export function reportError(error: unknown, program: Command, words: readonly st
  * The exit code of failures of `box` itself, for commands that exit with the code of a program on the box. Other commands
  * return null.
  */
-function getFailureExitCode([name = '', ...args]: readonly string[]): number | null {
+export function getFailureExitCode([name = '', ...args]: readonly string[]): number | null {
   if (['ssh', 'shell', 'attach'].includes(name)) return EXIT.terminalFailed
   const isFollow = name === 'logs' && args.some((arg) => /^-t?f/.test(arg) || arg === '--follow')
   return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null

@@ -106,6 +106,8 @@ export function toResponseError(status: number, body: Buffer, config: Coordinato
   }
   if (code === 'unauthorized' || code === 'token_expired')
     return createApiError(code, describeRejection(code, config), fields)
+  const [, limit] = BODY_LIMIT.exec(message ?? '') ?? []
+  if (limit !== undefined) return new RequestTooLongError(code, Number(limit))
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
     code === 'not_found' && new URL(baseUrl).pathname !== '/api/v1'
@@ -139,10 +141,29 @@ export const createApiError = (
   message: string,
   fields: Record<string, unknown> = {},
 ): CliError =>
-  new CliError(EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed, `${sanitize(message)} (${sanitize(code)})`, {
+  new CliError(getExitCode(code), `${sanitize(message)} (${sanitize(code)})`, {
     code,
     fields,
   })
+
+/** The message of the coordinator for a body above its limit, in bytes. */
+const BODY_LIMIT = /^body must be at most (\d+) bytes$/
+
+export class RequestTooLongError extends CliError {
+  /** The limit, such as `64 KiB`. */
+  readonly size: string
+
+  constructor(code: string, limitBytes: number) {
+    const kib = limitBytes / 1024
+    const size = kib % 1024 === 0 ? `${kib / 1024} MiB` : `${kib} KiB`
+    super(getExitCode(code), `The request is longer than ${size}. Use shorter values (${sanitize(code)})`, {
+      code,
+    })
+    this.size = size
+  }
+}
+
+const getExitCode = (code: string): number => EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed
 
 type ErrorBody = { code: string | null; message: string | null; fields: Record<string, unknown> }
 

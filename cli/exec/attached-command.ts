@@ -7,7 +7,7 @@ import type { Attachment } from '../attach/attachment.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { printMessage } from '../output/print.ts'
-import { replaceCwdError } from '../processes/process-messages.ts'
+import { replaceStartErrors } from '../processes/process-messages.ts'
 
 export type AttachedCommand = {
   processId: string
@@ -43,7 +43,7 @@ export async function startAttached(
     import('../attach/standard-streams.ts'),
     import('../connection/open-websocket.ts'),
   ])
-  const { processId } = await replaceCwdError(
+  const { processId } = await replaceStartErrors(
     edge.requestJson<ExecStarted>('POST', '/exec', { ...request, attached: true }),
     edge.boxName,
     request.cwd,

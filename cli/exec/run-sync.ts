@@ -5,14 +5,14 @@ import type { Session } from '../connection/session.ts'
 import { CliError, type CommandResult, commandExitCode, EXIT } from '../output/exit-codes.ts'
 import { printJson } from '../output/print.ts'
 import { printError } from '../output/print-error.ts'
-import { formatTimedOut, replaceCwdError } from '../processes/process-messages.ts'
+import { formatTimedOut, replaceStartErrors } from '../processes/process-messages.ts'
 import { printIfInterrupted } from './request.ts'
 
 export async function runSync(session: Session, name: string, request: ExecRequest): Promise<CommandResult> {
   const edge = await session.client.createEdgeClient(name)
   const message = `interrupted; the command on ${name} was killed. Its output: \`box history ${name}\`, \`box output ${name} ID\`.`
   const result = await printIfInterrupted(session, message, () =>
-    replaceCwdError(edge.requestJson<ExecResult>('POST', '/exec', request), name, request.cwd),
+    replaceStartErrors(edge.requestJson<ExecResult>('POST', '/exec', request), name, request.cwd),
   )
   printJson(result)
   if (!result.timedOut) return { exitCode: commandExitCode(result.exitCode, result.signal), continues: false }

@@ -5,7 +5,7 @@ import type { JsonOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { CliError, type CommandResult, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printStderr } from '../output/print.ts'
-import { formatDetachedHint, replaceCwdError } from '../processes/process-messages.ts'
+import { formatDetachedHint, replaceStartErrors } from '../processes/process-messages.ts'
 import { printIfInterrupted } from './request.ts'
 
 export async function startDetached(
@@ -17,7 +17,7 @@ export async function startDetached(
   const edge = await session.client.createEdgeClient(name)
   const uncertainStart = `The command may have started anyway: check with \`box ps ${name}\`.`
   const started = await printIfInterrupted(session, `interrupted. ${uncertainStart}`, () =>
-    replaceCwdError(
+    replaceStartErrors(
       edge.requestJson<ExecStarted>('POST', '/exec', { ...request, detached: true }),
       name,
       request.cwd,

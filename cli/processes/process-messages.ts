@@ -2,6 +2,7 @@
 
 import type { ProcessFields } from '../../shared/api/processes.ts'
 import { boxCommand } from '../command-name.ts'
+import { RequestTooLongError } from '../connection/api-errors.ts'
 import { CliError, commandExitCode, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 
@@ -69,9 +70,17 @@ export const formatDetachedHint = (boxName: string, id: string): string =>
 export const noSuchSessionMessage = (boxName: string, session: string): string =>
   `No such terminal session on ${boxName}: '${sanitize(session)}'. Run \`box sessions ${boxName}\` to list sessions.`
 
-/** For a request that starts a command, not_found means that the working directory does not exist on the box. */
-export const replaceCwdError = <T>(response: Promise<T>, name: string, cwd = '~'): Promise<T> =>
+/**
+ * For a request that starts a command, not_found means that the working directory does not exist on the box. What is too
+ * long is the command, or a variable of it.
+ */
+export const replaceStartErrors = <T>(response: Promise<T>, name: string, cwd = '~'): Promise<T> =>
   replaceNotFoundMessage(
     response,
     `No such directory on ${name}: '${sanitize(cwd)}'. Set another directory with --cwd.`,
-  )
+  ).catch((error) => {
+    if (!(error instanceof RequestTooLongError)) throw error
+    const { exitCode, code, size } = error
+    const message = `The command is longer than ${size}. Put it into a file or on stdin.`
+    throw new CliError(exitCode, message, { ...(code !== null && { code }), cause: error })
+  })

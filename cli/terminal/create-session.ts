@@ -3,7 +3,7 @@
 import type { TerminalList, TerminalStart, TerminalStarted } from '../../shared/api/terminal.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { replaceCwdError } from '../processes/process-messages.ts'
+import { replaceStartErrors } from '../processes/process-messages.ts'
 import { getTerm, getTerminalSize } from './local-terminal.ts'
 
 export type NewSession = Pick<TerminalStart, 'session' | 'command' | 'cwd' | 'env'>
@@ -12,7 +12,7 @@ export type NewSession = Pick<TerminalStart, 'session' | 'command' | 'cwd' | 'en
 export function createSession(edge: EdgeClient, options: NewSession): Promise<TerminalStarted> {
   const term = getTerm()
   const body: TerminalStart = { ...options, ...getTerminalSize(), ...(term !== undefined && { term }) }
-  return replaceCwdError(
+  return replaceStartErrors(
     edge.requestJson<TerminalStarted>('POST', '/terminal/sessions', body),
     edge.boxName,
     options.cwd,

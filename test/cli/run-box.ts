@@ -79,6 +79,30 @@ export async function runBoxForBytes(
   return { code, stdout: Buffer.concat(chunks.stdout), stderr: Buffer.concat(chunks.stderr) }
 }
 
+/** Runs a line of bash with `box` on its PATH. */
+export async function runInShell({ url, key }: Target, script: string): Promise<BoxResult> {
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const child = spawn('bash', ['-c', script], {
+    env: {
+      ...env,
+      PATH: TEST_PATH,
+      XDG_CONFIG_HOME: NO_CONFIG,
+      BOXWOOD_URL: `${url}/api/v1`,
+      BOXWOOD_API_KEY: key,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const chunks: { stdout: Buffer[]; stderr: Buffer[] } = { stdout: [], stderr: [] }
+  child.stdout.on('data', (chunk: Buffer) => chunks.stdout.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.stderr.push(chunk))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return {
+    code,
+    stdout: Buffer.concat(chunks.stdout).toString(),
+    stderr: Buffer.concat(chunks.stderr).toString(),
+  }
+}
+
 /** Node can pass only text: bash creates the other arguments. */
 function createCommand(args: [string, ...BoxArgument[]]): [string, ...string[]] {
   const [command, ...rest] = args
