@@ -34,7 +34,6 @@ const BUNDLED_PACKAGES = [
   '@preact/signals',
   '@preact/signals-core',
   '@xterm/addon-fit',
-  '@xterm/addon-unicode11',
   '@xterm/addon-web-links',
   '@xterm/addon-webgl',
   '@xterm/xterm',

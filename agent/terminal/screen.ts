@@ -2,6 +2,7 @@
 import headless from '@xterm/headless'
 import { incompleteSuffixLength } from '../../shared/utf8.ts'
 import { serialize } from './serialize.ts'
+import { useUnicode11 } from './unicode-widths.ts'
 import { type Internals, internalsOf } from './xterm-internals.ts'
 
 export type Snapshot = {
@@ -46,6 +47,7 @@ export function createScreen(
     allowProposedApi: true,
     logLevel: 'off',
   })
+  useUnicode11(terminal)
   surviveParserErrors(internalsOf(terminal))
   let written = first.offset
   let parsed = first.offset

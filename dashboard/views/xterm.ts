@@ -95,6 +95,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
   })
   const fit = new FitAddon()
   terminal.loadAddon(fit)
+  // As in agent/terminal/unicode-widths.ts.
   terminal.loadAddon(new Unicode11Addon())
   terminal.unicode.activeVersion = '11'
   terminal.loadAddon(new WebLinksAddon((_event, uri) => onLink(uri)))

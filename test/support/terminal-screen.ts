@@ -1,11 +1,22 @@
 // Compares terminals: everything that a person sees, and the modes that decide what further input and output do.
 import headless, { type IBufferCell, type Terminal } from '@xterm/headless'
+import { useUnicode11 } from '../../agent/terminal/unicode-widths.ts'
 import { type Attributes, attributesOf, internalsOf } from '../../agent/terminal/xterm-internals.ts'
 
 export type { Terminal }
 
-export const createTerminal = (cols: number, rows: number): Terminal =>
-  new headless.Terminal({ cols, rows, scrollback: 1000, allowProposedApi: true, logLevel: 'off' })
+/** Has the widths of the terminal in the dashboard. */
+export function createTerminal(cols: number, rows: number): Terminal {
+  const terminal = new headless.Terminal({
+    cols,
+    rows,
+    scrollback: 1000,
+    allowProposedApi: true,
+    logLevel: 'off',
+  })
+  useUnicode11(terminal)
+  return terminal
+}
 
 export const writeTerminal = (terminal: Terminal, data: string | Uint8Array): Promise<void> =>
   new Promise((resolve) => terminal.write(data, resolve))

@@ -58,6 +58,33 @@ for (const [name, output] of Object.entries(EXAMPLES)) {
   })
 }
 
+/** A text, and its width in columns. */
+const WIDTHS: [name: string, text: string, columns: number][] = [
+  ['emoji of Unicode 6 to 11', '🚀🔥🥰', 6],
+  ['symbols with the presentation of emoji', '✅⏩', 4],
+  ['symbols of one column', '⏺✔→', 3],
+  ['a flag', '🇩🇪', 2],
+  ['a family of a ZWJ sequence', '👨\u200d👩\u200d👧', 6],
+  ['a skin tone', '👍🏽', 4],
+  ['a variation selector', '❤\ufe0f', 1],
+  ['CJK', '日本語', 6],
+  ['full-width forms', 'ＡＢ', 4],
+  ['Hangul', '한국', 4],
+  ['combining marks', 'e\u0301a\u0308', 2],
+  ['powerline symbols', '\ue0b0\ue0b1', 2],
+]
+
+for (const [name, text, columns] of WIDTHS)
+  t.test(`the cursor after ${name}`, async (t) => {
+    for (const prefix of ['', 'x'.repeat(17)]) {
+      const before = Buffer.from(`${prefix}${text} ~ $ abc`)
+      const [atScreen, later] = await compare({ cols: 20, rows: 5 }, before, 'X\x1b[2DY')
+      t.same(atScreen?.[1], atScreen?.[0])
+      t.same(later?.[1], later?.[0])
+      if (prefix === '') t.equal(atScreen?.[1]?.cursor[0], columns + 8)
+    }
+  })
+
 t.test('a leave of the alternate screen shows the main screen', async (t) => {
   const before = Buffer.from('one\r\n\x1b[32mtwo\x1b[?1049h\x1b[mfull screen')
   const [, later] = await compare({ cols: 20, rows: 5 }, before, '\x1b[?1049lthree')
