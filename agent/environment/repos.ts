@@ -13,6 +13,7 @@ import { nullIfMissing, resolvePath } from '../files/paths.ts'
 import { checkWritable } from '../files/state-access.ts'
 import { RequestResetError } from '../requests/json-routes.ts'
 import { type Git, GitError, GitInterruptedError, type GitRun } from './git.ts'
+import { cloneSubmodules, hasSubmodules, readMoved, type Submodules, updateSubmodules } from './submodules.ts'
 
 export type ReposOptions = {
   home: string
@@ -46,7 +47,12 @@ export function createRepos({ home, stateDir, git, activity }: ReposOptions): Re
         await assertCloneOf(git, clone)
         await storeHeader(git, clone)
       } else await cloneInto(git, clone)
-      if (exists && request.update) await update(git, clone)
+      if (exists && request.update) await updateAll(git, clone)
+      if (exists && !request.update) {
+        // An earlier clone may have failed at a submodule.
+        const failure = await cloneSubmodulesOf(git, clone)
+        if (failure !== null) throw failure
+      }
       return { commit: await readCommit(git, clone), isKept: exists && !request.update }
     } catch (error) {
       if (error instanceof GitInterruptedError) throw new RequestResetError()
@@ -124,10 +130,28 @@ async function cloneInto(git: Git, { request, target, run }: Clone): Promise<voi
     await git.run(['clone', '--quiet', ...(ref === null ? [] : ['--no-checkout']), '--', url, partial], run)
     if (ref !== null) await checkOut(git, partial, ref, run)
     await storeHeader(git, { request, target: partial, run })
+    const failure = await cloneSubmodulesOf(git, { request, target: partial, run })
     await rename(partial, target)
+    if (failure !== null) throw failure
   } finally {
     await remove()
   }
+}
+
+/** Returns the failure: the repository is of use without its submodules. */
+async function cloneSubmodulesOf(git: Git, clone: Clone): Promise<GitError | null> {
+  if (!(await hasSubmodules(clone.target))) return null
+  try {
+    await cloneSubmodules(toSubmodules(git, clone))
+    return null
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    return new GitError(`the repository is cloned, but not all of its submodules: ${error.message}`)
+  }
+}
+
+function toSubmodules(git: Git, { request: { url, password }, target, run }: Clone): Submodules {
+  return { git, target, run, header: password === null ? null : toHeaderSetting(url, password) }
 }
 
 /** The pulls of the user need the header too. It has the placeholder of a secret, which is no secret. */
@@ -147,6 +171,13 @@ async function checkOut(git: Git, dir: string, ref: string, run: GitRun): Promis
     })
     await git.run(['-C', dir, 'checkout', '--quiet', '--detach', 'FETCH_HEAD'], run)
   }
+}
+
+async function updateAll(git: Git, clone: Clone): Promise<void> {
+  const submodules = toSubmodules(git, clone)
+  const moved = (await hasSubmodules(clone.target)) ? await readMoved(submodules) : new Map<string, string>()
+  await update(git, clone)
+  if (await hasSubmodules(clone.target)) await updateSubmodules(submodules, moved)
 }
 
 /** Git refuses what would overwrite changes of the user, and commits that are not on the remote branch. */
