@@ -144,12 +144,13 @@ export class Archives {
   /** Writes the files into the existing directories of `files`. */
   async restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
     const { workspaceDir, archiveId, path } = locateArchive(this.#dir, key)
-    const { unpack: command } = buildTarCommands(await this.#probeTools(files.uid), files)
+    const tools = await this.#probeTools(files.uid)
+    const { unpack: command } = buildTarCommands(tools, files)
     const signal = this.#tasks.withClosing(callerSignal)
     const work = this.#workspaces.use(key.workspaceId, () =>
       this.#tasks.run(signal, async () => {
         const { digest } = readManifest(path)
-        const task = { kind: 'restore', workspaceDir, archiveId, digest, command } as const
+        const task = { kind: 'restore', workspaceDir, archiveId, digest, command, ...tools } as const
         return await startTask(task, {}, signal).finished
       }),
     )

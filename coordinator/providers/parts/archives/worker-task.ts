@@ -1,7 +1,7 @@
 // The tasks of the worker thread of the archive store, and the messages between the thread and the coordinator.
 import type { Manifest } from './manifest.ts'
 import type { StoreLimits } from './store-stream.ts'
-import type { buildTarCommands, TarCommand } from './tar.ts'
+import type { buildTarCommands, TarCommand, TarTools } from './tar.ts'
 
 type Archive = {
   /** The directory of the workspace. */
@@ -31,7 +31,7 @@ export type WorkerTask =
       source: Pick<Archive, 'archiveId'> & Pick<Manifest, 'digest'>
       roots: readonly string[]
     } & Archive)
-  | ({ kind: 'restore'; command: TarCommand } & Archive & Pick<Manifest, 'digest'>)
+  | ({ kind: 'restore'; command: TarCommand } & TarTools & Archive & Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
   | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)
   | { kind: 'collect'; scope: 'all' | 'removed'; workspaceDir: string }

@@ -7,6 +7,7 @@ import { finished } from 'node:stream/promises'
 import { setImmediate as yieldToEvents } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PermanentProviderError } from '../../provider.ts'
+import { AclFilter } from './acl-filter.ts'
 import { readChunk } from './chunk-store.ts'
 import { collectChunks } from './collect.ts'
 import type { Manifest } from './manifest.ts'
@@ -155,11 +156,13 @@ async function copy(current: WorkerTask & { kind: 'copy' }): Promise<Manifest> {
 async function loadStream(
   { archiveId, digest }: WorkerTask & { kind: 'restore' | 'read' },
   target: Writable,
+  filter?: AclFilter,
 ): Promise<void> {
   const dir = archivePath(dirs, archiveId)
   verifyChunkList(dir, { digest })
   for (const entry of readChunkList(join(dir, CHUNK_LIST_FILE))) {
-    target.write(readChunk(dirs, entry))
+    const chunk = readChunk(dirs, entry)
+    target.write(filter?.push(chunk) ?? chunk)
     if (target.writableLength > MAX_BUFFERED_BYTES) await waitUntilDrained(target)
     else await yieldToEvents()
     if (target.destroyed) break
@@ -182,7 +185,7 @@ async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void>
   const tar = startTar(current.command, signal)
   tar.stdout.resume()
   try {
-    await loadStream(current, tar.stdin)
+    await loadStream(current, tar.stdin, new AclFilter(current))
   } catch (error) {
     aborting.abort()
     await tar.exited.catch(() => {})
