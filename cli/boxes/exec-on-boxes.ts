@@ -11,7 +11,7 @@ import { type ExecOptions, toExecRequest } from '../exec/request.ts'
 import { CliError, commandExitCode, EXIT } from '../output/exit-codes.ts'
 import { createLinePrefixer, formatPrefix } from '../output/line-prefixer.ts'
 import { formatJson, print, printMessage } from '../output/print.ts'
-import { formatTimedOut, replaceCwdError, toExitCode } from '../processes/process-messages.ts'
+import { formatTimedOut, replaceStartErrors, toExitCode } from '../processes/process-messages.ts'
 import { loadSelectedBoxes, type SelectionOptions } from './select-boxes.ts'
 
 /** The requests of a key that the coordinator serves at the same time. */
@@ -88,7 +88,7 @@ const createJsonRun =
       try {
         const edge = await client.createEdgeClient(hostname)
         const response = edge.requestJson<ExecResult>('POST', '/exec', request)
-        const result = await replaceCwdError(response, hostname, request.cwd)
+        const result = await replaceStartErrors(response, hostname, request.cwd)
         print(formatJson({ box: hostname, ...result }))
         return result.timedOut ? EXIT.timedOut : commandExitCode(result.exitCode, result.signal)
       } catch (error) {
