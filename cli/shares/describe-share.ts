@@ -35,5 +35,5 @@ export function describeMachine({ origin }: PortShare, coordinatorUrl: string): 
   const machine = isLoopback(new URL(coordinatorUrl).hostname)
     ? 'this machine'
     : 'the machine of the coordinator'
-  return `The address works only in browsers on ${machine}. For other machines, set BOXWOOD_SHARE_BASE of the coordinator: see \`box docs share-domain\`.`
+  return `The address works only in browsers on ${machine}. To show the port to a person at another machine, see \`box docs share-elsewhere\`.`
 }

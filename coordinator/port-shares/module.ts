@@ -8,6 +8,7 @@ import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
 import type { PolicyService } from '../identity/policies/service.ts'
+import { createCertificateRoute } from './certificate-route.ts'
 import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
 import { createServedShares, type ServedShares } from './served-shares.ts'
@@ -61,6 +62,7 @@ export function portsModule(context: PortsModuleContext) {
   return {
     services: { portShares },
     routes: withTag('Boxes', portRoutes({ boxes: boxFinder, shares, heartbeats, clock })),
+    publicRoutes: config.shares ? [createCertificateRoute(portShares)] : [],
     schedules: { pruners: { port_shares: shares.prune } },
     workspaceTables: [{ table: 'port_shares', key: 'id' }],
     deleteOfBox: (trx: Trx, boxId: string) => deleteSharesOfBox(trx, boxId),

@@ -39,7 +39,7 @@ t.test('share prints the address on stdout, and everything else on stderr', asyn
   t.equal(code, 0)
   t.match(stdout, MEMBERS_URL)
   t.match(stderr, /Members of the workspace who see fig may open it, until `box unshare`\./)
-  t.match(stderr, /works only in browsers on this machine\..*BOXWOOD_SHARE_BASE/)
+  t.match(stderr, /works only in browsers on this machine\..*box docs share-elsewhere/)
   t.match(stderr, /as you without signing in, once.*:\nhttp:\/\/[\w.]+:\d+\/share\/open\?slug=\S+&code=\S+\n/)
   t.notMatch(stderr, /Nothing listens/)
   t.match(await listShares(), [{ port: 3000, access: 'members' }])

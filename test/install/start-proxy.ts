@@ -102,10 +102,42 @@ export async function startProxy(t: Test, name: ProxyName, target: string, hasPa
   const dir = createTempDir(t, name)
   cpSync(CERTIFICATE, join(dir, 'cert.pem'))
   cpSync(PRIVATE_KEY, join(dir, 'key.pem'))
-  mkdirSync(join(dir, 'home'))
   const [port, httpPort] = [await findFreePort(), await findFreePort()]
   const createCommand = name === 'nginx' ? createNginxCommand : createCaddyCommand
-  const [program = '', ...args] = createCommand({ dir, port, httpPort, target, hasPath })
+  const command = createCommand({ dir, port, httpPort, target, hasPath })
+  const { readLog } = await launch(t, name, command, { dir, port })
+  return { url: `https://127.0.0.1:${port}${hasPath ? PATH : ''}`, port, httpPort, readLog }
+}
+
+/**
+ * Starts Caddy with the configuration for links alone. Its own authority signs the certificates, which takes no time and no name
+ * in the DNS.
+ * @param target of the coordinator, as host:port
+ * @param base the name above those of links
+ * @returns `port` for HTTPS
+ */
+export async function startLinksProxy(t: Test, target: string, base: string) {
+  const dir = createTempDir(t, 'caddy-links')
+  const [port, httpPort] = [await findFreePort(), await findFreePort()]
+  let text = readFileSync(join(PROJECT_DIR, 'install/proxies/Caddyfile-links'), 'utf8')
+  const options = `{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\thttp_port ${httpPort}\n\thttps_port ${port}\n`
+  text = replace(text, '\n{\n', `\n${options}`)
+  text = replace(text, '203-0-113-5.sslip.io', base)
+  text = replace(text, '\ttls {', '\tbind 127.0.0.1\n\ttls {')
+  writeFileSync(join(dir, 'Caddyfile'), replace(text, '127.0.0.1:7070', target))
+  const command = ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
+  await launch(t, 'caddy', command, { dir, port })
+  return { port }
+}
+
+/** Resolves when the proxy listens at the port. The end of the test stops it. */
+async function launch(
+  t: Test,
+  name: ProxyName,
+  [program = '', ...args]: string[],
+  { dir, port }: { dir: string; port: number },
+) {
+  mkdirSync(join(dir, 'home'))
   const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
@@ -132,10 +164,10 @@ export async function startProxy(t: Test, name: ProxyName, target: string, hasPa
   function readLog(): string {
     return name === 'nginx' ? readFileSync(join(dir, 'error.log'), 'utf8') : output
   }
-  return { url: `https://127.0.0.1:${port}${hasPath ? PATH : ''}`, port, httpPort, readLog }
+  return { readLog }
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -144,7 +176,7 @@ async function findFreePort(): Promise<number> {
   return port
 }
 
-async function canConnect(port: number): Promise<boolean> {
+export async function canConnect(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   try {
     await once(socket, 'connect')

@@ -44,6 +44,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     install: 'Install and run a coordinator',
     tls: 'TLS and proxies',
     'sign-in': 'Sign-in and mail',
+    'share-elsewhere': 'A shared port for a person elsewhere',
     'share-domain': 'A domain for shared ports',
     engines: 'Regions and engines',
     incus: 'An Incus cluster',
