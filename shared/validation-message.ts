@@ -25,8 +25,8 @@ export function validationMessage(issues: readonly Issue[], root = 'body'): stri
     const parent = formatField(issue.path.slice(0, -1), root)
     return `${parent} key ${JSON.stringify(truncateKey(issue.path.at(-1) ?? ''))} ${describeKeyRule(issue)}`
   }
-  if (root === 'query' && Array.isArray(issue.input) && !issue.message.startsWith('must '))
-    return `${path} must be given only once`
+  const isList = issue.code === 'too_big' && issue.origin === 'array'
+  if (root === 'query' && Array.isArray(issue.input) && !isList) return `${path} must be given only once`
   return `${path} ${describeRule(issue)}`
 }
 
