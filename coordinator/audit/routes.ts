@@ -32,6 +32,7 @@ const CHAIN_DESCRIPTION = `For the verification that no event has been changed, 
 export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock }): Route[] {
   return [
     route({
+      id: 'audit.list',
       method: 'GET',
       path: '/audit',
       access: read,
@@ -54,6 +55,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       },
     }),
     route({
+      id: 'audit.listChain',
       method: 'GET',
       path: '/audit/chain',
       access: read,
@@ -66,6 +68,7 @@ export function auditRoutes({ audit, clock }: { audit: AuditLog; clock: Clock })
       handler: ({ actor, query }) => audit.readChain(actor, query),
     }),
     route({
+      id: 'audit.report',
       method: 'POST',
       path: '/audit',
       access: byKey('boxes', 'run', { acceptsTickets: true, forbidsMonitorTickets: true }),

@@ -18,6 +18,7 @@ export type BillingRoutesOptions = {
 
 export const billingRoutes = ({ readUsage, account }: BillingRoutesOptions): Route[] => [
   route({
+    id: 'usage.get',
     method: 'GET',
     path: '/usage',
     summary: 'Get what the boxes have cost in a month',
@@ -29,6 +30,7 @@ export const billingRoutes = ({ readUsage, account }: BillingRoutesOptions): Rou
     handler: ({ actor, query }) => readUsage(actor, query),
   }),
   route({
+    id: 'billing.get',
     method: 'GET',
     path: '/billing',
     summary: 'Get the balance, the plan and the prices of the workspace',
@@ -37,6 +39,7 @@ export const billingRoutes = ({ readUsage, account }: BillingRoutesOptions): Rou
     handler: ({ actor }) => account.get(actor),
   }),
   route({
+    id: 'billing.listEntries',
     method: 'GET',
     path: '/billing/entries',
     summary: 'List the entries of the ledger, newest first',

@@ -37,6 +37,7 @@ export type BoxRoutesOptions = { boxes: BoxService; resizes: Resizes; moveBox: M
 export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions): Route[] {
   return [
     route({
+      id: 'boxes.list',
       method: 'GET',
       path: '/boxes',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -53,6 +54,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       },
     }),
     route({
+      id: 'boxes.create',
       method: 'POST',
       path: '/boxes',
       access: byKey('boxes', 'write', { scope: 'workspace' }),
@@ -74,6 +76,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       handler: async ({ actor, body, trx }) => ({ box: await boxes.create(actor, body, trx) }),
     }),
     route({
+      id: 'boxes.get',
       method: 'GET',
       path: '/boxes/:id',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -83,6 +86,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       handler: ({ actor, params }) => boxes.get(actor, params.id),
     }),
     route({
+      id: 'boxes.update',
       method: 'PATCH',
       path: '/boxes/:id',
       access: byKey('boxes', 'write'),
@@ -110,6 +114,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       handler: async ({ actor, params, body }) => ({ box: await boxes.patch(actor, params.id, body) }),
     }),
     route({
+      id: 'boxes.delete',
       method: 'DELETE',
       path: '/boxes/:id',
       access: byKey('boxes', 'write'),
@@ -121,6 +126,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       handler: ({ actor, params }) => boxes.remove(actor, params.id),
     }),
     route({
+      id: 'boxes.wake',
       method: 'POST',
       path: '/boxes/:id/wake',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -133,6 +139,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       handler: async ({ actor, params }) => ({ box: await boxes.wake(actor, params.id) }),
     }),
     route({
+      id: 'boxes.suspend',
       method: 'POST',
       path: '/boxes/:id/suspend',
       access: byKey('boxes', 'write'),
@@ -151,6 +158,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       }),
     }),
     route({
+      id: 'boxes.resize',
       method: 'POST',
       path: '/boxes/:id/resize',
       access: byKey('boxes', 'write'),
@@ -179,6 +187,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       }),
     }),
     route({
+      id: 'boxes.move',
       method: 'POST',
       path: '/boxes/:id/region',
       access: byKey('boxes', 'write'),
@@ -200,6 +209,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       }),
     }),
     route({
+      id: 'boxes.give',
       method: 'POST',
       path: '/boxes/:id/owner',
       access: byKey('boxes', 'write', { roles: 'not_contractor' }),

@@ -13,6 +13,7 @@ export const downloadLinkRoutes = ({
   downloadLinks: Pick<DownloadLinks, 'create'>
 }): Route[] => [
   route({
+    id: 'downloads.createLink',
     method: 'POST',
     path: '/boxes/:id/download-links',
     access: byKey('boxes', 'read'),

@@ -43,6 +43,7 @@ export function createAttachmentRelay({ closing }: Pick<EdgeContext, 'closing'>)
 export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Route[] {
   return [
     route({
+      id: 'processes.attach',
       method: 'GET',
       path: '/exec/:processId/attach',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

@@ -48,6 +48,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
   const openConnection = createOpenConnection(context)
   return [
     route({
+      id: 'desktop.get',
       method: 'GET',
       path: '/desktop',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -69,6 +70,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
     }),
     route({
+      id: 'desktop.start',
       method: 'POST',
       path: '/desktop/start',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -96,6 +98,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
     }),
     route({
+      id: 'desktop.view',
       method: 'GET',
       path: '/desktop/stream',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -124,6 +127,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
     }),
     route({
+      id: 'desktop.delete',
       method: 'DELETE',
       path: '/desktop',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -139,6 +143,7 @@ export function desktopRoutes(context: EdgeContext, relay: ConnectionRelay): Rou
       },
     }),
     route({
+      id: 'desktop.stop',
       method: 'POST',
       path: '/desktop/stop',
       access: byKey('boxes', 'run'),

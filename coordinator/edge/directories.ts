@@ -31,6 +31,7 @@ const PROTECTED = 'The box user may not read or change the path, or it belongs t
 export function directoryRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'files.list',
       method: 'GET',
       path: '/files/list',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -65,6 +66,7 @@ export function directoryRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'files.stat',
       method: 'GET',
       path: '/files/stat',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -86,6 +88,7 @@ export function directoryRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'files.makeDirectory',
       method: 'POST',
       path: '/files/mkdir',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -107,6 +110,7 @@ export function directoryRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'files.move',
       method: 'POST',
       path: '/files/move',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -135,6 +139,7 @@ export function directoryRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'files.remove',
       method: 'DELETE',
       path: '/files',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

@@ -14,6 +14,7 @@ export const downloadLinkRoutes = (
   downloadLinks: Pick<DownloadLinks, 'use' | 'peek'>,
 ): Route[] => [
   route({
+    id: 'downloads.get',
     method: 'GET',
     path: '/downloads/:token',
     access: byKey('boxes', 'read'),

@@ -24,6 +24,7 @@ const RESPONSE_GRACE_MS = 30_000
 export function execRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'commands.run',
       method: 'POST',
       path: '/exec',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

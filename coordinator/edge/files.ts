@@ -73,6 +73,7 @@ const downloadResponseHeaders = z.object({
 export function fileRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'files.read',
       method: 'GET',
       path: '/files',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -95,6 +96,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'files.write',
       method: 'PUT',
       path: '/files',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -119,6 +121,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'files.download',
       method: 'GET',
       path: '/download',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -144,6 +147,7 @@ export function fileRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'files.upload',
       method: 'PUT',
       path: '/upload',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

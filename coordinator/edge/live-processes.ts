@@ -9,6 +9,7 @@ import { forwardRequest } from './request-agent.ts'
 export function liveProcessRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'processes.listLive',
       method: 'GET',
       path: '/processes',
       access: byKey('boxes', 'read', { acceptsTickets: true }),

@@ -17,6 +17,7 @@ export function portRoutes(
 ): Route[] {
   return [
     route({
+      id: 'ports.connect',
       method: 'GET',
       path: '/ports/:port',
       access: byKey('boxes', 'run'),

@@ -21,6 +21,7 @@ const KILL_TIMEOUT_MS = 60_000
 export function processRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'processes.list',
       method: 'GET',
       path: '/exec',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -31,6 +32,7 @@ export function processRoutes(context: EdgeContext): Route[] {
       handler: (input) => forwardRequest(context, input, { method: 'GET', path: '/exec', type: 'exec.list' }),
     }),
     route({
+      id: 'processes.get',
       method: 'GET',
       path: '/exec/:processId',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -46,6 +48,7 @@ export function processRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'processes.kill',
       method: 'DELETE',
       path: '/exec/:processId',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

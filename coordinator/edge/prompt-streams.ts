@@ -66,6 +66,7 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
 
   return [
     route({
+      id: 'prompts.followAll',
       method: 'GET',
       path: '/prompts/events',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -111,6 +112,7 @@ export function promptStreamRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'prompts.listEvents',
       method: 'GET',
       path: '/prompts/:runId/events',
       access: byKey('boxes', 'read', { acceptsTickets: true }),

@@ -61,6 +61,7 @@ const run = byKey('boxes', 'run', { acceptsTickets: true })
 export function promptRoutes(context: EdgeContext): Route[] {
   return [
     route({
+      id: 'prompts.start',
       method: 'POST',
       path: '/prompts',
       access: run,
@@ -95,6 +96,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'prompts.list',
       method: 'GET',
       path: '/prompts',
       access: read,
@@ -108,6 +110,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'prompts.listConversations',
       method: 'GET',
       path: '/prompts/conversations',
       access: read,
@@ -123,6 +126,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
         }),
     }),
     route({
+      id: 'prompts.interruptAll',
       method: 'POST',
       path: '/prompts/interrupt',
       access: run,
@@ -142,6 +146,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'prompts.get',
       method: 'GET',
       path: '/prompts/:runId',
       access: read,
@@ -156,6 +161,7 @@ export function promptRoutes(context: EdgeContext): Route[] {
       },
     }),
     route({
+      id: 'prompts.interrupt',
       method: 'POST',
       path: '/prompts/:runId/interrupt',
       access: run,

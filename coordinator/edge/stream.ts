@@ -22,6 +22,7 @@ export function streamRoutes(context: EdgeContext): Route[] {
   const { closing } = context
   return [
     route({
+      id: 'processes.followOutput',
       method: 'GET',
       path: '/exec/:processId/stream',
       access: byKey('boxes', 'read', { acceptsTickets: true }),

@@ -32,6 +32,7 @@ const KILL_TIMEOUT_MS = 60_000
 export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Route[] {
   return [
     route({
+      id: 'terminals.start',
       method: 'POST',
       path: '/terminal/sessions',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -52,6 +53,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       },
     }),
     route({
+      id: 'terminals.list',
       method: 'GET',
       path: '/terminal/sessions',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
@@ -62,6 +64,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       handler: (input) => forwardRequest(context, input, SESSION_LIST),
     }),
     route({
+      id: 'terminals.kill',
       method: 'DELETE',
       path: '/terminal/sessions/:session',
       access: byKey('boxes', 'run', { acceptsTickets: true }),
@@ -82,6 +85,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
       },
     }),
     route({
+      id: 'terminals.attach',
       method: 'GET',
       path: '/terminal',
       access: byKey('boxes', 'run', { acceptsTickets: true }),

@@ -44,6 +44,7 @@ export const environmentRoutes = (options: EnvironmentRoutesOptions): Route[] =>
 function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Route[] {
   return [
     route({
+      id: 'environments.list',
       method: 'GET',
       path: '/environments',
       access: read,
@@ -57,6 +58,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       },
     }),
     route({
+      id: 'environments.create',
       method: 'POST',
       path: '/environments',
       access: write,
@@ -71,6 +73,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       handler: async ({ actor, body }) => ({ environment: await environments.create(actor, body) }),
     }),
     route({
+      id: 'environments.update',
       method: 'PATCH',
       path: '/environments/:id',
       access: write,
@@ -87,6 +90,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       }),
     }),
     route({
+      id: 'environments.delete',
       method: 'DELETE',
       path: '/environments/:id',
       access: write,
@@ -98,6 +102,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       handler: ({ actor, params }) => environments.remove(actor, params.id),
     }),
     route({
+      id: 'environments.makeDefault',
       method: 'POST',
       path: '/environments/:id/default',
       access: write,
@@ -112,6 +117,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       }),
     }),
     route({
+      id: 'environments.setToggles',
       method: 'POST',
       path: '/environments/:id/toggles',
       access: write,
@@ -125,6 +131,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
       }),
     }),
     route({
+      id: 'environments.upgradeBoxes',
       method: 'POST',
       path: '/environments/:id/upgrade',
       access: write,
@@ -143,6 +150,7 @@ function createRoutes({ environments, upgrade }: EnvironmentRoutesOptions): Rout
 function createContentRoutes(environments: EnvironmentService): Route[] {
   return [
     route({
+      id: 'environments.setVariable',
       method: 'POST',
       path: '/environments/:id/vars',
       access: write,
@@ -158,6 +166,7 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
       }),
     }),
     route({
+      id: 'environments.removeVariable',
       method: 'DELETE',
       path: '/environments/:id/vars/:name',
       access: write,
@@ -169,6 +178,7 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
         void (await environments.removeVar(actor, params.id, params.name)),
     }),
     route({
+      id: 'environments.setFile',
       method: 'PUT',
       path: '/environments/:id/files',
       access: write,
@@ -184,6 +194,7 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
       }),
     }),
     route({
+      id: 'environments.removeFile',
       method: 'DELETE',
       path: '/environments/:id/files',
       access: write,
@@ -196,6 +207,7 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
         void (await environments.removeFile(actor, params.id, query.path)),
     }),
     route({
+      id: 'environments.setRepo',
       method: 'POST',
       path: '/environments/:id/repos',
       access: write,
@@ -210,6 +222,7 @@ function createContentRoutes(environments: EnvironmentService): Route[] {
       }),
     }),
     route({
+      id: 'environments.removeRepo',
       method: 'DELETE',
       path: '/environments/:id/repos',
       access: write,

@@ -7,6 +7,7 @@ import type { Feeds } from './feeds.ts'
 
 export const feedRoutes = ({ feeds }: { feeds: Pick<Feeds, 'serve'> }): Route[] => [
   route({
+    id: 'feed.open',
     method: 'GET',
     path: '/feed',
     access: byKey('boxes', 'read'),

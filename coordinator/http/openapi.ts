@@ -139,6 +139,7 @@ function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
   const header = route.idempotent ? idempotencyHeader : route.requestHeaders
   return {
+    ...(route.id === undefined ? {} : { operationId: route.id }),
     ...(route.tag === undefined ? {} : { tags: [route.tag] }),
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
@@ -155,6 +156,7 @@ function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
 
 /** The request that the coordinator sends to the endpoint of PUT /audit/sink. */
 const AUDIT_DELIVERY: ZodOpenApiOperationObject = {
+  operationId: 'audit.receiveDelivery',
   tags: ['Audit log'],
   summary: 'Audit events for the endpoint of PUT /audit/sink',
   security: [],

@@ -30,6 +30,8 @@ export type RouteInput<S extends RouteSchemas> = {
 }
 
 export type Route<S extends RouteSchemas = RouteSchemas> = {
+  /** The operationId in the OpenAPI document, such as `boxes.create`, which is also a method of the client. It is never changed. */
+  id?: string
   /** GET also serves HEAD, whose body is not sent. A handler that streams its body checks `request.method`. */
   method: Method
   /** The path in Fastify's syntax, such as `/boxes/:id`, relative to the prefix and base of the registration. */

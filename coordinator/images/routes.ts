@@ -38,6 +38,7 @@ const REGION_ERRORS = ['images_unavailable', 'invalid_image', 'invalid_region'] 
 export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions): Route[] {
   return [
     route({
+      id: 'regions.list',
       method: 'GET',
       path: '/regions',
       access: byKey('boxes', 'read'),
@@ -47,6 +48,7 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
       handler: async () => ({ regions: listRegions() }),
     }),
     route({
+      id: 'images.list',
       method: 'GET',
       path: '/images',
       access: byKey('boxes', 'read', { scope: 'workspace', roles: 'not_contractor' }),
@@ -61,6 +63,7 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
       handler: ({ query }) => images.list(query.region),
     }),
     route({
+      id: 'images.pull',
       method: 'POST',
       path: '/images',
       access: byKey('boxes', 'write', { scope: 'workspace', roles: 'not_contractor' }),
@@ -95,6 +98,7 @@ export function imageRoutes({ listRegions, images, closing }: ImageRoutesOptions
       },
     }),
     route({
+      id: 'images.delete',
       method: 'DELETE',
       path: '/images',
       access: byKey('boxes', 'write', { scope: 'workspace', roles: 'owner' }),

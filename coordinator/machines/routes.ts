@@ -33,6 +33,7 @@ export const machineRoutes = ({
   prepareBundles,
 }: MachineRoutesOptions): Route[] => [
   route({
+    id: 'machines.createToken',
     method: 'POST',
     path: '/machines',
     access: createAccess,
@@ -54,6 +55,7 @@ export const machineRoutes = ({
     },
   }),
   route({
+    id: 'machines.listTokens',
     method: 'GET',
     path: '/machines',
     access: getEnrollmentAccess('read'),
@@ -63,6 +65,7 @@ export const machineRoutes = ({
     handler: async ({ actor }) => ({ enrollments: await enrollments.list(actor) }),
   }),
   route({
+    id: 'machines.revokeToken',
     method: 'DELETE',
     path: '/machines/:id',
     access: getEnrollmentAccess('write'),

@@ -30,6 +30,7 @@ export type PortRoutesOptions = {
 
 export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptions): Route[] => [
   route({
+    id: 'portShares.create',
     method: 'POST',
     path: '/boxes/:id/port-shares',
     access: byKey('boxes', 'write'),
@@ -57,6 +58,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     },
   }),
   route({
+    id: 'portShares.listForBox',
     method: 'GET',
     path: '/boxes/:id/port-shares',
     access: byKey('boxes', 'read'),
@@ -75,6 +77,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     },
   }),
   route({
+    id: 'portShares.list',
     method: 'GET',
     path: '/port-shares',
     access: byKey('boxes', 'read'),
@@ -87,6 +90,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     },
   }),
   route({
+    id: 'portShares.revoke',
     method: 'DELETE',
     path: '/port-shares/:id',
     access: byKey('boxes', 'write'),

@@ -43,6 +43,7 @@ export const secretRoutes = ({
   grants: GrantService
 }): Route[] => [
   route({
+    id: 'secrets.list',
     method: 'GET',
     path: '/secrets',
     access: READ_SECRETS,
@@ -58,6 +59,7 @@ export const secretRoutes = ({
     },
   }),
   route({
+    id: 'secrets.create',
     method: 'POST',
     path: '/secrets',
     access: WRITE_SECRETS,
@@ -81,6 +83,7 @@ export const secretRoutes = ({
     }),
   }),
   route({
+    id: 'secrets.update',
     method: 'PATCH',
     path: '/secrets/:id',
     access: WRITE_SECRETS,
@@ -100,6 +103,7 @@ export const secretRoutes = ({
     }),
   }),
   route({
+    id: 'secrets.delete',
     method: 'DELETE',
     path: '/secrets/:id',
     access: WRITE_SECRETS,
@@ -115,6 +119,7 @@ export const secretRoutes = ({
     },
   }),
   route({
+    id: 'secrets.grant',
     method: 'POST',
     path: '/secrets/:id/grants',
     access: WRITE_SECRETS,
@@ -128,6 +133,7 @@ export const secretRoutes = ({
     handler: async ({ actor, params, body }) => ({ grant: await grants.add(actor, params.id, body) }),
   }),
   route({
+    id: 'secrets.removeGrant',
     method: 'DELETE',
     path: '/secrets/:id/grants/:grantId',
     access: WRITE_SECRETS,
@@ -144,6 +150,7 @@ export const secretRoutes = ({
     },
   }),
   route({
+    id: 'secrets.listUsage',
     method: 'GET',
     path: '/secrets/:id/usage',
     access: READ_SECRETS,
@@ -158,6 +165,7 @@ export const secretRoutes = ({
 
 export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[] => [
   route({
+    id: 'mounts.list',
     method: 'GET',
     path: '/boxes/:id/secrets',
     access: byKey('boxes', 'read', roles),
@@ -167,6 +175,7 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
     handler: ({ actor, params }) => mounts.list(actor, params.id),
   }),
   route({
+    id: 'mounts.create',
     method: 'POST',
     path: '/boxes/:id/secrets',
     access: byKey('boxes', 'write', roles),
@@ -189,6 +198,7 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
     },
   }),
   route({
+    id: 'mounts.delete',
     method: 'DELETE',
     path: '/boxes/:id/secrets/:mountId',
     access: byKey('boxes', 'write', roles),

@@ -7,6 +7,7 @@ import type { TeamService } from './service.ts'
 
 export const teamRoutes = ({ team }: { team: TeamService }): Route[] => [
   route({
+    id: 'team.getStatus',
     method: 'GET',
     path: '/team/status',
     summary: 'Get what the members and boxes of the workspace do',

@@ -11,6 +11,7 @@ import type { AgentService } from './service.ts'
 
 export const agentRoutes = ({ agents }: { agents: AgentService }): Route[] => [
   route({
+    id: 'agents.list',
     method: 'GET',
     path: '/agents',
     access: byKey('workspace', 'read', { roles: 'not_contractor' }),
@@ -19,6 +20,7 @@ export const agentRoutes = ({ agents }: { agents: AgentService }): Route[] => [
     handler: async ({ actor, reply }) => sendJson(reply, await agents.list(actor)),
   }),
   route({
+    id: 'agents.updateRollout',
     method: 'PATCH',
     path: '/agents/rollout',
     access: byKey('workspace', 'write', { roles: 'owner' }),

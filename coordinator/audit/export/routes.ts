@@ -21,6 +21,7 @@ Events that the retention deletes before they are confirmed are lost: \`skippedT
 
 export const auditSinkRoutes = ({ auditSink }: { auditSink: AuditSinkService }): Route[] => [
   route({
+    id: 'auditSink.get',
     method: 'GET',
     path: '/audit/sink',
     access: bySession('owner'),
@@ -29,6 +30,7 @@ export const auditSinkRoutes = ({ auditSink }: { auditSink: AuditSinkService }):
     handler: async ({ actor }) => ({ sink: await auditSink.get(actor) }),
   }),
   route({
+    id: 'auditSink.set',
     method: 'PUT',
     path: '/audit/sink',
     access: bySession('owner'),
@@ -40,6 +42,7 @@ export const auditSinkRoutes = ({ auditSink }: { auditSink: AuditSinkService }):
     handler: ({ actor, body }) => auditSink.put(actor, body),
   }),
   route({
+    id: 'auditSink.remove',
     method: 'DELETE',
     path: '/audit/sink',
     access: bySession('owner'),

@@ -21,6 +21,7 @@ const WITH_BILLING = 'While billing is off, the answer is bad_request.'
 
 export const operatorRoutes = ({ operator }: { operator: OperatorService }): Route[] => [
   route({
+    id: 'operator.listWorkspaces',
     method: 'GET',
     path: '/operator/workspaces',
     access: byOperator(),
@@ -32,6 +33,7 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
     handler: ({ query }) => operator.list(query),
   }),
   route({
+    id: 'operator.addCredit',
     method: 'POST',
     path: '/operator/workspaces/:id/credit',
     access: byOperator(),
@@ -46,6 +48,7 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
     handler: ({ actor, params, body }) => operator.credit(actor, params.id, body),
   }),
   route({
+    id: 'operator.hold',
     method: 'PUT',
     path: '/operator/workspaces/:id/hold',
     access: byOperator(),
@@ -58,6 +61,7 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
     }),
   }),
   route({
+    id: 'operator.release',
     method: 'DELETE',
     path: '/operator/workspaces/:id/hold',
     access: byOperator(),
@@ -70,6 +74,7 @@ export const operatorRoutes = ({ operator }: { operator: OperatorService }): Rou
     },
   }),
   route({
+    id: 'operator.checkLedger',
     method: 'GET',
     path: '/operator/ledger-check',
     access: byOperator(),

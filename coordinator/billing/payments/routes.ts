@@ -17,6 +17,7 @@ const UNREACHABLE = {
 
 export const paymentRoutes = ({ payments }: { payments: PaymentService }): Route[] => [
   route({
+    id: 'billing.startCheckout',
     method: 'POST',
     path: '/billing/checkout',
     access: bySession('owner'),
@@ -29,6 +30,7 @@ export const paymentRoutes = ({ payments }: { payments: PaymentService }): Route
     handler: async ({ actor, body }) => ({ url: await payments.checkout(actor, body) }),
   }),
   route({
+    id: 'billing.removeCard',
     method: 'DELETE',
     path: '/billing/card',
     access: bySession('owner'),
@@ -38,6 +40,7 @@ export const paymentRoutes = ({ payments }: { payments: PaymentService }): Route
     handler: ({ actor }) => payments.removeCard(actor),
   }),
   routeWithoutCredential({
+    id: 'billing.receiveStripeEvent',
     method: 'POST',
     path: '/billing/stripe/webhook',
     summary: 'Receive an event of Stripe',

@@ -38,6 +38,7 @@ const UNUSABLE = ['snapshot_in_progress', 'snapshot_unavailable'] as const
 export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): Route[] {
   return [
     route({
+      id: 'snapshots.list',
       method: 'GET',
       path: '/snapshots',
       access: byKey('boxes', 'read'),
@@ -50,6 +51,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       }),
     }),
     route({
+      id: 'snapshots.create',
       method: 'POST',
       path: '/snapshots',
       access: byKey('boxes', 'write'),
@@ -69,6 +71,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       handler: async ({ actor, body, trx }) => ({ snapshot: await snapshots.create(actor, body, trx) }),
     }),
     route({
+      id: 'snapshots.delete',
       method: 'DELETE',
       path: '/snapshots/:id',
       access: byKey('boxes', 'write'),
@@ -80,6 +83,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       handler: ({ actor, params }) => snapshots.remove(actor, params.id),
     }),
     route({
+      id: 'snapshots.restore',
       method: 'POST',
       path: '/snapshots/:id/restore',
       access: byKey('boxes', 'write', { scope: 'workspace' }),
@@ -101,6 +105,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       }),
     }),
     route({
+      id: 'snapshots.makeTemplate',
       method: 'POST',
       path: '/snapshots/:id/template',
       access: byKey('boxes', 'write', { scope: 'workspace' }),
@@ -115,6 +120,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       handler: ({ actor, params, body }) => snapshots.nameTemplate(actor, params.id, body.name),
     }),
     route({
+      id: 'snapshots.removeTemplate',
       method: 'DELETE',
       path: '/snapshots/:id/template',
       access: byKey('boxes', 'write', { scope: 'workspace' }),
@@ -132,6 +138,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
 export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService }): Route[] {
   return [
     route({
+      id: 'boxes.fork',
       method: 'POST',
       path: '/boxes/:id/fork',
       access: byKey('boxes', 'write', { scope: 'workspace' }),
@@ -160,6 +167,7 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
       handler: ({ actor, params, body, trx }) => snapshots.fork(actor, params.id, body, trx),
     }),
     route({
+      id: 'boxes.createTemplate',
       method: 'POST',
       path: '/boxes/:id/template',
       access: byKey('boxes', 'write', { scope: 'workspace' }),

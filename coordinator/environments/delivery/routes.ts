@@ -10,6 +10,7 @@ const boxId = z.object({ id: boxIdParamSchema })
 
 export const boxRepoRoutes = ({ repos }: { repos: BoxRepoService }): Route[] => [
   route({
+    id: 'repos.list',
     method: 'GET',
     path: '/boxes/:id/repos',
     access: byKey('boxes', 'read'),
@@ -21,6 +22,7 @@ export const boxRepoRoutes = ({ repos }: { repos: BoxRepoService }): Route[] => 
     handler: async ({ actor, params }) => ({ repos: await repos.list(actor, params.id) }),
   }),
   route({
+    id: 'repos.update',
     method: 'POST',
     path: '/boxes/:id/repos/update',
     access: byKey('boxes', 'run'),

@@ -25,6 +25,7 @@ const connectId = z.object({ id: z.string().meta({ description: 'the id of a lin
 
 export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
   route({
+    id: 'awsRoles.list',
     method: 'GET',
     path: '/aws-roles',
     access: READ,
@@ -35,6 +36,7 @@ export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
     handler: ({ actor }) => roles.list(actor),
   }),
   route({
+    id: 'awsRoles.create',
     method: 'POST',
     path: '/aws-roles',
     access: WRITE,
@@ -55,6 +57,7 @@ export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
     },
   }),
   route({
+    id: 'awsRoles.verify',
     method: 'POST',
     path: '/aws-roles/:id/verify',
     access: WRITE,
@@ -65,6 +68,7 @@ export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
     handler: async ({ actor, params }) => ({ role: await roles.verify(actor, params.id) }),
   }),
   route({
+    id: 'awsRoles.delete',
     method: 'DELETE',
     path: '/aws-roles/:id',
     access: WRITE,
@@ -82,6 +86,7 @@ export const awsRoleRoutes = (roles: AwsRoles): Route[] => [
 
 export const roleLinkRoutes = (links: RoleLinks): Route[] => [
   route({
+    id: 'awsRoles.createLink',
     method: 'POST',
     path: '/aws-connect',
     access: WRITE,
@@ -97,6 +102,7 @@ export const roleLinkRoutes = (links: RoleLinks): Route[] => [
     handler: ({ actor, body }) => links.create(actor, body),
   }),
   route({
+    id: 'awsRoles.cancelLink',
     method: 'DELETE',
     path: '/aws-connect/:id',
     access: WRITE,
@@ -110,6 +116,7 @@ export const roleLinkRoutes = (links: RoleLinks): Route[] => [
     },
   }),
   routeWithoutCredential({
+    id: 'awsRoles.completeLink',
     method: 'POST',
     path: '/aws-connect/callback',
     summary: 'Connect the role that the stack of a link has created',

@@ -25,6 +25,7 @@ export function documentRoutes(issuer: Pick<Issuer, 'getDocuments'>, path: strin
 
 export const federationRoutes = (issuer: Pick<Issuer, 'getDocuments'>): Route[] => [
   route({
+    id: 'federation.getDocuments',
     method: 'GET',
     path: '/federation/documents',
     access: byKey('workspace', 'read', { roles: 'owner' }),
@@ -39,6 +40,7 @@ export const federationRoutes = (issuer: Pick<Issuer, 'getDocuments'>): Route[] 
 
 export const rotationRoutes = (rotateKeys: RotateKeys): Route[] => [
   route({
+    id: 'operator.rotateKey',
     method: 'POST',
     path: '/operator/federation/rotate',
     access: byOperator(),

@@ -23,6 +23,7 @@ const commandParams = boxParams.extend({ commandId: z.string() })
 export function commandRoutes({ commands }: { commands: CommandHistory }): Route[] {
   return [
     route({
+      id: 'commands.list',
       method: 'GET',
       path: '/boxes/:id/commands',
       summary: 'List the commands of a box, newest first',
@@ -34,6 +35,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       handler: ({ actor, params, query }) => commands.list(actor, params.id, query),
     }),
     route({
+      id: 'commands.get',
       method: 'GET',
       path: '/boxes/:id/commands/:commandId',
       summary: 'Get a command',
@@ -46,6 +48,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       }),
     }),
     route({
+      id: 'commands.getOutput',
       method: 'GET',
       path: '/boxes/:id/commands/:commandId/output',
       summary: 'Get the output of a command',
@@ -56,6 +59,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       handler: ({ actor, params, query }) => commands.getOutput(actor, params.id, params.commandId, query),
     }),
     route({
+      id: 'commands.delete',
       method: 'DELETE',
       path: '/boxes/:id/commands/:commandId',
       summary: 'Delete a command and its output',
@@ -66,6 +70,7 @@ export function commandRoutes({ commands }: { commands: CommandHistory }): Route
       handler: ({ actor, params }) => commands.remove(actor, params.id, params.commandId),
     }),
     route({
+      id: 'commands.deleteAll',
       method: 'DELETE',
       path: '/boxes/:id/commands',
       summary: 'Delete all commands of a box',

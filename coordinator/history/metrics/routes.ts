@@ -8,6 +8,7 @@ import type { MetricsService } from './service.ts'
 
 export const metricsRoutes = ({ metrics }: { metrics: MetricsService }): Route[] => [
   route({
+    id: 'boxes.getMetrics',
     method: 'GET',
     path: '/boxes/:id/metrics',
     access: byKey('boxes', 'read'),

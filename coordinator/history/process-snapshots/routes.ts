@@ -9,6 +9,7 @@ import type { ProcsAtService } from './service.ts'
 export function processSnapshotRoutes({ procsAt }: { procsAt: ProcsAtService }): Route[] {
   return [
     route({
+      id: 'boxes.getProcessesAt',
       method: 'GET',
       path: '/boxes/:id/procs-at',
       access: byKey('boxes', 'read'),

@@ -7,6 +7,7 @@ import type { AccountService } from './service.ts'
 
 export const accountRoutes = ({ account: service }: { account: AccountService }): Route[] => [
   route({
+    id: 'account.get',
     method: 'GET',
     path: '/me',
     summary: 'Get the account',

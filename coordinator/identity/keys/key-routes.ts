@@ -18,6 +18,7 @@ const keyId = z.object({ id: z.string() })
 
 export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
   route({
+    id: 'keys.list',
     method: 'GET',
     path: '/keys',
     access: bySession(),
@@ -30,6 +31,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     handler: ({ actor, query }) => keys.list(actor, query),
   }),
   route({
+    id: 'keys.create',
     method: 'POST',
     path: '/keys',
     access: bySession(),
@@ -41,6 +43,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     handler: ({ actor, body }) => keys.create(actor, body),
   }),
   route({
+    id: 'keys.get',
     method: 'GET',
     path: '/keys/:id',
     access: bySession(),
@@ -51,6 +54,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     handler: async ({ actor, params }) => ({ key: await keys.get(actor, params.id) }),
   }),
   route({
+    id: 'keys.update',
     method: 'PATCH',
     path: '/keys/:id',
     access: bySession(),
@@ -62,6 +66,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     handler: async ({ actor, params, body }) => ({ key: await keys.update(actor, params.id, body) }),
   }),
   route({
+    id: 'keys.rotate',
     method: 'POST',
     path: '/keys/:id/rotate',
     access: bySession(),
@@ -73,6 +78,7 @@ export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
     handler: ({ actor, params }) => keys.rotate(actor, params.id),
   }),
   route({
+    id: 'keys.revoke',
     method: 'DELETE',
     path: '/keys/:id',
     access: bySession(),

@@ -17,6 +17,7 @@ const memberId = z.object({ id: z.string().meta({ description: 'the id of a memb
 export function memberRoutes({ members }: { members: MemberService }): Route[] {
   return [
     route({
+      id: 'members.list',
       method: 'GET',
       path: '/members',
       access: bySession('not_contractor'),
@@ -26,6 +27,7 @@ export function memberRoutes({ members }: { members: MemberService }): Route[] {
       handler: async ({ actor }) => ({ members: await members.list(actor) }),
     }),
     route({
+      id: 'members.invite',
       method: 'POST',
       path: '/members',
       access: bySession('owner'),
@@ -37,6 +39,7 @@ export function memberRoutes({ members }: { members: MemberService }): Route[] {
       handler: ({ actor, body }) => members.invite(actor, body),
     }),
     route({
+      id: 'members.update',
       method: 'PATCH',
       path: '/members/:id',
       access: bySession('owner'),
@@ -49,6 +52,7 @@ export function memberRoutes({ members }: { members: MemberService }): Route[] {
       handler: async ({ actor, params, body }) => ({ member: await members.update(actor, params.id, body) }),
     }),
     route({
+      id: 'members.remove',
       method: 'DELETE',
       path: '/members/:id',
       access: bySession(),

@@ -6,6 +6,7 @@ import type { PolicyService } from './service.ts'
 
 export const policyRoutes = ({ policies }: { policies: PolicyService }): Route[] => [
   route({
+    id: 'policies.get',
     method: 'GET',
     path: '/workspace/policies',
     access: byKey('workspace', 'read', { roles: 'not_contractor' }),
@@ -14,6 +15,7 @@ export const policyRoutes = ({ policies }: { policies: PolicyService }): Route[]
     handler: ({ actor }) => policies.get(actor),
   }),
   route({
+    id: 'policies.update',
     method: 'PATCH',
     path: '/workspace/policies',
     access: bySession('owner'),

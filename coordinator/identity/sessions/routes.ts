@@ -46,6 +46,7 @@ const CODE_LIMITS =
 
 export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): Route[] => [
   routeWithoutCredential({
+    id: 'signIn.sendCode',
     method: 'POST',
     path: '/sign-in',
     summary: 'Send a sign-in code by email',
@@ -56,6 +57,7 @@ export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): 
     handler: ({ body, request }) => signIn.requestCode(body.email, readClient(request)),
   }),
   routeWithoutCredential({
+    id: 'signIn.confirm',
     method: 'POST',
     path: '/sign-in/confirm',
     summary: 'Sign in with a code',
@@ -69,6 +71,7 @@ export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): 
       sendSession(reply, await signIn.confirm(body, readClient(request))),
   }),
   routeWithoutCredential({
+    id: 'signIn.owner',
     method: 'POST',
     path: '/sign-in/owner',
     summary: "Sign in as the owner on the coordinator's machine",
@@ -82,6 +85,7 @@ export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): 
       sendSession(reply, await signIn.signInOwner(body.secret.trim(), readClient(request))),
   }),
   routeWithoutCredential({
+    id: 'signIn.createOwnerLink',
     method: 'POST',
     path: '/sign-in/owner/link',
     summary: 'Create a link that signs in the owner',
@@ -109,6 +113,7 @@ export type SessionRoutesOptions = { sessions: Sessions; billing: CurrentSession
 
 export const sessionRoutes = ({ sessions: { service, profile }, billing }: SessionRoutesOptions): Route[] => [
   route({
+    id: 'session.get',
     method: 'GET',
     path: '/session',
     summary: 'Get the current session',
@@ -118,6 +123,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     handler: async ({ actor }) => ({ ...(await service.load(actor)), billing }),
   }),
   route({
+    id: 'session.signOut',
     method: 'DELETE',
     path: '/session',
     summary: 'Sign out',
@@ -131,6 +137,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     },
   }),
   route({
+    id: 'session.switchWorkspace',
     method: 'POST',
     path: '/session/workspace',
     summary: 'Switch to another workspace',
@@ -145,6 +152,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
       sendSession(reply, await service.switchWorkspace(actor, body.workspaceId)),
   }),
   route({
+    id: 'session.updateUser',
     method: 'PATCH',
     path: '/session/user',
     summary: 'Change your name',
@@ -154,6 +162,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     handler: async ({ actor, body }) => ({ user: await profile.rename(actor, body.name) }),
   }),
   route({
+    id: 'session.sendEmailCode',
     method: 'POST',
     path: '/session/email',
     summary: 'Send a code to your new email address',
@@ -165,6 +174,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     handler: ({ actor, body }) => profile.requestEmail(actor, body.email),
   }),
   route({
+    id: 'session.changeEmail',
     method: 'POST',
     path: '/session/email/confirm',
     summary: 'Change your email address',
@@ -176,6 +186,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     handler: async ({ actor, body }) => ({ user: await profile.confirmEmail(actor, body) }),
   }),
   route({
+    id: 'sessions.list',
     method: 'GET',
     path: '/sessions',
     summary: 'List your sessions',
@@ -185,6 +196,7 @@ export const sessionRoutes = ({ sessions: { service, profile }, billing }: Sessi
     handler: async ({ actor }) => ({ sessions: await service.list(actor) }),
   }),
   route({
+    id: 'sessions.delete',
     method: 'DELETE',
     path: '/sessions/:id',
     summary: 'End one of your sessions',

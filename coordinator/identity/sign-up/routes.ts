@@ -13,6 +13,7 @@ import type { AgentAccounts } from './agent-accounts.ts'
 
 export const agentAccountRoutes = ({ agentAccounts }: { agentAccounts: AgentAccounts }): Route[] => [
   routeWithoutCredential({
+    id: 'agentAccounts.create',
     method: 'POST',
     path: '/agent-accounts',
     summary: 'Create an account for an agent',
@@ -27,6 +28,7 @@ export const agentAccountRoutes = ({ agentAccounts }: { agentAccounts: AgentAcco
     },
   }),
   routeWithoutCredential({
+    id: 'agentAccounts.verify',
     method: 'POST',
     path: '/agent-accounts/verify',
     summary: 'Confirm the code of an agent account',
@@ -40,6 +42,7 @@ export const agentAccountRoutes = ({ agentAccounts }: { agentAccounts: AgentAcco
     },
   }),
   routeWithoutCredential({
+    id: 'agentAccounts.sendCode',
     method: 'POST',
     path: '/agent-accounts/code',
     summary: 'Send another code for an agent account',

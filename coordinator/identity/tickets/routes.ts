@@ -8,6 +8,7 @@ import type { TicketService } from './service.ts'
 
 export const ticketRoutes = ({ tickets }: { tickets: TicketService }): Route[] => [
   route({
+    id: 'tickets.create',
     method: 'POST',
     path: '/boxes/:id/tickets',
     access: bySession(),

@@ -51,6 +51,7 @@ export const REFUSED_WHILE_CLOSING = [
 export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }): Route[] {
   return [
     route({
+      id: 'workspaces.create',
       method: 'POST',
       path: '/workspaces',
       access: bySession(),
@@ -62,6 +63,7 @@ export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }
       handler: async ({ actor, body }) => ({ workspace: await workspaces.create(actor, body.name) }),
     }),
     route({
+      id: 'workspace.get',
       method: 'GET',
       path: '/workspace',
       access: bySession(),
@@ -70,6 +72,7 @@ export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }
       handler: async ({ actor }) => ({ workspace: await workspaces.get(actor) }),
     }),
     route({
+      id: 'workspace.update',
       method: 'PATCH',
       path: '/workspace',
       access: bySession('owner'),
@@ -79,6 +82,7 @@ export function workspaceRoutes({ workspaces }: { workspaces: WorkspaceService }
       handler: async ({ actor, body }) => ({ workspace: await workspaces.update(actor, body) }),
     }),
     route({
+      id: 'workspace.close',
       method: 'POST',
       path: '/workspace/close',
       access: bySession('owner'),
@@ -97,6 +101,7 @@ Closing a closing workspace has no effect. The first workspace of a coordinator 
       handler: async ({ actor, body }) => ({ workspace: await workspaces.close(actor, body.name) }),
     }),
     route({
+      id: 'workspace.reopen',
       method: 'POST',
       path: '/workspace/reopen',
       access: bySession('owner'),

@@ -7,6 +7,7 @@ import type { OperationService } from './service.ts'
 
 export const operationRoutes = ({ operations }: { operations: OperationService }): Route[] => [
   route({
+    id: 'operations.get',
     method: 'GET',
     path: '/operations/:id',
     access: byKey('boxes', 'read'),

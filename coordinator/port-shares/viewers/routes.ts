@@ -21,6 +21,7 @@ export const shareViewerRoutes = ({
   publicUrl,
 }: ShareViewerRoutesOptions): Route[] => [
   route({
+    id: 'portShares.open',
     method: 'POST',
     path: '/port-shares/:id/open',
     access: byKey('boxes', 'read'),

@@ -4,6 +4,7 @@ import { startTestCoordinator } from '../../support/coordinator.ts'
 import { type CheckedResponse, createOpenApiCheck } from '../../support/openapi-check.ts'
 
 type Operation = {
+  operationId: string
   summary: string
   security: Record<string, string[]>[]
   parameters?: { name: string; in: string; required?: boolean }[]
@@ -41,6 +42,16 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
     'get /v1/box/{box}/ports/{port}',
   ])
     t.ok(documentedRoutes.includes(expected), expected)
+
+  const ids = Object.values(paths).flatMap((pathItem) =>
+    Object.values(pathItem).map(({ operationId }) => operationId),
+  )
+  t.same(
+    ids.filter((id) => !/^[a-z]+(?:[A-Z][a-z]+)*\.[a-z]+(?:[A-Z][a-z]+)*$/.test(id)),
+    [],
+    'each route has an id',
+  )
+  t.equal(new Set(ids).size, ids.length, 'ids are unique')
 
   const groups = Object.values(json.paths as Record<string, Record<string, { tags: string[] }>>)
     .flatMap((pathItem) => Object.values(pathItem))
