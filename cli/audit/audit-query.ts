@@ -2,10 +2,11 @@
 import type { AuditEvent, AuditList } from '../../shared/api/audit.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import { AUDIT_ACTOR_KINDS } from '../../shared/field-values.ts'
+import { isUuid } from '../../shared/ids.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { parseTime } from '../arguments/parse-time.ts'
 import type { Client } from '../connection/client.ts'
-import { findBox } from '../connection/find-box.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import { findMember } from '../members/change-members.ts'
 import { loadKnownUsers } from '../members/member-names.ts'
 import { CliError } from '../output/exit-codes.ts'
@@ -57,12 +58,9 @@ const createActorMatcher = (typed: string) => (event: AuditEvent) =>
     ? formatOtherActor(event) === typed || (event.actorTokenId?.startsWith(typed) ?? false)
     : event.actorUserId.startsWith(typed)
 
-/** A deleted box is found too; of a box whose record was deleted, only the whole id is known. */
-async function findBoxId(client: Client, typed: string): Promise<string> {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(typed)) return typed
-  const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes')
-  return findBox(boxes, typed)?.id ?? (await client.findBox(typed)).id
-}
+/** Of a box whose record was deleted, only the whole id is known. */
+const findBoxId = async (client: Client, typed: string): Promise<string> =>
+  isUuid(typed) ? typed : (await findBoxWithRecords(client, typed)).id
 
 /**
  * null: the events have to be compared with the text. Without a sign-in, only the own email and name are known; an id may also

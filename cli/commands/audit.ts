@@ -23,7 +23,7 @@ export function addAuditCommand(program: Command, runAction: RunAction): void {
     .option('--since <time>', 'events since this time: 2h, 03:14, 2026-01-31T09:30')
     .option('--until <time>', 'events before this time')
     .option('--kind <kinds>', 'only these kinds, such as key.create,key.revoke; can be repeated', collect)
-    .option('--box <name>', 'only events of this box')
+    .option('--box <name>', 'only events of this box; also of a deleted one')
     .option(
       '--actor <user>',
       'only events of this user: an email address, a name, an id, or another text of the column ACTOR',

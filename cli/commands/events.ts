@@ -4,6 +4,7 @@ import type { BoxEvent } from '../../shared/api/boxes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { createIntegerParser } from '../arguments/options.ts'
 import { isLive, noSuchBoxError } from '../connection/find-box.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
@@ -50,7 +51,7 @@ export function addEventsCommand(program: Command, runAction: RunAction): void {
       .description(
         `Shows the last state changes of a box, at most ${LIMITS.boxEvents}, oldest first: when, why, and who requested them.`,
       )
-      .argument('<name>', "the box's name or id; also of a deleted box, by its id")
+      .argument('<name>', "the box's name or id; also of a deleted box")
       .option(
         '-n, --tail <count>',
         'show only the last events, 0 to 50',
@@ -73,7 +74,7 @@ With --follow and -o json, each event is one JSON object per line. --follow exit
     )
     .action((name: string, options: Options) =>
       runAction(async ({ client, signal }) => {
-        const { id } = await client.findBox(name)
+        const { id } = await findBoxWithRecords(client, name)
         const { tail = LIMITS.boxEvents, follow = false } = options
         const getUserName = await loadMemberNames(client)
         const list = createEventList((actor) => formatActor(actor, getUserName))

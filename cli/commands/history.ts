@@ -8,6 +8,7 @@ import { createIntegerParser, type JsonOption } from '../arguments/options.ts'
 import { parseTime } from '../arguments/parse-time.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { findRecordId } from '../history/find-record.ts'
 import { loadRecords, loadRecordsOfBoxes, type RecordQuery } from '../history/load-records.ts'
@@ -33,7 +34,7 @@ export function addHistoryCommand(program: Command, runAction: RunAction): void 
       'Lists the commands that ran on a box, newest first, with the user and the exit status. Works while the box is ' +
         'suspended. `box history --all` lists the newest commands of all boxes.',
     )
-    .argument('[name]', "the box's name or id")
+    .argument('[name]', "the box's name or id; also of a deleted box")
   addListOptions(
     listing,
     'the ids',
@@ -74,14 +75,16 @@ Examples:
   box history fig --delete $ID
 
 --filter user= and command= match a part of the text; with * or ? they match the whole text.
-Deleting a record does not terminate the command: use \`box kill\`.`,
+Deleting a record does not terminate the command: use \`box kill\`. For records of a deleted box, type the id of the box.`,
     )
     .action((name: string | undefined, options: Options) =>
       runAction(async (session) => {
         const { client } = session
         assertCompatible(name, options)
         if (name === undefined) return showAllBoxes(session, options)
-        const { id } = await client.findBox(name)
+        const isDeletion = options.delete !== undefined || options.deleteAll === true
+        // What is deleted from a deleted box is named exactly: only its id is accepted.
+        const { id } = isDeletion ? await client.findBox(name) : await findBoxWithRecords(client, name)
         if (options.delete !== undefined) await deleteRecord(client, name, id, options.delete, options)
         else if (options.deleteAll) await deleteAllRecords(client, name, id, options)
         else return showRecords(session, name, id, options)

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import type { Metrics } from '../../shared/api/metrics.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { parseDuration, parseTime } from '../arguments/parse-time.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction } from '../connection/session.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson } from '../output/print.ts'
@@ -23,7 +24,7 @@ export function addMetricsCommand(program: Command, runAction: RunAction): void 
       'Shows the usage of a box over time: a sparkline for each series, with its last value, mean and maximum. A space in a ' +
         'sparkline is a time without samples, for example while the box was suspended. Samples are kept for 30 days.',
     )
-    .argument('<name>', "the box's name or id")
+    .argument('<name>', "the box's name or id; also of a deleted box")
     .addOption(
       new Option('--last <duration>', 'the time span until now: 30m, 24h, 7d, at most 30d (default: 1h)')
         .argParser(parseLast)
@@ -57,7 +58,7 @@ host, is named below the table.`,
         const { last, from = last === undefined ? undefined : Date.now() - last, to, json, csv } = options
         if (from !== undefined && to !== undefined && from >= to)
           throw new CliError(EXIT.usage, '--from must be before --to.')
-        const { id, hostname } = await client.findBox(name)
+        const { id, hostname } = await findBoxWithRecords(client, name)
         const query = new URLSearchParams()
         if (from !== undefined) query.set('from', new Date(from).toISOString())
         if (to !== undefined) query.set('to', new Date(to).toISOString())

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { findRecordId, getNewestRecordId } from '../history/find-record.ts'
@@ -20,7 +21,7 @@ export function addOutputCommand(program: Command, runAction: RunAction): void {
       'Prints the stored output of a command in `box history`, byte for byte: its last 1 MiB. If the command is still ' +
         'running, continues until it exits. Works while the box is suspended.',
     )
-    .argument('<name>', "the box's name or id")
+    .argument('<name>', "the box's name or id; also of a deleted box")
     .argument('[id]', 'the id from `box history`, or its first characters (default: the newest command)')
     .option('--stderr', 'print stderr instead of stdout')
     .addOption(createJsonOption())
@@ -47,7 +48,7 @@ async function printOutput(
   options: Options,
 ): Promise<undefined> {
   const { client, signal } = session
-  const { id: boxId } = await client.findBox(name)
+  const { id: boxId } = await findBoxWithRecords(client, name)
   const id =
     typed === undefined
       ? await getNewestRecordId(client, boxId, name)

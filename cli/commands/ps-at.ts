@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
 import { parseTime } from '../arguments/parse-time.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction } from '../connection/session.ts'
 import { addListOptions, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
@@ -18,7 +19,7 @@ export function addPsAtCommand(program: Command, runAction: RunAction): void {
         'Lists the processes and listening ports of a box at a past moment, those with the most CPU usage first. The box ' +
           'takes a snapshot every minute. Snapshots are kept for 30 days, also while the box is suspended.',
       )
-      .argument('<name>', "the box's name or id")
+      .argument('<name>', "the box's name or id; also of a deleted box")
       .argument('<time...>', 'a time of day, a date and time, or a duration before now'),
     'the pids',
     SNAPSHOT_FILTERS,
@@ -41,7 +42,7 @@ stderr. Without one, the exit code is 5.`,
     .action((name: string, words: string[], options: ListOptions) =>
       runAction(async ({ client, signal }) => {
         const time = parseTime('The time', words.join(' '), Date.now())
-        const { id, hostname } = await client.findBox(name)
+        const { id, hostname } = await findBoxWithRecords(client, name)
         const query = new URLSearchParams({ t: new Date(time).toISOString() })
         const load = async () =>
           toLoadedSnapshot(

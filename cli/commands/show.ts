@@ -9,6 +9,7 @@ import { formatLabels } from '../boxes/labels.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
+import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction } from '../connection/session.ts'
 import { formatActor, loadMemberNames } from '../members/member-names.ts'
 import { formatBoxState } from '../output/box-state.ts'
@@ -28,7 +29,7 @@ export function addShowCommand(program: Command, runAction: RunAction): void {
       'Shows the state of a box, its system, its CPU, memory and disk usage, the state change in progress, and the last state ' +
         'changes. A usage that is not known for the box is "-"; without a connection to its agent, the usage is omitted.',
     )
-    .argument('<name>', "the box's name or id")
+    .argument('<name>', "the box's name or id; also of a deleted box")
     .addOption(createJsonOption())
     .addHelpText(
       'after',
@@ -39,7 +40,7 @@ Examples:
     )
     .action((name: string, options: JsonOption) =>
       runAction(async ({ client }) => {
-        const { id } = await client.findBox(name)
+        const { id } = await findBoxWithRecords(client, name)
         const detail = await client.getBoxDetail(id)
         if (options.json) printJson(detail)
         else {

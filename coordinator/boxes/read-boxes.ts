@@ -14,7 +14,7 @@ import { listBoxes } from './store/box-lists.ts'
 import { listBoxEvents } from './store/events.ts'
 import { findJob } from './store/jobs.ts'
 
-export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box' | 'label'>
+export type BoxListOptions = Pick<ListBoxesQuery, 'live' | 'box' | 'deleted' | 'label'>
 
 export type BoxReaderOptions = {
   db: Db
@@ -36,10 +36,11 @@ export function createBoxReader(options: BoxReaderOptions) {
     withoutDeleted: actor.credential.type === 'ticket',
   })
 
-  const toFilter = (actor: Actor, { live = false, box, label: labels }: BoxListOptions) => ({
+  const toFilter = (actor: Actor, { live = false, box, deleted, label: labels }: BoxListOptions) => ({
     ...visibleTo(actor),
     live,
     box,
+    deleted,
     labels,
   })
 

@@ -422,15 +422,25 @@ export const boxFilterSchema = z
     description: `only the live box with this name, and the boxes with this id or whose id starts with it. The start of an id has at least ${MIN_ID_PREFIX_LENGTH} characters`,
   })
 
-export const listBoxesQuerySchema = z.object({
-  live: queryFlag().optional().meta({ description: '1: omit terminated boxes' }),
-  box: boxFilterSchema,
-  label: labelFilterSchema,
-  limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
-    .optional()
-    .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
-  before: cursorSchema.optional(),
-})
+export const listBoxesQuerySchema = z
+  .object({
+    live: queryFlag().optional().meta({ description: '1: omit terminated boxes' }),
+    box: boxFilterSchema,
+    // Not in the spec.
+    deleted: queryFlag().optional().meta({
+      description:
+        '1, together with box and without live: only terminated boxes. The name is that of the visible box that was terminated last',
+    }),
+    label: labelFilterSchema,
+    limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
+      .optional()
+      .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
+    before: cursorSchema.optional(),
+  })
+  .refine(({ deleted, box, live }) => !deleted || (box !== undefined && !live), {
+    path: ['deleted'],
+    error: 'must be used together with box, and without live',
+  })
 /** Fields that are not listed: bad_request. */
 export const LIST_BOXES_ERROR_CODES = { label: 'invalid_labels', before: 'invalid_cursor' } as const
 export type ListBoxesQuery = z.infer<typeof listBoxesQuerySchema>

@@ -133,6 +133,11 @@ t.test('responds 404 for unknown and malformed ids', async (t) => {
     t.equal(response.json.error, 'not_found')
   }
   t.equal((await api('GET', '/boxes?live=yes')).json.error, 'bad_request')
+  for (const query of ['deleted=1', 'deleted=1&box=fig&live=1'])
+    t.match((await api('GET', `/boxes?${query}`)).json, {
+      error: 'bad_request',
+      message: 'deleted must be used together with box, and without live',
+    })
   t.equal((await api('PUT', `/boxes/${UNKNOWN_ID}`)).headers.get('allow'), 'DELETE, GET, HEAD, PATCH')
 })
 

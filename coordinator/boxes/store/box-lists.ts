@@ -20,6 +20,8 @@ export type BoxFilter = {
   withoutDeleted?: boolean | undefined
   /** Only the live box with this name, and the boxes with this id or whose id starts with it. */
   box?: string | undefined
+  /** true: only deleted boxes; a name in `box` means the visible box that was deleted last. */
+  deleted?: boolean | undefined
   /** Only the boxes with all of these labels. */
   labels?: readonly LabelSelector[] | undefined
 } & Page
@@ -28,12 +30,18 @@ export type BoxFilter = {
 const MAX_IDS = 1000
 
 /** Only the start of an id reads all boxes of the workspace. No name is a UUID. */
-function whereNamed(text: string) {
+function whereNamed(text: string, { deleted, visibility }: Pick<BoxFilter, 'deleted' | 'visibility'>) {
   if (isUuid(text)) return sql<SqlBool>`id = ${text}`
-  const hasName = sql<SqlBool>`hostname = ${text} and terminated_at is null`
+  const hasName = deleted
+    ? sql<SqlBool>`id = (${selectLastDeleted(text, visibility)})`
+    : sql<SqlBool>`hostname = ${text} and terminated_at is null`
   const range = findUuidRange(text)
   return range === undefined ? hasName : sql<SqlBool>`(${hasName} or id between ${range[0]} and ${range[1]})`
 }
+
+/** The visible box with the name that was deleted last. */
+const selectLastDeleted = (name: string, visibility: Visibility) =>
+  sql`select id from boxes where ${whereVisible(visibility, 'id')} and hostname = ${name} and terminated_at is not null order by terminated_at desc, id desc limit 1`
 
 /** Reads the labels of the boxes that the other conditions select. */
 function whereLabeled(db: Db, { key, value }: LabelSelector) {
@@ -82,7 +90,8 @@ export function listBoxes(db: Db, filter: BoxFilter): Promise<ListedBoxRow[]> {
   if (filter.live) query = query.where('terminated_at', 'is', null)
   if (filter.withoutDeleted)
     query = query.where('terminated_at', 'is', null).where('desired_state', '!=', 'terminated')
-  if (filter.box !== undefined) query = query.where(whereNamed(filter.box))
+  if (filter.deleted) query = query.where('terminated_at', 'is not', null)
+  if (filter.box !== undefined) query = query.where(whereNamed(filter.box, filter))
   for (const label of filter.labels ?? []) query = query.where(whereLabeled(db, label))
   return query
     .where(whereAfterPage(filter.before))

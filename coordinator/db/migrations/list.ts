@@ -28,6 +28,7 @@ import { scopesDeletionsVersions } from './0025-scopes-deletions-versions.ts'
 import { imageDownloads } from './0026-image-downloads.ts'
 import { labels } from './0027-labels.ts'
 import { deleteAfter } from './0028-delete-after.ts'
+import { deletedBoxNames } from './0029-deleted-box-names.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -58,4 +59,5 @@ export const migrations: Record<string, Migration> = {
   '0026-image-downloads': imageDownloads,
   '0027-labels': labels,
   '0028-delete-after': deleteAfter,
+  '0029-deleted-box-names': deletedBoxNames,
 }

@@ -67,6 +67,40 @@ onEachDatabase(t, async (t, newDb) => {
     t.same((await boxes.listPage(owner, { box: 'fig', live: true, limit: 1 })).boxes, [later])
   })
 
+  t.test('lists the box with a name that was deleted last, of those that the actor may see', async (t) => {
+    const db = await newDb(t)
+    const owner = await createOwner(db)
+    const boxes = createTestBoxService(db)
+    const contractor = await addUser(db, owner, { role: 'contractor' })
+    const create = async (actor: typeof owner, deletedAt: number | null) => {
+      const { id } = await boxes.create(actor, { name: 'fig' })
+      if (deletedAt !== null)
+        await db.updateTable('boxes').set({ terminated_at: deletedAt }).where('id', '=', id).execute()
+      return id
+    }
+    const first = await create(contractor, 1)
+    const last = await create(owner, 3)
+    const second = await create(owner, 2)
+    const live = await create(owner, null)
+    const list = async (box: string, actor = owner) =>
+      (await boxes.list(actor, { box, deleted: true })).map(({ id }) => id)
+    t.same(await list('fig'), [last])
+    t.same(await list('fig', contractor), [first])
+    t.same(await list('fig', { ...owner, boxIds: [second, live] }), [second])
+    t.same(await list('fig', { ...owner, boxIds: [live] }), [])
+    t.same(await list('fig', { ...owner, workspaceId: newId('workspace') }), [])
+    t.same(await list('plum'), [])
+    t.same(await list(live), [])
+    t.same(await list(live.slice(0, 8)), [])
+    t.same(await list(second), [second])
+    t.same(await list(first.slice(0, 13)), [first])
+    t.same(await list(first, { ...owner, boxIds: [last] }), [])
+    t.match(await boxes.listPage(owner, { box: 'fig', deleted: true, limit: 1 }), {
+      boxes: [{ id: last }],
+      nextBefore: null,
+    })
+  })
+
   t.test('lists boxes by page', async (t) => {
     const db = await newDb(t)
     const clock = createTestClock()

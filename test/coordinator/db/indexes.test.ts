@@ -53,6 +53,19 @@ t.test('listing the box with a name or an id reads only this box', async (t) => 
   t.same(await readPlans(), ['SEARCH boxes USING INDEX sqlite_autoindex_boxes_1 (id=?)'])
 })
 
+t.test('listing the box with a name that was deleted last reads only this box', async (t) => {
+  const { db, readPlans } = capturePlans(await sqliteForTest(t))
+  const owner = await createOwner(db)
+  const boxes = createTestBoxService(db)
+  await readPlans()
+  await boxes.list(owner, { box: 'fig', deleted: true })
+  t.same(await readPlans(), [
+    'SEARCH boxes USING INDEX sqlite_autoindex_boxes_1 (id=?)',
+    'SCALAR SUBQUERY 1',
+    'SEARCH boxes USING COVERING INDEX boxes_deleted_hostname (workspace_id=? AND hostname=? AND terminated_at>?)',
+  ])
+})
+
 t.test('listing commands reads only commands that match the filter', async (t) => {
   const { db, readPlans } = capturePlans(await sqliteForTest(t))
   const owner = await createOwner(db)
