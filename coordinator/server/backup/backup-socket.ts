@@ -1,6 +1,7 @@
 // The socket on which `boxwood backup` requests a backup from the running coordinator: only the coordinator can read its
 // database. The socket is in a directory that only its user can enter, so requests need no credentials. One request per
-// connection, as a line of JSON; the files of the response exist until the client disconnects.
+// connection, as a line of JSON; lines about the progress come before the response, whose files exist until the client
+// disconnects.
 import { constants } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { createConnection, createServer, type Socket } from 'node:net'
@@ -9,21 +10,29 @@ import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { StartError } from '../../base/start-error.ts'
 import { backupDescription } from './format.ts'
-import { type BackupSource, type PreparedBackup, prepareBackup } from './prepare.ts'
+import { type BackupOptions, type BackupSource, type PreparedBackup, prepareBackup } from './prepare.ts'
+import { type BackupProgress, backupProgress, type OnProgress } from './progress.ts'
 
 const SOCKET_DIR = 'backup-socket'
 const SOCKET_FILE = 'backup.sock'
 const MAX_REQUEST_BYTES = 1024
 const MAX_CONNECTIONS = 16
 
-const request = z.object({ includeBoxes: z.boolean() })
-export type BackupRequest = z.infer<typeof request>
+const request = z.object({
+  includeBoxes: z.boolean(),
+  // A client of an earlier version reads only one line.
+  progress: z.boolean().default(false),
+})
+type BackupRequest = z.infer<typeof request>
 
 const response = z.union([
   z.object({ error: z.string() }),
   z.object({ description: backupDescription, filesFile: z.string() }),
 ])
 type BackupResponse = z.infer<typeof response>
+/** The lines before the response, if the client has requested them. */
+const message = z.union([z.object({ progress: backupProgress }), response])
+type BackupMessage = z.infer<typeof message>
 
 /** Serves one backup at a time. */
 export async function listenOnBackupSocket(source: BackupSource): Promise<{ close(): Promise<void> }> {
@@ -45,13 +54,15 @@ export async function listenOnBackupSocket(source: BackupSource): Promise<{ clos
     signal.addEventListener('abort', () => socket.destroy())
     const options = await readRequest(socket)
     if (options === null) return void socket.destroy()
+    const { includeBoxes } = options
+    const onProgress = options.progress ? (progress: BackupProgress) => send(socket, { progress }) : undefined
     if (isBusy) return respond(socket, { error: 'Another backup is running. Try again when it is complete.' })
     isBusy = true
     let prepared: PreparedBackup | null = null
     try {
-      prepared = await prepareBackup(source, { ...options, signal })
+      prepared = await prepareBackup(source, { includeBoxes, onProgress, signal })
       const { description, filesFile } = prepared
-      socket.write(`${JSON.stringify({ description, filesFile } satisfies BackupResponse)}\n`)
+      send(socket, { description, filesFile })
       socket.resume()
       await released
     } catch (error) {
@@ -97,6 +108,8 @@ export async function listenOnBackupSocket(source: BackupSource): Promise<{ clos
 /** The path of a socket has at most 107 bytes. The path of the data directory may be longer. */
 const socketPath = (directoryFd: number): string => `/proc/self/fd/${directoryFd}/${SOCKET_FILE}`
 
+const send = (socket: Socket, line: BackupMessage): void => void socket.write(`${JSON.stringify(line)}\n`)
+
 const respond = (socket: Socket, message: BackupResponse): void =>
   void socket.end(`${JSON.stringify(message)}\n`)
 
@@ -117,7 +130,7 @@ async function readRequest(socket: Socket): Promise<BackupRequest | null> {
 /** Requests a backup from the running coordinator. The files exist until the release. Throws StartError. */
 export async function requestBackup(
   dataDir: string,
-  options: BackupRequest,
+  { includeBoxes, onProgress }: BackupOptions,
   signal: AbortSignal,
 ): Promise<PreparedBackup> {
   signal.throwIfAborted()
@@ -125,19 +138,20 @@ export async function requestBackup(
   socket.on('error', () => undefined)
   const abort = () => socket.destroy()
   signal.addEventListener('abort', abort)
-  socket.write(`${JSON.stringify(options)}\n`)
-  const message = await readResponse(socket).catch((error: unknown) => {
+  const sent: BackupRequest = { includeBoxes, progress: onProgress !== undefined }
+  socket.write(`${JSON.stringify(sent)}\n`)
+  const received = await readResponse(socket, onProgress).catch((error: unknown) => {
     socket.destroy()
     signal.throwIfAborted()
     throw error
   })
-  if ('error' in message) {
+  if ('error' in received) {
     socket.destroy()
-    throw new StartError(message.error)
+    throw new StartError(received.error)
   }
   socket.resume()
   return {
-    ...message,
+    ...received,
     async release() {
       signal.removeEventListener('abort', abort)
       const isConnected = !socket.destroyed && !socket.readableEnded
@@ -174,7 +188,11 @@ async function connect(dataDir: string): Promise<Socket> {
   }
 }
 
-async function readResponse(socket: Socket): Promise<BackupResponse> {
-  for await (const line of createInterface({ input: socket })) return response.parse(JSON.parse(line))
+async function readResponse(socket: Socket, onProgress?: OnProgress): Promise<BackupResponse> {
+  for await (const line of createInterface({ input: socket })) {
+    const received = message.parse(JSON.parse(line))
+    if (!('progress' in received)) return received
+    onProgress?.(received.progress)
+  }
   throw new StartError('The coordinator has stopped before the backup was prepared. Try again.')
 }

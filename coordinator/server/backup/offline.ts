@@ -6,12 +6,11 @@ import { createLogger } from '../../base/log/logger.ts'
 import { openConfiguredDatabase } from '../../db/open-configured.ts'
 import { openArchivers } from '../../providers/open-providers.ts'
 import type { Config } from '../config.ts'
-import type { BackupRequest } from './backup-socket.ts'
-import { type PreparedBackup, prepareBackup, removeIncompleteBackups } from './prepare.ts'
+import { type BackupOptions, type PreparedBackup, prepareBackup, removeIncompleteBackups } from './prepare.ts'
 
 export async function prepareOfflineBackup(
   config: Config,
-  options: BackupRequest,
+  options: BackupOptions,
   signal: AbortSignal,
 ): Promise<PreparedBackup> {
   const { dataDir } = config

@@ -10,6 +10,10 @@ export type BackupFile = { name: string; path: string }
 
 const BLOCK_BYTES = 512
 
+/** The bytes of an entry with its header. */
+export const getPackedBytes = (size: number): number =>
+  BLOCK_BYTES + Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES
+
 /** Streams the files. A file that changes meanwhile is an error. */
 export async function* packBackup(
   description: BackupDescription,

@@ -23,6 +23,7 @@ import { listArchiveFiles } from '../../providers/parts/archives/list-archive-fi
 import type { ArchiveHold, Provider } from '../../providers/provider.ts'
 import { type BackupDescription, DATABASE_ENTRY, FORMAT_VERSION, KEY_FILES } from './format.ts'
 import type { BackupFile } from './pack.ts'
+import type { OnProgress } from './progress.ts'
 import {
   type BackedUpBox,
   findSleepArchive,
@@ -46,6 +47,8 @@ export type BackupSource = {
   log: { warn(fields: object, message: string): void }
 }
 
+export type BackupOptions = { includeBoxes: boolean; onProgress?: OnProgress | undefined }
+
 export type PreparedBackup = {
   description: BackupDescription
   /** A JSON line {name, path} per file. */
@@ -67,8 +70,9 @@ const MAX_CAPTURE_ATTEMPTS = 3
  */
 export async function prepareBackup(
   source: BackupSource,
-  { includeBoxes, signal }: { includeBoxes: boolean; signal: AbortSignal },
+  { includeBoxes, onProgress, signal }: BackupOptions & { signal: AbortSignal },
 ): Promise<PreparedBackup> {
+  onProgress?.({ phase: 'database', done: 0, total: 0 })
   const { db, dataDir, providers } = source
   const dir = join(dataDir, WORK_DIR, randomBytes(6).toString('hex'))
   await mkdir(dir, { recursive: true, mode: 0o700 })
@@ -82,7 +86,7 @@ export async function prepareBackup(
     await copyDatabase(db, databaseFile)
     const copy = await openCopy(databaseFile)
     try {
-      return { ...(await complete(source, { dir, copy, includeBoxes, signal })), release }
+      return { ...(await complete(source, { dir, copy, includeBoxes, onProgress, signal })), release }
     } finally {
       await copy.destroy()
     }
@@ -97,16 +101,17 @@ async function holdArchives(providers: readonly BackupProvider[]): Promise<Archi
   return holds.filter((hold) => hold !== undefined)
 }
 
-type Work = { dir: string; copy: Db; includeBoxes: boolean; signal: AbortSignal }
+type Work = BackupOptions & { dir: string; copy: Db; signal: AbortSignal }
 
-async function complete(source: BackupSource, { dir, copy, includeBoxes, signal }: Work) {
+async function complete(source: BackupSource, { dir, copy, includeBoxes, onProgress, signal }: Work) {
   const problem = await checkIntegrity(copy)
   if (problem !== null)
     throw new StartError(`The database is damaged: ${problem}. Restore it from an earlier backup.`)
   const boxes = await listBoxesWithFiles(copy)
   const included = includeBoxes ? boxes.filter((box) => storesHere(source, box)) : []
-  await captureBoxes(source, { dir, copy, boxes: included, signal })
+  await captureBoxes(source, { dir, copy, boxes: included, onProgress, signal })
   await restartCreations(copy)
+  onProgress?.({ phase: 'archives', done: 0, total: 0 })
   const filesFile = join(dir, 'files')
   const archives = { omitted: 0 }
   const lines = formatLines(listFiles(source, { dir, copy, signal, archives }))
@@ -125,8 +130,11 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, signal 
 /** Archives the files of the boxes, as for deep sleep. In the copy of the database, the boxes are in deep sleep. */
 async function captureBoxes(
   source: BackupSource,
-  { dir, copy, boxes, signal }: Omit<Work, 'includeBoxes'> & { boxes: readonly BackedUpBox[] },
+  { dir, copy, boxes, onProgress, signal }: Omit<Work, 'includeBoxes'> & { boxes: readonly BackedUpBox[] },
 ): Promise<void> {
+  let done = 0
+  const report = () => onProgress?.({ phase: 'boxes', done, total: boxes.length })
+  if (boxes.length > 0) report()
   const limit = pLimit(MAX_CONCURRENT_CAPTURES)
   const capturesFile = join(dir, CAPTURES_FILE)
   await Promise.all(
@@ -140,6 +148,8 @@ async function captureBoxes(
           mode: 0o600,
         })
         await setSleeping(copy, box.id, await captureBox(source, box, archiveId, signal))
+        done++
+        report()
       }),
     ),
   )
@@ -175,7 +185,12 @@ async function captureBox(source: BackupSource, box: BackedUpBox, archiveId: str
 
 async function* listFiles(
   { dataDir, hasMountedKeys, providers, log }: BackupSource,
-  { dir, copy, signal, archives }: Omit<Work, 'includeBoxes'> & { archives: { omitted: number } },
+  {
+    dir,
+    copy,
+    signal,
+    archives,
+  }: Omit<Work, 'includeBoxes' | 'onProgress'> & { archives: { omitted: number } },
 ): AsyncGenerator<BackupFile> {
   yield { name: DATABASE_ENTRY, path: join(dir, DATABASE_ENTRY) }
   for (const name of KEY_FILES) {

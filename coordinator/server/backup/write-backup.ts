@@ -1,7 +1,7 @@
 // Writes a backup to a file. The file has its name only when it is complete.
 import { randomBytes } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
-import { link, open, rm } from 'node:fs/promises'
+import { link, open, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
@@ -13,8 +13,8 @@ import { findRunningCoordinator } from '../running-coordinator.ts'
 import { requestBackup } from './backup-socket.ts'
 import type { BackupDescription } from './format.ts'
 import { hasData, prepareOfflineBackup } from './offline.ts'
-import { type BackupFile, packBackup } from './pack.ts'
-import type { PreparedBackup } from './prepare.ts'
+import { type BackupFile, getPackedBytes, packBackup } from './pack.ts'
+import type { BackupOptions, PreparedBackup } from './prepare.ts'
 
 export type WrittenBackup = { file: string; bytes: number; description: BackupDescription }
 
@@ -22,7 +22,7 @@ export type WrittenBackup = { file: string; bytes: number; description: BackupDe
 export async function writeBackup(
   config: Config,
   path: string,
-  { includeBoxes, signal }: { includeBoxes: boolean; signal: AbortSignal },
+  { signal, ...options }: BackupOptions & { signal: AbortSignal },
 ): Promise<WrittenBackup> {
   const { dataDir } = config
   const file = resolve(path)
@@ -35,16 +35,17 @@ export async function writeBackup(
   const output = await open(partialFile, 'wx', 0o600).catch(explainWriteError(file))
   let prepared: PreparedBackup | null = null
   try {
-    const options = { includeBoxes }
     prepared = isRunning
       ? await requestBackup(dataDir, options, signal)
       : await prepareOfflineBackup(config, options, signal)
     const { description, filesFile } = prepared
+    const total = await sumBytes(filesFile)
     let bytes = 0
     for await (const block of packBackup(description, readFileList(filesFile))) {
       signal.throwIfAborted()
       await output.writeFile(block).catch(explainWriteError(file))
       bytes += block.length
+      options.onProgress?.({ phase: 'file', done: bytes, total })
     }
     await output.sync().catch(explainWriteError(file))
     const { release } = prepared
@@ -69,6 +70,12 @@ const backupFile = z.object({ name: z.string(), path: z.string() })
 async function* readFileList(file: string): AsyncGenerator<BackupFile> {
   for await (const line of createInterface({ input: createReadStream(file) }))
     yield backupFile.parse(JSON.parse(line))
+}
+
+async function sumBytes(filesFile: string): Promise<number> {
+  let bytes = 0
+  for await (const { path } of readFileList(filesFile)) bytes += getPackedBytes((await stat(path)).size)
+  return bytes
 }
 
 const alreadyExists = (file: string): StartError =>
