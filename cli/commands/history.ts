@@ -9,6 +9,7 @@ import { parseTime } from '../arguments/parse-time.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
+import { addHints } from '../connection/refusals.ts'
 import type { RunAction, Session } from '../connection/session.ts'
 import { findRecordId } from '../history/find-record.ts'
 import { loadRecords, loadRecordsOfBoxes, type RecordQuery } from '../history/load-records.ts'
@@ -83,8 +84,10 @@ Deleting a record does not terminate the command: use \`box kill\`. For records 
         assertCompatible(name, options)
         if (name === undefined) return showAllBoxes(session, options)
         const isDeletion = options.delete !== undefined || options.deleteAll === true
-        // What is deleted from a deleted box is named exactly: only its id is accepted.
-        const { id } = isDeletion ? await client.findBox(name) : await findBoxWithRecords(client, name)
+        // Several deleted boxes may have the name, and a deletion cannot be undone.
+        const { id } = isDeletion
+          ? await addHints(client.findBox(name), { no_such_box: DELETED_BOX_HINT })
+          : await findBoxWithRecords(client, name)
         if (options.delete !== undefined) await deleteRecord(client, name, id, options.delete, options)
         else if (options.deleteAll) await deleteAllRecords(client, name, id, options)
         else return showRecords(session, name, id, options)
@@ -92,6 +95,8 @@ Deleting a record does not terminate the command: use \`box kill\`. For records 
       }),
     )
 }
+
+const DELETED_BOX_HINT = 'The records of a deleted box need its id, which `box ls -a -o wide` has.'
 
 const createDeleteOption = (flags: string, description: string, otherDelete: string): Option =>
   new Option(flags, description).conflicts([

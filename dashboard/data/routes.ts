@@ -1,4 +1,5 @@
 // The pages of the dashboard by their paths, relative to the base of the document.
+import type { Box } from '../../shared/api/boxes.ts'
 
 /** The pages of a box with their labels. */
 export const BOX_TABS = {
@@ -33,6 +34,7 @@ export type WorkspacePage = keyof typeof WORKSPACE_PAGES
 
 export type Route =
   | { page: 'boxes' }
+  /** `name` may be the id of the box. */
   | { page: 'box'; name: string; tab: BoxTab }
   | { page: 'workspace'; name: WorkspacePage }
   | { page: 'unknown' }
@@ -61,12 +63,19 @@ function decode(text: string): string | null {
   }
 }
 
-/** Relative to the base of the document. */
-export const formatBoxPath = (name: string, tab: BoxTab = 'overview'): string =>
-  `boxes/${encodeURIComponent(name)}${tab === 'overview' ? '' : `/${tab}`}`
+/** No name of a box is a UUID. */
+export const isBoxId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
 
-export const formatCommandPath = (boxName: string, commandId: string): string =>
-  `${formatBoxPath(boxName, 'commands')}?${new URLSearchParams({ command: commandId })}`
+/** The text that identifies the box in paths and commands. The name of a deleted box may be that of another one. */
+export const getBoxKey = ({ id, hostname, observedState }: Box): string =>
+  observedState === 'terminated' ? id : hostname
+
+/** Relative to the base of the document. */
+export const formatBoxPath = (nameOrId: string, tab: BoxTab = 'overview'): string =>
+  `boxes/${encodeURIComponent(nameOrId)}${tab === 'overview' ? '' : `/${tab}`}`
+
+export const formatCommandPath = (boxNameOrId: string, commandId: string): string =>
+  `${formatBoxPath(boxNameOrId, 'commands')}?${new URLSearchParams({ command: commandId })}`
 
 export const formatConversationPath = (boxName: string, conversationId: string): string =>
   `${formatBoxPath(boxName, 'conversations')}?${new URLSearchParams({ conversation: conversationId })}`

@@ -10,7 +10,7 @@ import { formatLabels, formatState } from '../data/items.ts'
 import { boxes, getClient, now, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
-import { BOX_TABS, type BoxTab, formatBoxPath } from '../data/routes.ts'
+import { BOX_TABS, type BoxTab, formatBoxPath, isBoxId } from '../data/routes.ts'
 import { hasUnsent } from '../data/unsent.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
@@ -21,6 +21,7 @@ import { LocalTime } from '../views/local-time.tsx'
 import { Problem } from '../views/problem.tsx'
 import { useMemberNames } from '../views/use-member-names.ts'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
+import { DeletedBoxPage } from './deleted-box.tsx'
 
 const BoxSecrets = lazy(async () => (await import('../views/secrets/box-secrets.tsx')).BoxSecrets)
 
@@ -33,6 +34,7 @@ export function BoxPage({ name, tab }: { name: string; tab: BoxTab }) {
     document.title = `${showHidden(name)}${label} · Boxwood`
   }, [name, tab])
   const { box, isGone } = useNamedBox(name, tab)
+  if (!box && !isGone && boxes.value !== null && isBoxId(name)) return <DeletedBoxPage key={name} id={name} />
   return (
     <>
       <h1 tabIndex={-1}>{showHidden(name)}</h1>
@@ -56,13 +58,13 @@ export function BoxPage({ name, tab }: { name: string; tab: BoxTab }) {
 }
 
 /**
- * The box with this name. Another user may rename the box: the page then gets its new name. A page with a text that is not
+ * The box with this name or id. Another user may rename the box: the page then gets its new name, as it does when it was opened by the id. A page with a text that is not
  * sent stays when the box is deleted.
  */
 function useNamedBox(name: string, tab: BoxTab): { box: Box | undefined; isGone: boolean } {
   const last = useRef<{ name: string; box: Box } | null>(null)
   const all = boxes.value
-  const named = all && [...all.values()].find(({ hostname }) => hostname === name)
+  const named = all && (all.get(name) ?? [...all.values()].find(({ hostname }) => hostname === name))
   if (named) last.current = { name, box: named }
   else if (last.current?.name !== name) last.current = null
   const previous = last.current?.box

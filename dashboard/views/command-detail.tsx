@@ -10,7 +10,7 @@ import { getBoxClient } from '../data/box-clients.ts'
 import { canRunAgain, formatActor, formatDuration, formatResult } from '../data/command-list.ts'
 import { CommandOutputLoader } from '../data/command-output.ts'
 import { boxes, getClient, losses, now, session } from '../data/live.ts'
-import { formatBoxPath } from '../data/routes.ts'
+import { formatBoxPath, getBoxKey } from '../data/routes.ts'
 import { formatBytes } from '../data/sizes.ts'
 import { startCommand } from '../data/start-command.ts'
 import { acquireStream } from '../data/stream-slots.ts'
@@ -62,7 +62,7 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
   return (
     <>
       <p class="tools">
-        <a href={formatBoxPath(box.hostname, 'commands')}>All commands</a>
+        <a href={formatBoxPath(getBoxKey(box), 'commands')}>All commands</a>
       </p>
       <Problem error={loader.error} />
       {loader.error !== null && isWatched.value && <p>The page tries again by itself.</p>}
@@ -154,7 +154,7 @@ function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; 
             <Command text={`box logs -f ${hostname} ${command.id}`} />
           </>
         ) : (
-          <Command text={`box output ${hostname} ${command.id}`} />
+          <Command text={`box output ${getBoxKey(box)} ${command.id}`} />
         )}
         <span role="status">{message}</span>
       </p>

@@ -16,7 +16,7 @@ import {
 } from '../data/command-list.ts'
 import { getClient, getCoordinatorTime, losses, now, session } from '../data/live.ts'
 import { quoteShell } from '../data/quote-shell.ts'
-import { formatCommandPath } from '../data/routes.ts'
+import { formatCommandPath, getBoxKey } from '../data/routes.ts'
 import { startCommand } from '../data/start-command.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
@@ -33,7 +33,8 @@ const SHOWN_CHARACTERS = 200
 const STATUSES = ['running', 'exited', 'killed', 'timed_out', 'failed', 'lost'] as const
 
 export function CommandHistory({ box }: { box: Box }) {
-  const { id, hostname } = box
+  const { id } = box
+  const boxKey = getBoxKey(box)
   const commands = useSignal<readonly CommandRecord[] | null>(null)
   const before = useSignal<string | null>(null)
   const loadedAt = useSignal(0)
@@ -111,7 +112,7 @@ export function CommandHistory({ box }: { box: Box }) {
             ))}
           </select>
         </label>
-        <Command text={`box history ${hostname}${status.value === '' ? '' : ` --status ${status.value}`}`} />
+        <Command text={`box history ${boxKey}${status.value === '' ? '' : ` --status ${status.value}`}`} />
       </p>
       <Problem error={error.value} />
       {error.value !== null && commands.value !== null && (
@@ -124,7 +125,7 @@ export function CommandHistory({ box }: { box: Box }) {
           {commands.value.length === 0 ? 'There is no command.' : 'No loaded command matches the filter.'}
         </p>
       ) : (
-        <CommandTable commands={shown} boxName={hostname} />
+        <CommandTable commands={shown} boxKey={boxKey} />
       )}
       {before.value !== null && commands.value !== null && (
         <p>
@@ -186,7 +187,7 @@ function RunForm({ box }: { box: Box }) {
   )
 }
 
-function CommandTable({ commands, boxName }: { commands: readonly CommandRecord[]; boxName: string }) {
+function CommandTable({ commands, boxKey }: { commands: readonly CommandRecord[]; boxKey: string }) {
   return (
     <table>
       <thead>
@@ -202,7 +203,7 @@ function CommandTable({ commands, boxName }: { commands: readonly CommandRecord[
         {commands.map((command) => (
           <tr key={command.id}>
             <th scope="row">
-              <a class="code" href={formatCommandPath(boxName, command.id)}>
+              <a class="code" href={formatCommandPath(boxKey, command.id)}>
                 {formatText(command)}
               </a>
             </th>

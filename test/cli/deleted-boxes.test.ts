@@ -57,6 +57,7 @@ t.test('commands that change something do not take the name of a deleted box', a
     ['rm', 'fig', '-y'],
   ])
     t.match(await box(...args), { code: 5, stdout: '', stderr: /No such box: 'fig'/ }, args.join(' '))
+  t.match(await box('history', 'fig', '--delete', 'p_1'), { code: 5, stderr: /a deleted box need its id/ })
   t.match(await box('history', first, '--delete-all'), { code: 0, stderr: /1 records deleted/ })
 })
 

@@ -17,6 +17,7 @@ import {
 } from '../../data/audit.ts'
 import { boxes } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
+import { formatBoxPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
@@ -110,7 +111,7 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: A
               {showHidden(describeActor({ actorUserId, actorTokenId, actorKind }, names))}
             </td>
             <td data-label="Box">
-              {boxId === null ? '–' : showHidden(names.boxes.get(boxId) ?? boxId.slice(0, 8))}
+              {boxId === null ? '–' : <CommandsLink boxId={boxId} name={names.boxes.get(boxId)} />}
             </td>
             <td data-label="Detail">{showHidden(describeDetail(detail, names, formatLocalTime)) || '–'}</td>
           </tr>
@@ -118,6 +119,11 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: A
       </tbody>
     </table>
   )
+}
+
+/** @param name undefined: the box is deleted. Its page shows the commands as long as they are stored. */
+function CommandsLink({ boxId, name }: { boxId: string; name: string | undefined }) {
+  return <a href={formatBoxPath(name ?? boxId, 'commands')}>{showHidden(name ?? boxId.slice(0, 8))}</a>
 }
 
 function Filters({ names, apply }: { names: AuditNames; apply(filter: AuditFilter): void }) {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { createResponseError } from '../../../dashboard/api/errors.ts'
 import { formatAge } from '../../../dashboard/data/age.ts'
 import { listActions, selectBoxes } from '../../../dashboard/data/items.ts'
-import { formatBoxPath, parseRoute } from '../../../dashboard/data/routes.ts'
+import { formatBoxPath, getBoxKey, isBoxId, parseRoute } from '../../../dashboard/data/routes.ts'
 import { showHidden } from '../../../dashboard/data/visible-text.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 
@@ -12,6 +12,11 @@ t.test('paths', async (t) => {
   t.same(parseRoute(formatBoxPath('a/b')), { page: 'box', name: 'a/b', tab: 'overview' })
   for (const path of ['docs', 'boxes/a/other', 'boxes/a/overview/b', 'boxes/%ff', 'sign-in'])
     t.same(parseRoute(path), { page: 'unknown' }, path)
+  const box = { id: crypto.randomUUID(), hostname: 'fig', observedState: 'running' } as Box
+  t.ok(isBoxId(box.id))
+  t.notOk(isBoxId(`${box.id}0`))
+  t.equal(getBoxKey(box), 'fig')
+  t.equal(getBoxKey({ ...box, observedState: 'terminated' }), box.id)
 })
 
 t.test('hidden characters are visible', async (t) => {

@@ -2,13 +2,13 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard } from '../../support/dashboard.ts'
+import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const getCommandId = (page: Page) => new URL(page.url()).searchParams.get('command')
 
 t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
-  const { page, box, api, edge, problems, waitForState } = await openDashboard(
+  const { page, url, box, api, edge, problems, waitForState } = await openDashboard(
     t,
     ({ hostname }) => `/boxes/${hostname}/commands`,
   )
@@ -92,6 +92,37 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('link', { name: 'printf' }).click()
     await page.getByRole('log').getByText('2000', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'All commands' }).click()
+  })
+
+  await t.test('an event of the audit log leads to the commands of its box', async (t) => {
+    const openAudit = async () => {
+      await page.goto(`${url}/workspace/audit`)
+      await page.getByRole('row', { name: 'box.suspend' }).getByRole('link').click()
+      await page.getByRole('link', { name: 'printf' }).waitFor()
+    }
+    await openAudit()
+    t.equal(page.url(), `${url}/boxes/${box.hostname}/commands`)
+    await page.goto(`${url}/boxes/${box.id}/commands`)
+    await page.waitForURL(`${url}/boxes/${box.hostname}/commands`)
+
+    await api('DELETE', `/boxes/${box.id}`)
+    await waitForState(box.id, 'terminated')
+    await api('POST', '/boxes', { name: box.hostname })
+    await openAudit()
+    t.equal(page.url(), `${url}/boxes/${box.id}/commands`)
+    await testAccessibility(t, page, () => page.getByText('The box was deleted at').waitFor(), 'deleted-box')
+    t.equal(await page.getByRole('heading', { level: 1 }).textContent(), box.hostname)
+    t.equal(await page.getByRole('button', { name: 'Run' }).count(), 0)
+    await page.getByRole('link', { name: 'printf' }).click()
+    await page.getByRole('log').getByText('2000', { exact: true }).waitFor()
+    await page.getByText(`box output ${box.id} ${getCommandId(page)}`).waitFor()
+    await page.getByRole('link', { name: 'All commands' }).click()
+    await page.getByRole('row').nth(4).waitFor()
+    t.same(problems, [])
+
+    await page.goto(`${url}/boxes/${crypto.randomUUID()}/commands`)
+    await page.getByText('The records of this box are not stored any more').waitFor()
+    t.ok(problems.splice(0).every((text) => text.includes('404')))
   })
 
   t.same(problems, [], 'no violation of the policy and no error')
