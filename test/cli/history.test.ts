@@ -170,5 +170,5 @@ t.test('deletes one record, or all', async (t) => {
     stdout: `{\n  "deleted": ${commands.length}\n}\n`,
   })
   t.same((await api('GET', `/boxes/${boxId}/commands`)).json.commands, [])
-  t.match(await box('history', 'plum'), { code: 5, stderr: /No such box: 'plum'/ })
+  t.match(await box('history', 'lime'), { code: 5, stderr: /No such box: 'lime'/ })
 })
