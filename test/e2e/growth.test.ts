@@ -47,8 +47,12 @@ function combineFilters({ parameters = [] }: Operation, target: Target): string[
         queries.map((query) => `${query === '' ? '' : `${query}&`}${parameter.name}=${value}`),
       ),
     )
-  return queries
+  return queries.filter((query) => !isRefused(query))
 }
+
+/** `deleted` of GET /boxes is valid only with a box, and without `live`. */
+const isRefused = (query: string): boolean =>
+  query.includes('deleted=') && (query.includes('live=') || !query.includes('box='))
 
 /** Requests to every GET route of the document. createRequest() throws for a route that has no request. */
 function listRequests({ paths }: Document, target: Target): GetRequest[] {
