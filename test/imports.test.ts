@@ -18,6 +18,16 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     "import { x } from '../../agent/x.ts'\n",
     /imports agent\/x\.ts .*over the wire/,
   ],
+  'a package in the client': [
+    'client/http/a.ts',
+    "import { request } from 'node:http'\n",
+    /imports node:http .*every runtime/,
+  ],
+  'code of shared in the client': [
+    'client/http/a.ts',
+    "import { LIMITS } from '../../shared/limits.ts'\n",
+    /imports shared\/limits\.ts .*every runtime/,
+  ],
   'a type-only import': [
     'agent/a.ts',
     "import type {\n  X,\n} from '../coordinator/x.ts'\n",

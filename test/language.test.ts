@@ -51,7 +51,19 @@ const INVENTED: readonly [RegExp, string][] = [
 /** The Unix user `nobody`. */
 const ALLOWED = [/[`~]nobody\b|\bnobody:x:|:nobody:|\bNOBODY\b/g]
 
-const DIRS = ['agent', 'bench', 'cli', 'coordinator', 'dashboard', 'docs', 'install', 'shared', 'test', '.ci']
+const DIRS = [
+  'agent',
+  'bench',
+  'cli',
+  'client',
+  'coordinator',
+  'dashboard',
+  'docs',
+  'install',
+  'shared',
+  'test',
+  '.ci',
+]
 const FILES = ['README.md', 'CONTRIBUTING.md', '.taprc', 'package.json']
 const TEXT = /\.(ts|mjs|c|sh|md|json)$|\/run$/
 const CODE = /\.(ts|mjs|c|sh)$|\/run$/

@@ -14,7 +14,7 @@ type Rule = {
   allows(target: string, file: string, isType: boolean): boolean
 }
 
-const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli', 'dashboard']
+const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli', 'dashboard', 'client']
 const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
 
 const isInside = (target: string, ...dirs: string[]): boolean =>
@@ -82,6 +82,15 @@ const RULES: Rule[] = [
     reason: `${component} may import itself and shared: the components communicate over the wire and are deployed separately`,
     allows: (target: string) => isPackage(target) || isInside(target, 'shared', component),
   })),
+  {
+    files: ['client/**'],
+    reason:
+      'programs of others import the client, in every runtime: it may import itself, the types of shared, and a parser that its build contains',
+    allows: (target, _, isType) =>
+      isPackage(target)
+        ? target === 'eventsource-parser'
+        : isInside(target, 'client') || (isType && isInside(target, 'shared')),
+  },
   {
     files: ['dashboard/**'],
     reason:

@@ -1,0 +1,76 @@
+// The boxes of a workspace.
+import type { BoxesListQuery, CreateBox } from '../generated/types.ts'
+import type { CallOptions } from '../http/calls.ts'
+import { createError } from '../http/errors.ts'
+import { Box, type BoxData, TemporaryBox, type WaitOptions } from './box.ts'
+import type { Context } from './context.ts'
+import { readPages } from './pages.ts'
+
+export type ListOptions = CallOptions & {
+  /** Only boxes with all of these labels: `key` or `key=value`. */
+  labels?: readonly string[]
+  /** Deleted boxes too, as long as the coordinator keeps their records. */
+  includeDeleted?: boolean
+}
+
+/** Boxes of a page. */
+const PAGE = 200
+
+export class Boxes {
+  readonly #context: Context
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  /** Creates a box. Resolves when it runs. */
+  async create(request: CreateBox = {}, options: WaitOptions = {}): Promise<Box> {
+    return new Box(this.#context, await this.#create(request, options)).waitUntilRunning(options)
+  }
+
+  /** Creates a box that is deleted at the end of the block that has it with `await using`. Resolves when it runs. */
+  async temporary(request: CreateBox = {}, options: WaitOptions = {}): Promise<TemporaryBox> {
+    const box = new TemporaryBox(this.#context, await this.#create(request, options))
+    try {
+      return await box.waitUntilRunning(options)
+    } catch (error) {
+      await box.delete().catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #create(request: CreateBox, options: CallOptions): Promise<BoxData> {
+    return (await this.#context.routes.boxes.create(request, options)).box as BoxData
+  }
+
+  /** A box by its name, its id, or a unique start of its id. */
+  async get(nameOrId: string, options?: CallOptions): Promise<Box> {
+    const { boxes } = await this.#context.routes.boxes.list({ box: nameOrId, live: true }, options)
+    const [box, other] = boxes
+    const exact = boxes.find(({ id, hostname }) => id === nameOrId || hostname === nameOrId)
+    const found = exact ?? (other === undefined ? box : undefined)
+    if (found !== undefined) return new Box(this.#context, found as BoxData)
+    throw createError({
+      code: 'no_such_box',
+      message:
+        other === undefined
+          ? `There is no box ${nameOrId}.`
+          : `Several boxes have ids that start with ${nameOrId}.`,
+      status: 404,
+    })
+  }
+
+  /** The boxes, newest first. */
+  list({ labels, includeDeleted, ...options }: ListOptions = {}): AsyncGenerator<Box, void, undefined> {
+    return readPages(async (before) => {
+      const query = {
+        limit: PAGE,
+        live: includeDeleted !== true,
+        ...(labels !== undefined && { label: [...labels] }),
+        ...(before !== undefined && { before }),
+      } as BoxesListQuery
+      const page = await this.#context.routes.boxes.list(query, options)
+      return { items: page.boxes.map((box) => new Box(this.#context, box as BoxData)), next: page.nextBefore }
+    })
+  }
+}

@@ -1,0 +1,111 @@
+// Prompts for the coding agents of a box, and the events of their runs.
+import type { PromptEvent, PromptRequest, Run } from '../generated/types.ts'
+import type { CallOptions } from '../http/calls.ts'
+import { type BoxwoodError, createError, BoxwoodError as ErrorClass } from '../http/errors.ts'
+import { readEvents, toLostError } from '../http/events.ts'
+import { createReconnect } from '../http/reconnect.ts'
+import type { Context } from './context.ts'
+
+export type EventsOptions = Pick<CallOptions, 'signal'> & {
+  /** `seq` of the last event that is known. Default: 0, all events. */
+  after?: number
+}
+
+/** A prompt that a coding agent has got, or that waits for its turn. */
+export class PromptRun {
+  readonly id: string
+  readonly boxId: string
+  readonly conversationId: string
+  readonly #context: Context
+
+  constructor(
+    context: Context,
+    boxId: string,
+    { id, conversationId }: { id: string; conversationId: string },
+  ) {
+    this.#context = context
+    this.boxId = boxId
+    this.id = id
+    this.conversationId = conversationId
+  }
+
+  /** Yields the events until the run has ended, also over lost connections, and returns the run. */
+  async *events({ after = 0, signal }: EventsOptions = {}): AsyncGenerator<PromptEvent, Run, undefined> {
+    const { calls, outageMs } = this.#context
+    const path = `/v1/box/${encodeURIComponent(this.boxId)}/prompts/${encodeURIComponent(this.id)}/events`
+    const reconnect = createReconnect(outageMs, signal)
+    let position = after
+    for (;;) {
+      let lost: BoxwoodError
+      try {
+        const response = await calls.open(
+          'GET',
+          path,
+          { query: { after: position, follow: true } },
+          { headers: { accept: 'text/event-stream' }, ...(signal !== undefined && { signal }) },
+        )
+        for await (const { event, data } of readEvents(response, signal)) {
+          const fields = JSON.parse(data)
+          if (event === 'prompt' && fields.seq > position) {
+            reconnect.recordData()
+            position = fields.seq
+            yield fields
+          } else if (event === 'done') return fields.run
+          else if (event === 'error')
+            throw createError({ ...fields, status: fields.code === 'not_found' ? 404 : 503 })
+        }
+        lost = toLostError()
+      } catch (error) {
+        if (!(error instanceof ErrorClass)) throw error
+        lost = error
+      }
+      await reconnect.waitAfter(lost)
+    }
+  }
+
+  /** Resolves with the run when it has ended. */
+  async wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Run> {
+    const events = this.events(options)
+    for (;;) {
+      const next = await events.next()
+      if (next.done) return next.value
+    }
+  }
+
+  /** Stops the run, or removes the prompt from the queue. */
+  interrupt(options?: CallOptions) {
+    return this.#context.routes.prompts.interrupt(this.boxId, this.id, options)
+  }
+}
+
+export class Prompts {
+  readonly #context: Context
+  readonly #boxId: string
+
+  constructor(context: Context, boxId: string) {
+    this.#context = context
+    this.#boxId = boxId
+  }
+
+  /** Sends a prompt, or with `queue` adds it to the queue. Wakes the box. */
+  async start(request: PromptRequest, options?: CallOptions): Promise<PromptRun> {
+    const response = await this.#context.routes.prompts.start(this.#boxId, request, options)
+    const { id } = response.type === 'prompt.started' ? response.run : response.queued
+    const { conversationId } = response.type === 'prompt.started' ? response.run : response
+    return new PromptRun(this.#context, this.#boxId, { id, conversationId })
+  }
+
+  /** A run of which the id is known. */
+  get(id: string, conversationId: string): PromptRun {
+    return new PromptRun(this.#context, this.#boxId, { id, conversationId })
+  }
+
+  /** The newest runs, and the queue. */
+  list(options?: CallOptions) {
+    return this.#context.routes.prompts.list(this.#boxId, {}, options)
+  }
+
+  listConversations(options?: CallOptions) {
+    return this.#context.routes.prompts.listConversations(this.#boxId, options)
+  }
+}

@@ -1,0 +1,272 @@
+// Calls of the routes: the credential, the time limit, and repetitions of requests that may be repeated.
+import { type BoxwoodError, ConnectionError, parseErrorResponse, parseJson, TimeoutError } from './errors.ts'
+import type { RequestBody, Transport, TransportResponse } from './transport.ts'
+
+/** Options of each call. */
+export type CallOptions = {
+  /** Aborts the call: it rejects with the reason. */
+  signal?: AbortSignal
+  /**
+   * How long the whole call may take, with its repetitions, in milliseconds; Infinity: as long as it takes. Default: 30 s for a response, and no limit
+   * for output that flows and for what the coordinator waits for.
+   */
+  timeoutMs?: number
+  /** Of a call that creates something: a repetition with the same key has no other effect. Default: a key of the call. */
+  idempotencyKey?: string
+  /** The trace context (W3C) of the caller. Default: that of the client. */
+  traceparent?: string
+  /** Further headers. */
+  headers?: Record<string, string>
+}
+
+export type CallInput = {
+  query?: object | undefined
+  body?: unknown
+  /** The body is sent as it is. Default: it is sent as JSON. */
+  isRaw?: boolean
+  /** The route accepts an Idempotency-Key. */
+  isIdempotent?: boolean
+  /** The response may take longer than the usual time. */
+  isSlow?: boolean
+}
+
+export type Calls = {
+  /** Resolves with the JSON of the response, and with undefined where it has no body. */
+  json<T>(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<T>
+  /** Resolves with a 2xx response, whose body is unread. */
+  open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<TransportResponse>
+  /** Opens a WebSocket. */
+  connect(path: string, input?: CallInput, options?: CallOptions): Promise<WebSocket>
+}
+
+export type CallsOptions = {
+  /** The URL of the coordinator, with a path if it has one. */
+  url: string
+  /** null: the transport has another credential. */
+  apiKey: string | null
+  transport: Transport
+  /** How long the pauses before repetitions of a call may be together, in milliseconds. */
+  retryMs: number
+  traceparent: () => string | undefined
+}
+
+export const RESPONSE_MS = 30_000
+/** Pauses where the response names none. */
+const BACKOFF_MS = { first: 200, max: 5_000 }
+/** That of setTimeout(), 24.8 days. */
+const MAX_TIMER_MS = 0x7fffffff
+/** The paths of boxes, which the edge serves. */
+const EDGE_PATH = '/v1/box/'
+/** Responses of a proxy or coordinator that has not executed a request, or of which it is not known. */
+const UNAVAILABLE = new Set([502, 503, 504])
+
+export function createCalls(options: CallsOptions): Calls {
+  const { apiKey, transport, retryMs, traceparent } = options
+  const root = options.url.replace(/\/+$/, '')
+  let edge: Promise<string> | undefined
+
+  /** The coordinator names the URL of its edge. */
+  function findEdge(call: CallOptions): Promise<string> {
+    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', {}, pickSignal(call)).then(
+      ({ edge: { url } }) => url.replace(/\/+$/, ''),
+      (error: unknown) => {
+        edge = undefined
+        throw error
+      },
+    )
+    return edge
+  }
+
+  async function toUrl(path: string, query: object | undefined, call: CallOptions): Promise<string> {
+    const base = path.startsWith(EDGE_PATH) ? await findEdge(call) : root
+    return base + path + formatQuery(query)
+  }
+
+  function toHeaders(input: CallInput, call: CallOptions): Record<string, string> {
+    const trace = call.traceparent ?? traceparent()
+    return {
+      ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }),
+      ...(input.body !== undefined && {
+        'content-type': input.isRaw ? 'application/octet-stream' : 'application/json',
+      }),
+      ...(input.isIdempotent && { 'idempotency-key': call.idempotencyKey ?? crypto.randomUUID() }),
+      ...(trace !== undefined && { traceparent: trace }),
+      ...call.headers,
+    }
+  }
+
+  /** Runs the attempts of a call. `read` gets a 2xx response, and its result is that of the call. */
+  async function run<T>(
+    method: string,
+    path: string,
+    input: CallInput,
+    call: CallOptions,
+    {
+      timeoutMs,
+      read,
+    }: { timeoutMs: number; read: (response: TransportResponse, clear: () => void) => Promise<T> },
+  ): Promise<T> {
+    const limit = createTimeLimit(timeoutMs, call.signal)
+    const { signal } = limit
+    try {
+      signal.throwIfAborted()
+      const url = await toUrl(path, input.query, { ...call, signal })
+      const headers = toHeaders(input, call)
+      const body = toBody(input)
+      const canRepeat = method === 'GET' || input.isIdempotent === true
+      const canResend = !(body instanceof ReadableStream)
+      let waitedMs = 0
+      for (let attempt = 0; ; attempt += 1) {
+        let failure: BoxwoodError
+        try {
+          const response = await transport.send({
+            method,
+            url,
+            headers,
+            ...(body !== undefined && { body }),
+            signal,
+          })
+          if (response.status >= 200 && response.status < 300) return await read(response, limit.clear)
+          failure = parseErrorResponse(response.status, await readText(response), response.headers)
+        } catch (error) {
+          signal.throwIfAborted()
+          failure = toConnectionError(error)
+        }
+        const pauseMs = getPause(failure, attempt, canRepeat)
+        if (pauseMs === null || !canResend || waitedMs + pauseMs > retryMs) throw failure
+        waitedMs += pauseMs
+        await wait(pauseMs, signal)
+      }
+    } catch (error) {
+      limit.clear()
+      throw error
+    }
+  }
+
+  function json<T>(method: string, path: string, input: CallInput = {}, call: CallOptions = {}): Promise<T> {
+    const timeoutMs = checkTimeout(call.timeoutMs) ?? (input.isSlow ? Number.POSITIVE_INFINITY : RESPONSE_MS)
+    return run(method, path, input, call, {
+      timeoutMs,
+      async read(response, clear) {
+        const text = await readText(response)
+        clear()
+        if (response.status === 204) return undefined as T
+        const value = parseJson(text)
+        if (value === undefined) throw parseErrorResponse(response.status, text, response.headers)
+        return value as T
+      },
+    })
+  }
+
+  return {
+    json,
+    open(method, path, input = {}, call = {}) {
+      const explicit = checkTimeout(call.timeoutMs)
+      return run(method, path, input, call, {
+        timeoutMs: explicit ?? (input.isSlow ? Number.POSITIVE_INFINITY : RESPONSE_MS),
+        async read(response, clear) {
+          // Without a time limit of the caller, only the response has one, and its body flows as long as it takes.
+          if (explicit === undefined) clear()
+          return response
+        },
+      })
+    },
+    async connect(path, input = {}, call = {}) {
+      const url = await toUrl(path, input.query, call)
+      return transport.connect(url, toHeaders({}, call)).catch((error: unknown) => {
+        throw toConnectionError(error)
+      })
+    },
+  }
+}
+
+const pickSignal = ({ signal }: CallOptions): CallOptions => (signal === undefined ? {} : { signal })
+
+/** @throws RangeError */
+function checkTimeout(timeoutMs: number | undefined): number | undefined {
+  if (timeoutMs === undefined || timeoutMs > 0) return timeoutMs
+  throw new RangeError('timeoutMs must be a positive number of milliseconds, or Infinity')
+}
+
+/** Flags are 1 or 0, a list repeats the parameter, and undefined omits it. */
+export function formatQuery(query: object | undefined): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value === undefined || value === null) continue
+    for (const item of Array.isArray(value) ? value : [value])
+      params.append(name, typeof item === 'boolean' ? String(Number(item)) : String(item))
+  }
+  const text = params.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function toBody({ body, isRaw }: CallInput): RequestBody | undefined {
+  if (body === undefined) return undefined
+  return isRaw ? (body as RequestBody) : JSON.stringify(body)
+}
+
+/** How long to wait before another attempt, in milliseconds; null: the call fails. */
+function getPause(failure: BoxwoodError, attempt: number, canRepeat: boolean): number | null {
+  const { status, retryAfterMs, code } = failure
+  const random = 0.5 + Math.random() / 2
+  const backoffMs = Math.min(BACKOFF_MS.max, BACKOFF_MS.first * 2 ** attempt) * random
+  // The coordinator has not executed the request, and says when the next one is accepted. Requests that were refused together are
+  // not repeated together.
+  const isRefused = status === 429 || status === 503 || code === 'idempotency_in_progress'
+  if (isRefused && retryAfterMs !== null) return retryAfterMs + Math.min(500, backoffMs)
+  if (!canRepeat) return null
+  return status === 0 || UNAVAILABLE.has(status) ? backoffMs : null
+}
+
+/** Without the request: its headers have the API key. */
+function toConnectionError(error: unknown): ConnectionError {
+  const { message, cause } = error as Error & { cause?: Error & { code?: string } }
+  const reason = cause?.code ?? cause?.message ?? message
+  return new ConnectionError({
+    code: 'no_response',
+    message: `The coordinator does not respond: ${reason}.`,
+    status: 0,
+    cause: error,
+  })
+}
+
+export async function readText({ body }: TransportResponse): Promise<string> {
+  if (body === null) return ''
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text
+    text += value
+  }
+}
+
+/** `signal` is aborted by the time limit and by the caller. */
+function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
+  const controller = new AbortController()
+  const abort = () => {
+    const message = `The call took longer than ${timeoutMs} ms.`
+    controller.abort(new TimeoutError({ code: 'timeout', message, status: 0 }))
+  }
+  const timer = timeoutMs <= MAX_TIMER_MS ? setTimeout(abort, timeoutMs) : undefined
+  return {
+    signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
+    clear: () => clearTimeout(timer),
+  }
+}
+
+/** Rejects with the reason of the signal. */
+export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) onAbort()
+  })
+}
