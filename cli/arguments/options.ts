@@ -24,6 +24,16 @@ export type OutputOptions = JsonOption & QuietOption & WaitOption
 export const addOutputOptions = (command: Command): Command =>
   command.addOption(createNoWaitOption()).addOption(createQuietOption()).addOption(createJsonOption())
 
+/** --filter of a list. */
+export class FilterOption extends Option {
+  readonly keys: readonly string[]
+
+  constructor(keys: readonly string[]) {
+    super('--filter <key=value>', `show only matching rows; can be repeated. Keys: ${keys.join(', ')}`)
+    this.keys = keys
+  }
+}
+
 export type Range = { min: number; max: number }
 
 /** Returns a parser of an integer. `option` is as typed, such as --ttl. */

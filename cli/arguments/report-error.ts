@@ -2,6 +2,8 @@
 import { type Command, CommanderError } from 'commander'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printError } from '../output/print-error.ts'
+import { explainOrder } from './argument-order.ts'
+import { findTypedCommand } from './typed-command.ts'
 import { toUsageError } from './usage-error.ts'
 
 /** Returns the exit code. @param words the arguments from the command on */
@@ -25,8 +27,9 @@ export function getFailureExitCode([name = '', ...args]: readonly string[]): num
   return name === 'exec' || name === 'run' || isFollow ? EXIT.execFailed : null
 }
 
-function toCliError(error: unknown, program: Command, words: readonly string[]): CliError {
-  if (error instanceof CliError) return error
+/** @param words the arguments from the command on */
+export function toCliError(error: unknown, program: Command, words: readonly string[]): CliError {
+  if (error instanceof CliError) return explainOrder(error, findTypedCommand(program, words))
   if (error instanceof CommanderError) return toUsageError(error, program, words)
   // Any other error is a bug: print the stack for the bug report.
   return new CliError(EXIT.failed, error instanceof Error ? (error.stack ?? error.message) : String(error))

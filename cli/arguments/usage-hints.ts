@@ -134,6 +134,99 @@ const COMMAND_HINTS = new Map([
   ...forWords('queue', '`box prompts NAME --filter status=queued` lists the queued prompts.'),
 ])
 
+const READ_SECRET =
+  'No command shows the value of a secret. `box secrets show SECRET` shows its hosts and grants, `box secrets rotate SECRET` replaces the value.'
+const READ_FILE =
+  '`box exec NAME cat FILE` prints a file, `box cp NAME:FILE .` copies it to this machine, and `box cp NAME:FILE -` to stdout.'
+const COPY_FILE = '`box cp` copies files: `box cp FILE NAME:` and `box cp NAME:FILE .`'
+const EDIT_FILE =
+  '`box ssh NAME` opens a terminal for an editor. `box cp FILE NAME:` copies a file to the box.'
+const AWS_LOGIN =
+  'Boxes need no login and no key for AWS: `box aws connect` connects a role, which they assume with a token of their own.'
+const INVITE = '`box members invite EMAIL --role ROLE` invites a person.'
+const ROLE = '`box members set EMAIL --role ROLE` changes the role of a member.'
+const AGENT_BUILDS =
+  'Agents get the build of the coordinator by themselves, after `box upgrade`. `box agents rollout` sets which boxes get it.'
+const TAKE_SNAPSHOT = '`box snapshot NAME` takes a snapshot of a box.'
+const MAKE_TEMPLATE = '`box template NAME TEMPLATE` makes a template of a box.'
+const OPEN_DESKTOP = '`box desktop open NAME` shows the desktop in a browser.'
+
+const forSubcommands = (command: string, words: string, hint: string) =>
+  words.split(' ').map((word) => [`${command} ${word}`, hint] as const)
+
+/** The words after a command that has subcommands. */
+const SUBCOMMAND_HINTS = new Map([
+  ...forSubcommands(
+    'secrets',
+    'get reveal read cat view value values print export decrypt dump download pull',
+    READ_SECRET,
+  ),
+  ...forSubcommands('secrets', 'put write update edit new change', SECRET),
+  ...forSubcommands('secrets', 'mount attach use', '`box mount NAME SECRET` lets a box use a secret.'),
+  ...forSubcommands('secrets', 'unmount detach', '`box unmount NAME SECRET` takes a secret from a box.'),
+  ...forSubcommands('secrets', 'revoke', '`box secrets ungrant SECRET NAME` removes the grant of a box.'),
+  ...forSubcommands('files', 'cat read view less more head tail', READ_FILE),
+  ...forSubcommands('files', 'cp copy push pull get put upload download sync rsync', COPY_FILE),
+  ...forSubcommands('files', 'edit nano vi vim write touch create', EDIT_FILE),
+  ...forSubcommands(
+    'files',
+    'chmod chown ln find grep du df tree tar',
+    '`box exec NAME COMMAND` runs any command on a box.',
+  ),
+  ...forSubcommands('aws', 'login logout auth sso configure keys', AWS_LOGIN),
+  ...forSubcommands(
+    'aws',
+    's3 ec2 sts iam lambda ecr',
+    '`box exec NAME -- aws s3 ls` runs the command aws on a box.',
+  ),
+  ...forSubcommands('desktop', 'restart', '`box desktop stop NAME`, then `box desktop start NAME`.'),
+  ...forSubcommands('desktop', 'show view url connect', OPEN_DESKTOP),
+  ...forSubcommands(
+    'repos',
+    'add create clone rm remove delete',
+    '`box environments repo` adds and removes the repositories of an environment. `box exec NAME git clone URL` clones one on a box.',
+  ),
+  ...forSubcommands('repos', 'pull fetch sync', '`box repos update NAME` updates the repositories of a box.'),
+  ...forSubcommands('members', 'new', INVITE),
+  ...forSubcommands('members', 'role update edit promote demote', ROLE),
+  ...forSubcommands(
+    'keys',
+    'show get reveal',
+    'A key is shown once, when it is created. `box keys rotate KEY` replaces it.',
+  ),
+  ...forSubcommands('agents', 'upgrade update restart', AGENT_BUILDS),
+  ...forSubcommands('images', 'build tag push', BUILD),
+  ...forSubcommands('snapshots', 'create add new take', TAKE_SNAPSHOT),
+  ...forSubcommands('templates', 'create add new', MAKE_TEMPLATE),
+  ...forSubcommands(
+    'policies',
+    'rm remove delete unset reset',
+    '`box policies set POLICY off` removes a policy, `box policies set POLICY default` restores its default.',
+  ),
+  ...forSubcommands('policies', 'get show', '`box policies` shows the policies of the workspace.'),
+  ...forSubcommands(
+    'workspace',
+    'switch select',
+    '`box workspace use WORKSPACE` switches to another workspace.',
+  ),
+  ...forSubcommands('workspace', 'rm remove delete', '`box workspace close WORKSPACE` closes the workspace.'),
+  ...forSubcommands(
+    'machine',
+    'create enroll join register',
+    '`box machine add` prints the line that enrolls a machine.',
+  ),
+  ...forSubcommands(
+    'environments',
+    'edit change env var vars',
+    '`box environments set ENVIRONMENT A=1` sets variables of an environment.',
+  ),
+  ...forSubcommands(
+    'audit',
+    'export stream',
+    '`box audit --json` prints the events, `box audit sink set URL` delivers them to an HTTPS endpoint.',
+  ),
+])
+
 /** The keys are `command option`, the option alone, or the command alone. */
 const OPTION_HINTS = new Map([
   ...forWords(
@@ -190,21 +283,64 @@ const ARGUMENT_HINTS = new Map([
   ['secrets set', NO_VALUE_ARGUMENT],
   ['secrets rotate', NO_VALUE_ARGUMENT],
   ['secrets', SECRET],
+  ['environments', '`box environments show ENVIRONMENT` shows an environment.'],
+  ['snapshots', TAKE_SNAPSHOT],
+  ['templates', MAKE_TEMPLATE],
+  [
+    'billing',
+    '`box billing` shows the balance, and where to pay. The operator adds credit on the machine of the coordinator: `boxwood credit WORKSPACE 25.00`.',
+  ],
+  ['team', `${INVITE} \`box members rm EMAIL\` removes a member.`],
+  [
+    'regions',
+    'The operator selects the regions and their providers with BOXWOOD_REGIONS: see `box docs engines`.',
+  ],
+  [
+    'upgrade',
+    'box upgrade restarts the coordinator with the version that is installed. Install another one first: see `box docs upgrade`.',
+  ],
+  ['ls', LIST],
+  ['usage', '`box usage --filter name=NAME` shows what one box has cost.'],
+  ['status', 'box status shows the coordinator. To show a box: `box show NAME`.'],
+  ['doctor', 'box doctor checks this machine and the coordinator. To show a box: `box show NAME`.'],
+  ['me', '`box members` lists the members of the workspace.'],
   ['exec', 'For a command: `box exec NAME COMMAND`. For a terminal: `box ssh NAME`.'],
   ['up', 'box up starts the coordinator. To start a box: `box start NAME`.'],
   ['down', 'box down stops the coordinator. To stop a box: `box stop NAME`.'],
   ['kill', 'box kill terminates a process of a box: `box kill NAME ID`. To stop a box: `box stop NAME`.'],
 ])
 
+/** What lists the values of an argument, by its name. */
+const VALUE_LISTS = new Map([
+  ['secret', '`box secrets` lists the secrets.'],
+  ['grantee', '`box ls` lists the boxes, `box members` the members.'],
+  ['variable', '`box mounts NAME` lists the variables of the secrets on a box.'],
+  ['environment', '`box environments` lists the environments.'],
+  ['snapshot', '`box snapshots` lists the snapshots, `box templates` the templates.'],
+  ['template', '`box templates` lists the templates.'],
+  ['key', '`box keys` lists the keys.'],
+  ['member', '`box members` lists the members.'],
+  ['role', '`box aws roles` lists the roles.'],
+  ['policy', '`box policies` lists the policies.'],
+  ['token', '`box machine ls` lists the tokens.'],
+  ['workspace', '`box workspace ls` lists the workspaces.'],
+  ['ports', '`box ports NAME` lists the ports on which a box listens.'],
+])
+
 export const findCommandHint = (word: string): string | undefined => COMMAND_HINTS.get(word.toLowerCase())
-/** @param words the arguments from the command on */
+/** @param command such as `files` */
+export const findSubcommandHint = (command: string, word: string): string | undefined =>
+  SUBCOMMAND_HINTS.get(`${command} ${word.toLowerCase()}`)
+export const findValueList = (argument: string): string | undefined => VALUE_LISTS.get(argument)
+/** @param words the arguments from the command on @param filter such as `user=ada`, where the option is a key of --filter */
 export const findOptionHint = (
   command: string,
   option: string,
   words: readonly string[],
+  filter: string | undefined,
 ): string | undefined =>
   OPTION_HINTS.get(`${command} ${option}`) ??
-  OPTION_HINTS.get(option) ??
+  (filter === undefined ? OPTION_HINTS.get(option) : `Use --filter ${filter}.`) ??
   (command === 'run' && !words.includes('--')
     ? 'Write `--` before the command: `box run -- uname -s`. For options of box run, see `box run --help`.'
     : OPTION_HINTS.get(command))

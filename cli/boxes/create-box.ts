@@ -9,7 +9,7 @@ import { addHints, IMAGE_HINTS, TIER_TOO_SMALL_HINTS } from '../connection/refus
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { findSnapshot } from '../snapshots/find-snapshot.ts'
 import { parseNewLabel } from './labels.ts'
-import { addEnvironmentOption, addTierOption, getEnvironmentHints, toEnvironmentField } from './new-box.ts'
+import { addEnvironmentOption, addTierOption, explainEnvironment, toEnvironmentField } from './new-box.ts'
 
 export type CreateOptions = {
   name?: string
@@ -76,8 +76,8 @@ export const addCreateOptions = (command: Command): Command =>
 export async function createBox(client: Client, options: CreateOptions): Promise<Box> {
   const request = { ...toCreateRequest(options), ...(await findSource(client, options)) }
   const response = client.request<{ box: Box }>('POST', '/boxes', request)
-  const hints = { ...TIER_TOO_SMALL_HINTS, ...IMAGE_HINTS, ...getEnvironmentHints(options) }
-  return (await addHints(response, hints)).box
+  const hints = { ...TIER_TOO_SMALL_HINTS, ...IMAGE_HINTS }
+  return (await addHints(explainEnvironment(client, response, options), hints)).box
 }
 
 /** --from: the snapshot, by its id, its template name or its name. */

@@ -4,7 +4,9 @@ import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { DEFAULT_TIER, TIER_NAMES } from '../../shared/tiers.ts'
 import type { OutputOptions } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
+import type { Client } from '../connection/client.ts'
 import type { Session } from '../connection/session.ts'
+import { findEnvironment, loadEnvironments } from '../environments/find-environment.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
@@ -37,10 +39,17 @@ export const addEnvironmentOption = (command: Command, defaultEnvironment: strin
 export const toEnvironmentField = ({ environment }: EnvironmentOption): { environment?: string | null } =>
   environment === undefined ? {} : { environment: environment === 'none' ? null : environment }
 
-/** For not_found: the source of the box has been found before. */
-export const getEnvironmentHints = ({ environment }: EnvironmentOption): Record<string, string | null> => ({
-  not_found: environment === undefined ? null : '`box environments` lists the environments.',
-})
+/** The same promise; not_found names the environment, because the source of the box has been found before. */
+export const explainEnvironment = <T>(
+  client: Client,
+  response: Promise<T>,
+  { environment }: EnvironmentOption,
+): Promise<T> =>
+  response.catch(async (error) => {
+    if (environment !== undefined && error instanceof CliError && error.code === 'not_found')
+      findEnvironment(await loadEnvironments(client).catch(() => Promise.reject(error)), environment)
+    throw error
+  })
 
 /** @throws CliError when the argument and --name differ */
 export function selectName(argument: string | undefined, option: string | undefined): string | undefined {

@@ -7,8 +7,8 @@ import {
   addEnvironmentOption,
   addNewBoxArgument,
   addTierOption,
+  explainEnvironment,
   finishCreation,
-  getEnvironmentHints,
   type NewBoxOptions,
   selectName,
   toEnvironmentField,
@@ -57,10 +57,10 @@ A running box is copied while it runs: its processes are paused for a moment, so
           `/boxes/${id}/fork`,
           toRequest(selectName(argument, options.name), options),
         )
-        const { box: createdBox, snapshot } = await addHints(response, {
-          ...TIER_TOO_SMALL_HINTS,
-          ...getEnvironmentHints(options),
-        })
+        const { box: createdBox, snapshot } = await addHints(
+          explainEnvironment(client, response, options),
+          TIER_TOO_SMALL_HINTS,
+        )
         await finishCreation(session, createdBox, options, (box) => ({ box, snapshot }))
         if (options.keepSnapshot && getProgress(options) !== 'none')
           printMessage(`the snapshot is ${snapshot.name} (${snapshot.id}).`)

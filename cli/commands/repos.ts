@@ -63,7 +63,12 @@ export function addReposCommand(program: Command, runAction: RunAction): void {
         const response = await client.request<Repos>('POST', `/boxes/${id}/repos/update`)
         if (options.json) return void printJson(response)
         const { length } = response.repos
-        if (!options.quiet)
+        if (options.quiet) return
+        if (length === 0)
+          printStderr(
+            `${hostname}: no repositories. They come from its environment: \`${boxCommand()} environments repo add ENVIRONMENT REPO\` adds one.`,
+          )
+        else
           printStderr(
             `${hostname}: updating ${formatCount(length, 'repository', 'repositories')}; \`${boxCommand()} repos ${hostname}\` shows the result`,
           )

@@ -7,8 +7,8 @@ import {
   addEnvironmentOption,
   addNewBoxArgument,
   addTierOption,
+  explainEnvironment,
   finishCreation,
-  getEnvironmentHints,
   type NewBoxOptions,
   selectName,
   toEnvironmentField,
@@ -57,10 +57,13 @@ Of several snapshots with the name, the one of a box that exists wins: a deleted
         )
         const hints = {
           ...TIER_TOO_SMALL_HINTS,
-          ...getEnvironmentHints(options),
           name_taken: getRenameHint(name),
         }
-        await finishCreation(session, (await addHints(response, hints)).box, options)
+        await finishCreation(
+          session,
+          (await addHints(explainEnvironment(client, response, options), hints)).box,
+          options,
+        )
         return undefined
       }),
     )

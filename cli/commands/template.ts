@@ -2,12 +2,12 @@
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { CreateTemplateRequest, Snapshot } from '../../shared/api/snapshots.ts'
+import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import { addOutputOptions } from '../arguments/options.ts'
 import type { Client } from '../connection/client.ts'
-import { findBox } from '../connection/find-box.ts'
+import { findBox, isLive } from '../connection/find-box.ts'
 import { addHints, SNAPSHOT_LIMIT_HINTS } from '../connection/refusals.ts'
 import type { RunAction } from '../connection/session.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
 import { print, printJson, printStderr, sanitize } from '../output/print.ts'
 import { isSnapshotId, loadSnapshots, preferExistingBoxes } from '../snapshots/find-snapshot.ts'
 import { finishSnapshot, type NewSnapshotOptions } from '../snapshots/new-snapshot.ts'
@@ -55,19 +55,21 @@ Examples:
 }
 
 async function findSource(client: Client, typed: string): Promise<Box | Snapshot> {
-  if (!isSnapshotId(typed)) {
-    const { boxes } = await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
-    const box = findBox(boxes, typed)
-    if (box !== undefined) return box
-  }
+  const { boxes } = isSnapshotId(typed)
+    ? { boxes: [] }
+    : await client.request<{ boxes: Box[] }>('GET', '/boxes?live=1')
+  const box = findBox(boxes, typed)
+  if (box !== undefined) return box
   const { snapshots } = await loadSnapshots(client, '?transient=1')
   const snapshot = await preferExistingBoxes(client, snapshots, typed)
   if (snapshot !== undefined) return snapshot
-  throw new CliError(
-    EXIT.notFound,
-    `No such box or snapshot: '${sanitize(typed)}'. \`box ls\` lists the boxes, \`box snapshots\` the snapshots.`,
-    { code: 'not_found' },
-  )
+  throw new NoSuchNameError({
+    kind: 'box or snapshot',
+    typed,
+    names: [...boxes.filter(isLive).map(({ hostname }) => hostname), ...snapshots.map(({ name }) => name)],
+    advice: '`box ls` lists the boxes, `box snapshots` the snapshots.',
+    code: 'not_found',
+  })
 }
 
 async function nameSnapshot(

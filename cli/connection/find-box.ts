@@ -1,10 +1,9 @@
 // Finds a box among the boxes of a response.
 import type { Box } from '../../shared/api/boxes.ts'
 import { MIN_ID_PREFIX_LENGTH } from '../../shared/ids.ts'
-import { suggestNames } from '../arguments/similar-names.ts'
+import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/print.ts'
+import type { CliError } from '../output/exit-codes.ts'
 
 /**
  * Finds a live box by name, any box by id, or a live box by a unique prefix of its id of at least eight characters. A name
@@ -26,10 +25,11 @@ export const isLive = ({ observedState }: Pick<Box, 'observedState'>): boolean =
 
 /** @param boxes the boxes of the response in which the box was searched, for a similar name */
 export function noSuchBoxError(nameOrId: string, boxes: readonly Box[] = []): CliError {
-  const names = boxes.filter(isLive).map(({ hostname }) => hostname)
-  return new CliError(
-    EXIT.notFound,
-    `No such box: '${sanitize(nameOrId)}'.${suggestNames(nameOrId, names)} Run \`box ls\` to list boxes.`,
-    { code: 'no_such_box' },
-  )
+  return new NoSuchNameError({
+    kind: 'box',
+    typed: nameOrId,
+    names: boxes.filter(isLive).map(({ hostname }) => hostname),
+    advice: 'Run `box ls` to list boxes.',
+    code: 'no_such_box',
+  })
 }

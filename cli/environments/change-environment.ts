@@ -57,7 +57,7 @@ export async function createEnvironment(
   const request: CreateEnvironmentRequest = {
     name,
     vars,
-    repos: repo.map((url) => ({ repo: url })),
+    repos: repo.map((url) => ({ repo: requireHttps(url) })),
     toggles: {
       ...(restricted && { restricted }),
       ...(git && { git }),
@@ -203,13 +203,23 @@ export async function addRepo(
 ): Promise<undefined> {
   const before = await find(client, typed)
   const request: EnvironmentRepo = {
-    repo,
+    repo: requireHttps(repo),
     ...(path !== undefined && { path: toBoxPath(path) }),
     ...(ref !== undefined && { ref }),
     ...(secret !== undefined && { secret }),
   }
   const { environment } = await client.request<Response>('POST', `/environments/${before.id}/repos`, request)
   printChange(before, environment, options)
+}
+
+/** Boxes clone with the token of a secret instead of an SSH key. @throws CliError for an address of SSH */
+function requireHttps(repo: string): string {
+  const [, host, path] = /^(?:ssh:\/\/)?[\w.-]+@([\w.-]+)(?::\d+\/|[:/])(.+)$/.exec(repo) ?? []
+  if (host === undefined || path === undefined) return repo
+  throw new CliError(
+    EXIT.usage,
+    `Boxes have no key for SSH. Use ${sanitize(`https://${host}/${path.replace(/^\/+/, '')}`)}; for a private repository, \`box environments repo add ENVIRONMENT URL --secret GITHUB_TOKEN\`.`,
+  )
 }
 
 export async function removeRepo(

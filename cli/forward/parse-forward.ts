@@ -1,4 +1,5 @@
 // Parses the ports that the user types for `box forward`.
+import { readLocalAddress } from '../arguments/local-address.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** `localPort` 0: any free port. */
@@ -6,10 +7,11 @@ export type Forward = { localPort: number; port: number }
 
 const MAX_PORT = 65_535
 
-/** @param text PORT or LOCAL:REMOTE. @throws CliError */
+/** @param text PORT or LOCAL:REMOTE, or an address such as http://localhost:3000. @throws CliError */
 export function parseForward(text: string): Forward {
-  const [first, second, ...others] = text.split(':').map(parsePort)
-  const [localPort, port] = second === undefined && !text.includes(':') ? [first, first] : [first, second]
+  const ports = readLocalAddress(text) ?? text
+  const [first, second, ...others] = ports.split(':').map(parsePort)
+  const [localPort, port] = second === undefined && !ports.includes(':') ? [first, first] : [first, second]
   if (localPort === undefined || port === undefined || port === 0 || others.length > 0)
     throw new CliError(
       EXIT.usage,

@@ -1,6 +1,6 @@
 // Options that all list commands share.
 import { type Command, Option } from 'commander'
-import { createJsonOption, type JsonOption } from '../arguments/options.ts'
+import { createJsonOption, FilterOption, type JsonOption } from '../arguments/options.ts'
 import { createFilterParser, type Filters, type FilterValues } from './filters.ts'
 
 const FORMATS = ['table', 'wide', 'json', 'name'] as const
@@ -27,12 +27,7 @@ export function addListOptions(
     )
     .addOption(createJsonOption('short for -o json').conflicts('output'))
     .addOption(new Option('-q, --quiet', 'short for -o name').conflicts(['json', 'output']))
-    .addOption(
-      new Option(
-        '--filter <key=value>',
-        `show only matching rows; can be repeated. Keys: ${Object.keys(filters).join(', ')}`,
-      ).argParser(createFilterParser(filters)),
-    )
+    .addOption(new FilterOption(Object.keys(filters)).argParser(createFilterParser(filters)))
   if (hasWatch) command.option('-w, --watch', 'show changes until Ctrl-C')
   return command.option('--no-header', 'omit the header of the table')
 }

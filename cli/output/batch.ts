@@ -26,7 +26,8 @@ export function startBatch(names: readonly string[]): Batch {
         try {
           results.push(await action(item))
         } catch (error) {
-          if (!(error instanceof CliError) || names.length === 1 || concernsAllBoxes(error)) throw error
+          if (!(error instanceof CliError) || names.length === 1 || concernsAll(error, getName(item)))
+            throw error
           printError(addName(error, getName(item)))
           exitCode ||= error.exitCode
         }
@@ -39,9 +40,15 @@ export function startBatch(names: readonly string[]): Batch {
   }
 }
 
-/** The error would occur again for the next box. A signal aborts with an empty message. */
-const concernsAllBoxes = ({ exitCode, message }: CliError): boolean =>
-  exitCode === EXIT.unreachable || exitCode === EXIT.notAuthenticated || message === ''
+/**
+ * The error would occur again for the next item: also one about the box whose files or processes the items are. A signal
+ * aborts with an empty message.
+ */
+const concernsAll = ({ exitCode, code, message }: CliError, name: string): boolean =>
+  exitCode === EXIT.unreachable ||
+  exitCode === EXIT.notAuthenticated ||
+  message === '' ||
+  (code === 'no_such_box' && !message.includes(`'${sanitize(name)}'`))
 
 /** Messages of the API do not name the box. */
 function addName(error: CliError, name: string): CliError {

@@ -1,9 +1,7 @@
 // Loads the secrets, and finds one by its name or id.
 import type { Secret } from '../../shared/api/secrets.ts'
-import { suggestNames } from '../arguments/similar-names.ts'
+import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import type { Client } from '../connection/client.ts'
-import { CliError, EXIT } from '../output/exit-codes.ts'
-import { sanitize } from '../output/print.ts'
 
 /** @param boxId only the secrets that the box may mount */
 export async function loadSecrets(client: Client, boxId?: string): Promise<Secret[]> {
@@ -18,10 +16,11 @@ export const findByName = (secrets: readonly Secret[], typed: string): Secret | 
 export function findSecret(secrets: readonly Secret[], typed: string): Secret {
   const found = findByName(secrets, typed)
   if (found !== undefined) return found
-  const names = secrets.map(({ name }) => name)
-  throw new CliError(
-    EXIT.notFound,
-    `No such secret: '${sanitize(typed)}'.${suggestNames(typed, names)} \`box secrets\` lists the secrets, \`box secrets set NAME\` creates one.`,
-    { code: 'no_such_secret' },
-  )
+  throw new NoSuchNameError({
+    kind: 'secret',
+    typed,
+    names: secrets.map(({ name }) => name),
+    advice: '`box secrets` lists the secrets, `box secrets set NAME` creates one.',
+    code: 'no_such_secret',
+  })
 }

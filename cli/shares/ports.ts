@@ -1,11 +1,14 @@
 // Ports as arguments, and the port to share when none was typed.
 import type { Listening } from '../../shared/api/port-shares.ts'
+import { readLocalAddress } from '../arguments/local-address.ts'
 import { createIntegerParser } from '../arguments/options.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 
-/** @throws CliError */
-export const parsePort = createIntegerParser('The port', { min: 1, max: 65_535 })
+const parseNumber = createIntegerParser('The port', { min: 1, max: 65_535 })
+
+/** @param text a number, or the address that the server on the box prints. @throws CliError */
+export const parsePort = (text: string): number => parseNumber(readLocalAddress(text) ?? text)
 
 /** Returns the only listening port. @throws CliError when there are no ports or several */
 export function selectPort(boxName: string, listening: Listening | null): number {

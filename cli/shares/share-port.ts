@@ -28,6 +28,8 @@ export type ShareOptions = JsonOption &
     /** End the link of the port first. */
     new?: boolean
     open?: boolean
+    /** Say that the port had no link before: the user has not asked for one. */
+    namesNewLink?: boolean
   }
 
 type Result = CreatePortShareResponse & {
@@ -63,7 +65,7 @@ export async function openPort(
   port: number,
   { json }: JsonOption,
 ): Promise<undefined> {
-  if (!json) return sharePort(session, boxName, port, { open: true })
+  if (!json) return sharePort(session, boxName, port, { open: true, namesNewLink: true })
   const { share: link } = await share(session.client, boxName, port, {})
   printJson({ url: await getOpenUrl(session.client, link) })
 }
@@ -116,10 +118,17 @@ const createSecretError = ({ hostname, port, createdAt }: PortShare): CliError =
   )
 
 /** Sentences for the user. */
-function describeResult(result: Result, { expires }: ShareOptions, coordinatorUrl: string): string[] {
+function describeResult(
+  result: Result,
+  { expires, namesNewLink }: ShareOptions,
+  coordinatorUrl: string,
+): string[] {
   const { share: link, existing, box } = result
   const isSettingChanged = isUnchanged(result) && existing?.rewriteHost !== link.rewriteHost
   return [
+    namesNewLink && existing === undefined
+      ? `Created a link to port ${link.port} of ${link.hostname}, which had none.`
+      : null,
     link.url === null ? null : describeAudience(link, Date.now()),
     existing === undefined || isUnchanged(result)
       ? null

@@ -9,7 +9,7 @@ import { EXIT } from '../output/exit-codes.ts'
 import { printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { getProgress } from '../output/status-line.ts'
 import { formatDeletionStatus, waitForDeletion } from '../wait/wait-for-deletion.ts'
-import { loadSnapshots, noSuchSnapshotError, selectSnapshot } from './find-snapshot.ts'
+import { createNoSuchSnapshotError, loadSnapshots, selectSnapshot } from './find-snapshot.ts'
 
 export type DeleteOptions = OutputOptions & { force?: boolean; yes?: boolean }
 
@@ -27,7 +27,8 @@ export async function deleteSnapshots(
   const { snapshots } = await loadSnapshots(session.client, '?transient=1')
   const found = await batch.run(names, async (name) => {
     const snapshot = selectSnapshot(snapshots, name)
-    if (snapshot === undefined && !force) throw noSuchSnapshotError(name)
+    if (snapshot === undefined && !force)
+      throw await createNoSuchSnapshotError(session.client, snapshots, name)
     return snapshot
   })
   const selected = [...new Set(found.filter((snapshot) => snapshot !== undefined))]

@@ -1,6 +1,7 @@
 // Finds a snapshot by its id, its template name, its name, or a unique prefix of its id.
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
+import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import type { Client } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -20,7 +21,7 @@ export const loadSnapshots = (client: Client, query = ''): Promise<{ snapshots: 
 export async function findSnapshot(client: Client, typed: string): Promise<Snapshot> {
   const { snapshots } = await loadSnapshots(client, '?transient=1')
   const found = await preferExistingBoxes(client, snapshots, typed)
-  if (found === undefined) throw noSuchSnapshotError(typed)
+  if (found === undefined) throw await createNoSuchSnapshotError(client, snapshots, typed)
   return found
 }
 
@@ -83,9 +84,36 @@ function ambiguousNameError(
   )
 }
 
-export const noSuchSnapshotError = (typed: string): CliError =>
-  new CliError(
-    EXIT.notFound,
-    `No such snapshot or template: '${sanitize(typed)}'. Run \`box snapshots\` to list snapshots.`,
-    { code: 'no_such_snapshot' },
-  )
+/** The error names the snapshots of the box when the name is that of a box. @param snapshots those that were searched */
+export async function createNoSuchSnapshotError(
+  client: Client,
+  snapshots: readonly Snapshot[],
+  typed: string,
+): Promise<CliError> {
+  const names = snapshots.flatMap(({ name, templateName }) => [name, ...(templateName ? [templateName] : [])])
+  return new NoSuchNameError({
+    kind: 'snapshot or template',
+    typed,
+    names,
+    advice: (await describeSnapshotsOf(client, snapshots, typed)) ?? 'Run `box snapshots` to list snapshots.',
+    code: 'no_such_snapshot',
+  })
+}
+
+/** null: no box has this name. */
+async function describeSnapshotsOf(
+  client: Client,
+  snapshots: readonly Snapshot[],
+  box: string,
+): Promise<string | null> {
+  const [newest, ...others] = snapshots.filter(({ sourceBoxHostname }) => sourceBoxHostname === box)
+  const name = sanitize(box)
+  if (newest !== undefined)
+    return others.length === 0
+      ? `The snapshot of box ${name} is ${sanitize(newest.name)}.`
+      : `The newest snapshot of box ${name} is ${sanitize(newest.name)}; \`box snapshots ${name}\` lists all ${others.length + 1}.`
+  const { boxes } = await client.request<{ boxes: Box[] }>('GET', `/boxes?${new URLSearchParams({ box })}`)
+  return boxes.some(({ hostname, observedState }) => hostname === box && observedState !== 'terminated')
+    ? `Box ${name} has no snapshots: \`box snapshot ${name}\` takes one, \`box fork ${name}\` copies the box.`
+    : null
+}

@@ -1,28 +1,12 @@
 // Errors of the box command: JSON errors, exit codes for wrong usage, hints for words of other tools, --verbose.
-import type { CommanderError } from 'commander'
 import t from 'tap'
-import { listNeededCommands, parseCommandLine } from '../../cli/arguments/command-line.ts'
-import { toUsageError } from '../../cli/arguments/usage-error.ts'
-import type { CliError } from '../../cli/output/exit-codes.ts'
-import { createProgram } from '../../cli/program.ts'
-import { isCommandName } from '../../cli/register-commands.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { startCliCoordinator } from './coordinator.ts'
 import { runBox } from './run-box.ts'
+import { getUsageError } from './usage-error.ts'
 
 const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
 const box = (...args: string[]) => runBox(coordinator, args)
-
-const notReached = async () => void t.fail('the action of a command is called')
-
-/** Parses a command line with wrong usage in this process. */
-async function getUsageError(argv: string[]): Promise<CliError> {
-  const { args, words } = parseCommandLine(argv, isCommandName)
-  const actions = { runAction: notReached, runLocalAction: notReached }
-  const program = await createProgram(actions, listNeededCommands(words, isCommandName))
-  const error = await program.parseAsync(args, { from: 'user' }).catch((error: CommanderError) => error)
-  return toUsageError(error as CommanderError, program, words)
-}
 
 /** Runs a command that fails, and returns the exit code and the error object, which is all of stderr. */
 async function getJsonError(...args: string[]) {

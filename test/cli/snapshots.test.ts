@@ -334,7 +334,10 @@ t.test('the words of docker and gh for two words', async (t) => {
 
 t.test('subcommands have help, JSON errors, and their name in usage errors', async (t) => {
   t.match((await box('snapshots', 'rm', '--help')).stdout, /^Usage: box snapshots rm.*--yes.*Examples:/s)
-  t.match(await box('snapshots', 'rm'), { code: 2, stderr: /missing.*\nSee 'box snapshots rm --help'\.\n/ })
+  t.match(await box('snapshots', 'rm'), {
+    code: 2,
+    stderr: /missing.*\nType `box snapshots rm SNAPSHOT`.*\nSee 'box snapshots rm --help'\.\n/,
+  })
   t.match(await box('snapshots', 'rm', 'none', '--json'), {
     code: 5,
     stderr: /^\{"error":\{"code":"no_such_snapshot"/,
