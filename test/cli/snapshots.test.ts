@@ -289,14 +289,14 @@ t.test('templates lists the templates; templates rm removes a name and keeps the
 t.test('snapshots rm deletes several snapshots, tries each, and waits', async (t) => {
   await add({ name: 'one' })
   await add({ name: 'two', templateName: 'web' })
-  t.same(await box('snapshots', 'rm', 'one', 'none', 'web'), {
+  t.same(await box('snapshots', 'rm', 'one', 'missing', 'web'), {
     code: 5,
     stdout: '',
     stderr:
-      "box: No such snapshot or template: 'none'. Run `box snapshots` to list snapshots.\none: deleted\ntwo: deleted\n",
+      "box: No such snapshot or template: 'missing'. Run `box snapshots` to list snapshots.\none: deleted\ntwo: deleted\n",
   })
   t.same(await listSnapshots(), [])
-  t.same(await box('snapshots', 'rm', '-f', 'none'), { code: 0, stdout: '', stderr: '' })
+  t.same(await box('snapshots', 'rm', '-f', 'missing'), { code: 0, stdout: '', stderr: '' })
   await add({ name: 'three' })
   t.match(await boxJson('snapshots', 'rm', 'three'), {
     snapshot: { name: 'three' },
