@@ -6,11 +6,17 @@ import { OBSERVED_STATES } from '../../shared/field-values.ts'
 import type { LabelSelector } from '../../shared/labels.ts'
 import { REGIONS, TIER_NAMES } from '../../shared/tiers.ts'
 import { createLabelOption, formatLabels, hasLabels, LABEL_FILTER, toLabelQuery } from '../boxes/labels.ts'
+import {
+  describeProblem,
+  formatStateProblem,
+  loadProblems,
+  type StateProblem,
+} from '../boxes/state-problems.ts'
 import { boxCommand } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import type { RunAction } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
-import { addListOptions, type ListOptions } from '../lists/options.ts'
+import { addListOptions, getFormat, type ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { formatBoxState } from '../output/box-state.ts'
 import { getStateColor } from '../output/colors.ts'
@@ -18,12 +24,20 @@ import { formatAge } from '../output/format.ts'
 
 type Options = ListOptions & { all?: boolean; label?: LabelSelector[] }
 
-const createBoxList = (getEmptyMessage: List<Box>['getEmptyMessage']): List<Box> => ({
+type Problems = ReadonlyMap<string, StateProblem>
+
+const createBoxList = (
+  getEmptyMessage: List<Box>['getEmptyMessage'],
+  getProblems: () => Problems,
+): List<Box> => ({
   columns: [
     { header: 'NAME', cell: ({ hostname }) => hostname },
     {
       header: 'STATE',
-      cell: (box) => ({ text: formatBoxState(box), color: getStateColor(box.observedState) }),
+      cell: (box) => ({
+        text: formatStateProblem(formatBoxState(box), getProblems().get(box.id)),
+        color: getStateColor(box.observedState),
+      }),
     },
     { header: 'TIER', cell: ({ tier }) => tier },
     {
@@ -84,7 +98,10 @@ export function addLsCommand(program: Command, runAction: RunAction): void {
       .option('-a, --all', 'include deleted boxes')
       .addOption(createLabelOption('list only the boxes with this label')),
     'the names',
-    createBoxList(() => '').filters,
+    createBoxList(
+      () => '',
+      () => new Map(),
+    ).filters,
   )
     .addHelpText(
       'after',
@@ -105,15 +122,26 @@ match; of the same key, one of them. --watch redraws the table on a terminal; ot
     .action((options: Options) =>
       runAction(({ client, signal }) => {
         let limit: number | null = null
+        let problems: Problems = new Map()
+        const isTable = ['table', 'wide'].includes(getFormat(options))
         const { all, label = [] } = options
         const path = `/boxes?live=${all ? 0 : 1}${toLabelQuery(label)}`
         const load = async () => {
           const response = await client.request<{ boxes: Box[] }>('GET', path)
           if (response.boxes.length === 0) limit = await readBoxLimit(client)
           const rows = response.boxes.filter((box) => hasLabels(box, label))
-          return { rows, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
+          if (isTable) problems = await loadProblems(client, rows)
+          const lines = rows.flatMap((box) => {
+            const problem = problems.get(box.id)
+            return problem === undefined ? [] : [describeProblem(box, problem)]
+          })
+          const note = lines.length === 0 ? null : lines.join('\n')
+          return { rows, note, toJson: (boxes: readonly Box[]) => ({ ...response, boxes }) }
         }
-        const list = createBoxList((isFiltered) => formatEmptyMessage(isFiltered || label.length > 0, limit))
+        const list = createBoxList(
+          (isFiltered) => formatEmptyMessage(isFiltered || label.length > 0, limit),
+          () => problems,
+        )
         return printList(list, load, options, signal)
       }),
     )

@@ -7,7 +7,8 @@ import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { describeTier } from '../boxes/box-size.ts'
 import { formatLabels } from '../boxes/labels.ts'
 import { formatSchedules } from '../boxes/schedules.ts'
-import { boxCommand } from '../command-name.ts'
+import { describeChecks, getProblem } from '../boxes/state-problems.ts'
+import { boxCommand, replaceCommandName } from '../command-name.ts'
 import type { Client } from '../connection/client.ts'
 import { findBoxWithRecords } from '../connection/find-box-with-records.ts'
 import type { RunAction } from '../connection/session.ts'
@@ -135,7 +136,9 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
       ...formatCodingAgents(vitals.coding_agents),
     )
   if (job) rows.push(['in progress', formatJob(job, now)])
-  if (job?.lastError) rows.push(['last error', job.lastError])
+  const problem = getProblem(detail)
+  if (problem !== null)
+    rows.push(['last error', problem.reason], ['check', replaceCommandName(describeChecks(box))])
   const changes = events.map(({ at, fromState, toState, reason, actor }) => [
     at,
     {

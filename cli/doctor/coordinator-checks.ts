@@ -2,6 +2,7 @@
 
 import type { Account } from '../../shared/api/account.ts'
 import { VERSION } from '../../shared/version.ts'
+import { formatStateProblem, loadProblems, type StateProblem } from '../boxes/state-problems.ts'
 import { boxCommand } from '../command-name.ts'
 import { openSession } from '../connection/session.ts'
 import { readReadiness } from '../local/readiness.ts'
@@ -39,12 +40,13 @@ async function checkVersion(url: string, signal: AbortSignal): Promise<Check> {
 
 async function checkAccess(url: string, signal: AbortSignal): Promise<Check[]> {
   try {
-    const { key, boxes } = await openSession(signal).client.request<Account>('GET', '/me')
+    const { client } = openSession(signal)
+    const { key, boxes } = await client.request<Account>('GET', '/me')
     return [
       ok('coordinator', `running at ${url}`),
       await checkVersion(url, signal),
       ok('API key', key ? `${sanitize(key.id)} is valid` : 'signed in'),
-      checkBoxes(boxes),
+      checkBoxes(boxes, await loadProblems(client, boxes)),
     ]
   } catch (error) {
     if (signal.aborted || !(error instanceof CliError)) throw error
@@ -52,10 +54,14 @@ async function checkAccess(url: string, signal: AbortSignal): Promise<Check[]> {
   }
 }
 
-function checkBoxes(boxes: Account['boxes']): Check {
-  const failed = boxes.filter(({ observedState }) => FAILED_STATES.includes(observedState))
+function checkBoxes(boxes: Account['boxes'], problems: ReadonlyMap<string, StateProblem>): Check {
+  const failed = boxes.filter(
+    ({ id, observedState }) => FAILED_STATES.includes(observedState) || problems.has(id),
+  )
   const live = boxes.filter(({ observedState }) => observedState !== 'terminated')
   if (failed.length === 0) return ok('boxes', `${live.length}, none has failed`)
-  const names = failed.map(({ hostname, observedState }) => sanitize(`${hostname} (${observedState})`))
+  const names = failed.map(({ id, hostname, observedState }) =>
+    sanitize(`${hostname} (${formatStateProblem(observedState, problems.get(id))})`),
+  )
   return warn('boxes', names.join(', '), `\`${boxCommand()} show NAME\` prints the reason.`)
 }

@@ -11,6 +11,7 @@ import { boxes, getClient, now, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath, isBoxId } from '../data/routes.ts'
+import { describeLog } from '../data/state-problems.ts'
 import { hasUnsent } from '../data/unsent.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { BoxActions } from '../views/box-actions.tsx'
@@ -167,6 +168,11 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
             )}
           </p>
           {job.lastError !== null && <p class="problem">{showHidden(job.lastError)}</p>}
+          {job.lastError !== null && (
+            <p>
+              {showHidden(describeLog(box))} What boxes need is checked by <Command text="box doctor" />
+            </p>
+          )}
         </section>
       )}
       <h2>Details</h2>

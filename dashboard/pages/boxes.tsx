@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { SORTS, type Sort, selectBoxes, type Team } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
 import { query, replaceQuery } from '../data/navigation.ts'
+import { describeProblem, listChanging } from '../data/state-problems.ts'
 import { BoxTable } from '../views/box-table.tsx'
 import { BulkActions } from '../views/bulk-actions.tsx'
 import { Command } from '../views/command.tsx'
@@ -16,9 +17,33 @@ import { SearchField } from '../views/search-field.tsx'
 /** Usage is not part of the feed. */
 const TEAM_POLL_MS = 30_000
 const NO_TEAM: Team = new Map()
+const NO_PROBLEMS: ReadonlyMap<string, string> = new Map()
 
 const loadTeam = async (): Promise<Team> =>
   new Map((await getClient().loadTeamStatus()).boxes.map((box) => [box.id, box]))
+
+/** The attempts and errors of a job change without a change of the box. */
+const PROBLEM_POLL_MS = 10_000
+
+/** Why boxes do not reach their state, by id. A box that was deleted meanwhile has no reason. */
+async function loadProblems(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const problems = await Promise.all(
+    ids.map(async (id) => {
+      const detail = await getClient()
+        .loadBox(id)
+        .catch(() => null)
+      const problem = detail && describeProblem(detail)
+      return problem === null ? [] : [[id, problem] as const]
+    }),
+  )
+  return new Map(problems.flat())
+}
+
+function useProblems(): ReadonlyMap<string, string> {
+  const ids = boxes.value === null ? [] : listChanging(boxes.value)
+  const interval = ids.length === 0 ? undefined : PROBLEM_POLL_MS
+  return useLoaded(() => loadProblems(ids), [ids.join()], interval).value ?? NO_PROBLEMS
+}
 
 export function BoxesPage() {
   const filter = useSignal('')
@@ -27,6 +52,7 @@ export function BoxesPage() {
   const chosen = useSignal<ReadonlySet<string>>(new Set())
   const { value, error } = useLoaded(loadTeam, [], TEAM_POLL_MS)
   const team = value ?? NO_TEAM
+  const problems = useProblems()
   useEffect(() => {
     document.title = 'Boxes · Boxwood'
   }, [])
@@ -77,6 +103,7 @@ export function BoxesPage() {
         <BoxTable
           items={shown}
           team={team}
+          problems={problems}
           chosen={chosen.value}
           choose={(ids) => {
             chosen.value = ids

@@ -13,12 +13,14 @@ import { useSlices } from './use-slices.ts'
 export type BoxTableProps = {
   items: readonly Box[]
   team: Team
+  /** Why boxes do not reach their state, by id. */
+  problems: ReadonlyMap<string, string>
   /** The ids of the chosen boxes. */
   chosen: ReadonlySet<string>
   choose(ids: ReadonlySet<string>): void
 }
 
-export function BoxTable({ items, team, chosen, choose }: BoxTableProps) {
+export function BoxTable({ items, team, problems, chosen, choose }: BoxTableProps) {
   const shown = useSlices(items.length)
   const current = useRef(chosen)
   current.current = chosen
@@ -60,6 +62,7 @@ export function BoxTable({ items, team, chosen, choose }: BoxTableProps) {
             key={box.id}
             box={box}
             member={team.get(box.id)}
+            problem={problems.get(box.id)}
             owner={box.ownerUserId === session.value?.user.id ? 'you' : getOwner(box, team)}
             activity={getLastActivity(box, team)}
             isChosen={chosen.has(box.id)}
@@ -74,13 +77,14 @@ export function BoxTable({ items, team, chosen, choose }: BoxTableProps) {
 type BoxRowProps = {
   box: Box
   member: TeamBox | undefined
+  problem: string | undefined
   owner: string
   activity: string
   isChosen: boolean
   toggle(id: string, isChosen: boolean): void
 }
 
-function BoxRow({ box, member, owner, activity, isChosen, toggle }: BoxRowProps) {
+function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: BoxRowProps) {
   const { id, hostname, kind, observedState, tier } = box
   const usage = member === undefined ? '' : formatUsage(member)
   return useMemo(
@@ -100,6 +104,7 @@ function BoxRow({ box, member, owner, activity, isChosen, toggle }: BoxRowProps)
         </th>
         <td data-label="State">
           <span class={`state ${observedState}`}>{formatState(observedState)}</span>
+          {problem !== undefined && <small class="problem"> {showHidden(problem)}</small>}
         </td>
         <td data-label="Tier">{tier}</td>
         <td data-label="Owner">{showHidden(owner)}</td>
@@ -112,7 +117,7 @@ function BoxRow({ box, member, owner, activity, isChosen, toggle }: BoxRowProps)
         </td>
       </tr>
     ),
-    [box, owner, usage, activity, isChosen],
+    [box, owner, usage, activity, isChosen, problem],
   )
 }
 

@@ -167,6 +167,29 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     problems.splice(0)
   })
 
+  await t.test('a box that does not start says why, in the list and on its page', async (t) => {
+    const { promise: release, resolve } = Promise.withResolvers<void>()
+    dashboard.infra.before.create = () => release
+    t.teardown(resolve)
+    const { json } = await api('POST', '/boxes', { name: 'stuck' })
+    const path = `**/api/v1/boxes/${json.box.id}`
+    await page.route(path, async (route) => {
+      const response = await route.fetch()
+      const job = { op: 'create', step: 'connect', attempt: 4, lastError: 'No agent.', nextRetryAt: null }
+      await route.fulfill({ response, json: { ...(await response.json()), job } })
+    })
+    await row('stuck').getByText('Attempt 4 has failed: No agent.').waitFor()
+    await row('stuck').getByRole('link', { name: 'stuck' }).click()
+    const section = page.getByRole('region', { name: 'Job' })
+    await section.getByText(`boxes/${json.box.id}/log in the data directory`).waitFor()
+    t.match(await section.textContent(), /No agent\..*box doctor/)
+    await page.unroute(path)
+    await api('DELETE', `/boxes/${json.box.id}`)
+    delete dashboard.infra.before.create
+    resolve()
+    await page.goto(`${url}/boxes/`)
+  })
+
   await t.test('settings: rename, schedule, resize, move, template, stop', async (t) => {
     const open = (label: string, name: string) =>
       page.getByRole('button', { name: `${label}: ${name}`, exact: true }).click()
