@@ -9,7 +9,8 @@ const MAX_PORT = 65_535
 
 /** @param text PORT or LOCAL:REMOTE, or an address such as http://localhost:3000. @throws CliError */
 export function parseForward(text: string): Forward {
-  const ports = readLocalAddress(text) ?? text
+  // Without a scheme, 127.0.0.1:80 could also be the address to listen on.
+  const ports = (text.includes('://') ? readLocalAddress(text) : null) ?? text
   const [first, second, ...others] = ports.split(':').map(parsePort)
   const [localPort, port] = second === undefined && !ports.includes(':') ? [first, first] : [first, second]
   if (localPort === undefined || port === undefined || port === 0 || others.length > 0)

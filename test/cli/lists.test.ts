@@ -63,8 +63,11 @@ t.test('-q without rows prints nothing, so that a script gets no names', async (
 
 t.test('-o wide adds columns, --no-header omits the header', async (t) => {
   const [header, row] = (await box('ls', '-o', 'wide')).stdout.split('\n')
-  t.match(header, /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +LABELS +CREATED +ID$/)
-  t.match(row, new RegExp(`^web-2 +suspended .* host +us-west-2 +\\S+ +- +\\d{4}-\\S+Z +${web2.id}$`))
+  t.match(
+    header,
+    /^NAME +STATE +TIER +ISOLATION +IMAGE +AGE +NETWORK +REGION +LIMITS +LABELS +DELETION +CREATED +ID$/,
+  )
+  t.match(row, new RegExp(`^web-2 +suspended .* host +us-west-2 +\\S+ +- +- +\\d{4}-\\S+Z +${web2.id}$`))
   t.match((await box('ls', '--no-header')).stdout, /^web-2 .*\nweb-1 .*\nfig .*\n$/)
 })
 

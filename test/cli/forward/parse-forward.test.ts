@@ -6,6 +6,7 @@ t.test('a port, and another port of this machine', async (t) => {
   t.same(parseForward('5432'), { localPort: 5432, port: 5432 })
   t.same(parseForward('8080:3000'), { localPort: 8080, port: 3000 })
   t.same(parseForward('0:3000'), { localPort: 0, port: 3000 })
+  t.same(parseForward('http://localhost:3000/index.html'), { localPort: 3000, port: 3000 })
   t.same(parseForward('1:65535'), { localPort: 1, port: 65_535 })
 })
 
@@ -20,6 +21,7 @@ t.test('other texts are refused', async (t) => {
     ':3000',
     '1:2:3',
     '127.0.0.1:80',
+    'http://example.com:80',
     '-1',
     '1.5',
   ])
