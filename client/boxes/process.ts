@@ -51,20 +51,19 @@ export class Process {
    * of the coordinator and the agent are resumed: no byte is lost or repeated.
    */
   output({ from, stream, signal }: OutputOptions = {}): AsyncGenerator<OutputChunk, Exit, undefined> {
-    const { routes, outageMs } = this.#context
+    const { calls, outageMs } = this.#context
+    const path = `/v1/box/${encodeURIComponent(this.boxId)}/exec/${encodeURIComponent(this.id)}/stream`
     return readOutput({
       from: { stdout: from?.stdout ?? 0, stderr: from?.stderr ?? 0 },
       signal,
       outageMs,
       open: ({ stdout, stderr }) =>
-        routes.processes.followOutput(
-          this.boxId,
-          this.id,
+        calls.open(
+          'GET',
+          path,
           {
-            stdoutOffset: stdout,
-            stderrOffset: stderr,
-            encoding: 'base64',
-            ...(stream !== undefined && { streams: stream }),
+            query: { stdoutOffset: stdout, stderrOffset: stderr, encoding: 'base64', streams: stream },
+            isResumed: true,
           },
           { headers: { accept: 'text/event-stream' }, ...(signal !== undefined && { signal }) },
         ),

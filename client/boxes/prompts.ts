@@ -41,7 +41,7 @@ export class PromptRun {
         const response = await calls.open(
           'GET',
           path,
-          { query: { after: position, follow: true } },
+          { query: { after: position, follow: true }, isResumed: true },
           { headers: { accept: 'text/event-stream' }, ...(signal !== undefined && { signal }) },
         )
         for await (const { event, data } of readEvents(response, signal)) {

@@ -1,5 +1,5 @@
 // Calls of the routes: the credential, the time limit, and repetitions of requests that may be repeated.
-import { type BoxwoodError, ConnectionError, parseErrorResponse, parseJson, TimeoutError } from './errors.ts'
+import { BoxwoodError, ConnectionError, parseErrorResponse, parseJson, TimeoutError } from './errors.ts'
 import type { RequestBody, Transport, TransportResponse } from './transport.ts'
 
 /** Options of each call. */
@@ -28,6 +28,8 @@ export type CallInput = {
   isIdempotent?: boolean
   /** The response may take longer than the usual time. */
   isSlow?: boolean
+  /** The caller repeats the request itself, from where the response was interrupted. */
+  isResumed?: boolean
 }
 
 export type Calls = {
@@ -130,10 +132,11 @@ export function createCalls(options: CallsOptions): Calls {
           failure = parseErrorResponse(response.status, await readText(response), response.headers)
         } catch (error) {
           signal.throwIfAborted()
+          if (error instanceof BoxwoodError) throw error
           failure = toConnectionError(error)
         }
         const pauseMs = getPause(failure, attempt, canRepeat)
-        if (pauseMs === null || !canResend || waitedMs + pauseMs > retryMs) throw failure
+        if (pauseMs === null || !canResend || input.isResumed || waitedMs + pauseMs > retryMs) throw failure
         waitedMs += pauseMs
         await wait(pauseMs, signal)
       }

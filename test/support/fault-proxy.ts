@@ -68,7 +68,9 @@ export async function startFaultProxy(t: Test): Promise<FaultProxy> {
     headers: IncomingHttpHeaders = request.headers,
   ): Promise<IncomingMessage> => {
     const { method, url: path } = request
-    const upstream = sendRequest(`${target}${path}`, { method, headers, agent: false })
+    // The proxy reads the bodies: they are not compressed.
+    const { 'accept-encoding': _encoding, ...others } = headers
+    const upstream = sendRequest(`${target}${path}`, { method, headers: others, agent: false })
     request.on('error', () => undefined).pipe(upstream)
     const onClose = () => void upstream.destroy()
     request.socket.once('close', onClose)
