@@ -1,4 +1,4 @@
-// Creates the npm package as a .tgz file, and a file with its SHA-256, for `npm run package`. The package contains JavaScript: Node does not run TypeScript
+// Creates the npm packages as .tgz files, and a file with the SHA-256 of each, for `npm run package`. That of the coordinator contains JavaScript: Node does not run TypeScript
 // in node_modules. Its directories are those of the project. Argument: the directory of the file; default: the current one.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { buildDashboard } from '../coordinator/http/dashboard/build.ts'
 import { PREBUILT_DIR } from '../coordinator/http/dashboard/files.ts'
+import { packClient } from './package-client.ts'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
 const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
@@ -128,4 +129,6 @@ function createLock({ dependencies, optionalDependencies }: Manifest): Lock {
 const omit = <Value>(record: Record<string, Value>, keys: readonly string[]): Record<string, Value> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
 
-await pack(resolve(process.argv[2] ?? '.'))
+const targetDir = resolve(process.argv[2] ?? '.')
+await pack(targetDir)
+writeChecksum(targetDir, await packClient(targetDir))

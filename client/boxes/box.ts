@@ -1,6 +1,7 @@
 // A box: its life, and what runs on it.
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { BoxDetail, CreateSnapshot, ForkBox, PatchBox, ResizeBox, Snapshot } from '../generated/types.ts'
-import { type CallOptions, wait } from '../http/calls.ts'
+import { type CallOptions, wait, withTimeLimit } from '../http/calls.ts'
 import { createError } from '../http/errors.ts'
 import type { Context } from './context.ts'
 import { Files } from './files.ts'
@@ -16,7 +17,7 @@ import {
 import { Prompts } from './prompts.ts'
 
 export type BoxData = BoxDetail['box']
-/** Of a call that waits for a state of the box. Default of `timeoutMs`: no limit, as a box may be downloading its image. */
+/** Of a call that waits for a state of the box. `timeoutMs` limits all of it. Default: no limit, as a box may be downloading its image. */
 export type WaitOptions = CallOptions
 
 const POLL_MS = { first: 25, max: 1_000 }
@@ -75,42 +76,53 @@ export class Box {
   }
 
   /** Suspends the box. Resolves when it is suspended. */
-  async suspend({ stop, ...options }: WaitOptions & { stop?: boolean } = {}): Promise<this> {
-    await this.#context.routes.boxes.suspend(this.id, stop === undefined ? {} : { stop }, options)
-    return this.#waitFor(['suspended', 'deep_sleep'], options)
+  suspend({ stop, ...options }: WaitOptions & { stop?: boolean } = {}): Promise<this> {
+    return withTimeLimit(options, async (call) => {
+      await this.#context.routes.boxes.suspend(this.id, stop === undefined ? {} : { stop }, call)
+      return this.#waitFor(['suspended', 'deep_sleep'], call)
+    })
   }
 
   /** Wakes the box. Resolves when it runs. */
-  async wake(options: WaitOptions = {}): Promise<this> {
-    await this.#context.routes.boxes.wake(this.id, options)
-    return this.waitUntilRunning(options)
+  wake(options: WaitOptions = {}): Promise<this> {
+    return withTimeLimit(options, async (call) => {
+      await this.#context.routes.boxes.wake(this.id, call)
+      return this.#waitFor(['running'], call)
+    })
   }
 
   /** Changes the tier. Resolves when the box has it. */
-  async resize(tier: ResizeBox['target_tier'], options: WaitOptions = {}): Promise<this> {
-    await this.#context.routes.boxes.resize(this.id, { target_tier: tier }, options)
-    return this.#waitUntil(({ box }) => box.tier === tier && box.observedState === box.desiredState, options)
+  resize(tier: ResizeBox['target_tier'], options: WaitOptions = {}): Promise<this> {
+    return withTimeLimit(options, async (call) => {
+      await this.#context.routes.boxes.resize(this.id, { target_tier: tier }, call)
+      return this.#waitUntil(({ box }) => box.tier === tier && box.observedState === box.desiredState, call)
+    })
   }
 
   /** Creates a box with a copy of the files. Resolves when it runs. */
-  async fork(request: ForkBox = {}, options: WaitOptions = {}): Promise<Box> {
-    const { box } = await this.#context.routes.boxes.fork(this.id, request, options)
-    return new Box(this.#context, box as BoxData).waitUntilRunning(options)
+  fork(request: ForkBox = {}, options: WaitOptions = {}): Promise<Box> {
+    return withTimeLimit(options, async (call) => {
+      const { box } = await this.#context.routes.boxes.fork(this.id, request, call)
+      return new Box(this.#context, box as BoxData).waitUntilRunning(call)
+    })
   }
 
   /** Takes a snapshot of the files. Resolves when it is stored. */
-  async snapshot(request: Omit<CreateSnapshot, 'boxId'>, options: WaitOptions = {}): Promise<Snapshot> {
-    const { snapshot } = await this.#context.routes.snapshots.create({ ...request, boxId: this.id }, options)
-    return poll(options, async () => {
-      const { snapshots } = await this.#context.routes.snapshots.list({}, options)
-      const found = snapshots.find(({ id }) => id === snapshot.id)
-      if (found?.status === 'failed' || found === undefined)
-        throw createError({
-          code: 'snapshot_failed',
-          message: `The snapshot of ${this.name} failed: ${found?.error ?? 'it was deleted'}.`,
-          status: 500,
-        })
-      return found.status === 'available' ? found : null
+  snapshot(request: Omit<CreateSnapshot, 'boxId'>, options: WaitOptions = {}): Promise<Snapshot> {
+    return withTimeLimit(options, async (call) => {
+      const { routes } = this.#context
+      const { snapshot } = await routes.snapshots.create({ ...request, boxId: this.id }, call)
+      return poll(call, async () => {
+        const { snapshots } = await routes.snapshots.list({}, call)
+        const found = snapshots.find(({ id }) => id === snapshot.id)
+        if (found === undefined || found.status === 'failed')
+          throw createError({
+            code: 'snapshot_failed',
+            message: `The snapshot of ${this.name} failed: ${found?.error ?? 'it was deleted'}.`,
+            status: 500,
+          })
+        return found.status === 'available' ? found : null
+      })
     })
   }
 
@@ -121,7 +133,7 @@ export class Box {
 
   /** Resolves when the box runs. */
   waitUntilRunning(options: WaitOptions = {}): Promise<this> {
-    return this.#waitFor(['running'], options)
+    return withTimeLimit(options, (call) => this.#waitFor(['running'], call))
   }
 
   #waitFor(states: readonly BoxData['observedState'][], options: WaitOptions): Promise<this> {

@@ -1,6 +1,6 @@
 // The boxes of a workspace.
 import type { BoxesListQuery, CreateBox } from '../generated/types.ts'
-import type { CallOptions } from '../http/calls.ts'
+import { type CallOptions, withTimeLimit } from '../http/calls.ts'
 import { createError } from '../http/errors.ts'
 import { Box, type BoxData, TemporaryBox, type WaitOptions } from './box.ts'
 import type { Context } from './context.ts'
@@ -24,19 +24,23 @@ export class Boxes {
   }
 
   /** Creates a box. Resolves when it runs. */
-  async create(request: CreateBox = {}, options: WaitOptions = {}): Promise<Box> {
-    return new Box(this.#context, await this.#create(request, options)).waitUntilRunning(options)
+  create(request: CreateBox = {}, options: WaitOptions = {}): Promise<Box> {
+    return withTimeLimit(options, async (call) =>
+      new Box(this.#context, await this.#create(request, call)).waitUntilRunning(call),
+    )
   }
 
   /** Creates a box that is deleted at the end of the block that has it with `await using`. Resolves when it runs. */
-  async temporary(request: CreateBox = {}, options: WaitOptions = {}): Promise<TemporaryBox> {
-    const box = new TemporaryBox(this.#context, await this.#create(request, options))
-    try {
-      return await box.waitUntilRunning(options)
-    } catch (error) {
-      await box.delete().catch(() => undefined)
-      throw error
-    }
+  temporary(request: CreateBox = {}, options: WaitOptions = {}): Promise<TemporaryBox> {
+    return withTimeLimit(options, async (call) => {
+      const box = new TemporaryBox(this.#context, await this.#create(request, call))
+      try {
+        return await box.waitUntilRunning(call)
+      } catch (error) {
+        await box.delete().catch(() => undefined)
+        throw error
+      }
+    })
   }
 
   async #create(request: CreateBox, options: CallOptions): Promise<BoxData> {

@@ -1,6 +1,6 @@
 // Commands on a box: run to their end, or started and followed.
 
-import type { ExecStarted, ProcessesGetQuery } from '../generated/types.ts'
+import type { ExecRequest, ExecStarted, ProcessesGetQuery } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
 import type { Context } from './context.ts'
 import { type Exit, type Offsets, type OutputChunk, type OutputStream, readOutput } from './output.ts'
@@ -93,24 +93,25 @@ export class Process {
 /** The coordinator replaces an offset beyond the end by the end. */
 const END_OFFSET = 999_999_999_999_999
 
+/** Starts the command once, also when the response is lost and the request is repeated. */
 export async function startProcess(
   context: Context,
   boxId: string,
   command: string,
   { cwd, env, timeoutMs, ...options }: StartOptions = {},
 ): Promise<Process> {
-  const started = await context.routes.commands.run(
-    boxId,
-    {
-      command,
-      detached: true,
-      ...(cwd !== undefined && { cwd }),
-      ...(env !== undefined && { env }),
-      ...(timeoutMs !== undefined && { timeoutSeconds: timeoutMs / 1000 }),
-    },
-    options,
-  )
-  return new Process(context, boxId, (started as ExecStarted).processId)
+  const body: ExecRequest = {
+    command,
+    detached: true,
+    ...(cwd !== undefined && { cwd }),
+    ...(env !== undefined && { env }),
+    ...(timeoutMs !== undefined && { timeoutSeconds: timeoutMs / 1000 }),
+  }
+  // Waking a box may take longer than the usual time.
+  const input = { body, isIdempotent: true, isSlow: true }
+  const path = `/v1/box/${encodeURIComponent(boxId)}/exec`
+  const { processId } = await context.calls.json<ExecStarted>('POST', path, input, options)
+  return new Process(context, boxId, processId)
 }
 
 /** Runs a command to its end. When the signal is aborted, the command is terminated. */

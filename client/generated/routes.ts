@@ -437,7 +437,7 @@ const createDesktop = ({ connect, json }: Calls) => ({
     json('GET', `/v1/box/${encodeURIComponent(box)}/desktop`, {}, options),
   /** Start the desktop of a box, or Chromium on its whole screen. */
   start: (box: string, body?: DesktopStart, options?: CallOptions): Promise<DesktopStarted> =>
-    json('POST', `/v1/box/${encodeURIComponent(box)}/desktop/start`, { body }, options),
+    json('POST', `/v1/box/${encodeURIComponent(box)}/desktop/start`, { body, isSlow: true }, options),
   /** Stop the desktop of a box. */
   stop: (box: string, body?: DesktopStop, options?: CallOptions): Promise<DesktopStopResponse> =>
     json('POST', `/v1/box/${encodeURIComponent(box)}/desktop/stop`, { body }, options),
@@ -807,7 +807,7 @@ const createPrompts = ({ json, open }: Calls) => ({
     ),
   /** Send a prompt to a coding agent on the box, or add it to the queue. */
   start: (box: string, body: PromptRequest, options?: CallOptions): Promise<PromptsStartResponse> =>
-    json('POST', `/v1/box/${encodeURIComponent(box)}/prompts`, { body }, options),
+    json('POST', `/v1/box/${encodeURIComponent(box)}/prompts`, { body, isSlow: true }, options),
 })
 
 const createRegions = ({ json }: Calls) => ({
@@ -949,7 +949,7 @@ const createTerminals = ({ connect, json }: Calls) => ({
     json('GET', `/v1/box/${encodeURIComponent(box)}/terminal/sessions`, {}, options),
   /** Start a terminal session. */
   start: (box: string, body?: TerminalStart, options?: CallOptions): Promise<TerminalStarted> =>
-    json('POST', `/v1/box/${encodeURIComponent(box)}/terminal/sessions`, { body }, options),
+    json('POST', `/v1/box/${encodeURIComponent(box)}/terminal/sessions`, { body, isSlow: true }, options),
 })
 
 const createTickets = ({ json }: Calls) => ({

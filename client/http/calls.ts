@@ -91,7 +91,7 @@ export function createCalls(options: CallsOptions): Calls {
       ...(input.body !== undefined && {
         'content-type': input.isRaw ? 'application/octet-stream' : 'application/json',
       }),
-      ...(input.isIdempotent && { 'idempotency-key': call.idempotencyKey ?? crypto.randomUUID() }),
+      ...(input.isIdempotent && { 'idempotency-key': call.idempotencyKey ?? createKey() }),
       ...(trace !== undefined && { traceparent: trace }),
       ...call.headers,
     }
@@ -183,6 +183,12 @@ export function createCalls(options: CallsOptions): Calls {
   }
 }
 
+/** Not crypto.randomUUID(), which pages over plain HTTP do not have. */
+const createKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  )
+
 const pickSignal = ({ signal }: CallOptions): CallOptions => (signal === undefined ? {} : { signal })
 
 /** @throws RangeError */
@@ -255,6 +261,21 @@ function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
   return {
     signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
     clear: () => clearTimeout(timer),
+  }
+}
+
+/** Runs several calls with the time limit of one. */
+export async function withTimeLimit<T>(
+  { timeoutMs, ...options }: CallOptions,
+  run: (options: CallOptions) => Promise<T>,
+): Promise<T> {
+  const limitMs = checkTimeout(timeoutMs)
+  if (limitMs === undefined) return run(options)
+  const { signal, clear } = createTimeLimit(limitMs, options.signal)
+  try {
+    return await run({ ...options, signal })
+  } finally {
+    clear()
   }
 }
 

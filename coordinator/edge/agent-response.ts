@@ -10,6 +10,7 @@ import type { AgentResponse, ResponseParser } from './response-parser.ts'
 
 /** The codes that an agent may respond with. Any other becomes exec_failed. */
 const AGENT_ERROR_CODES: ReadonlySet<string> = new Set<ErrorCode>([
+  'idempotency_key_reused',
   'invalid_request',
   'invalid_timeout',
   'invalid_path',

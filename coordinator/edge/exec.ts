@@ -17,6 +17,7 @@ import { acquireBox, boxParams, CWD_DENIED, INVALID_CWD, NO_BOX_OR_CWD, WAKE_ERR
 import type { EdgeContext } from './context.ts'
 import { requestAgent } from './request-agent.ts'
 import { startDetached } from './start-detached.ts'
+import { assertStartKey, getProcessId, startKeyHeader } from './start-key.ts'
 
 /** Added to the command's time limit: terminating its processes, reading the last output, a slow connection. */
 const RESPONSE_GRACE_MS = 30_000
@@ -32,9 +33,14 @@ export function execRoutes(context: EdgeContext): Route[] {
       description:
         'Wakes a suspended box and waits for it. A synchronous command is terminated when the client disconnects.',
       request: { params: boxParams, body: execRequestSchema },
+      requestHeaders: startKeyHeader,
       fieldErrorCodes: EXEC_ERROR_CODES,
       responses: { 200: z.union([execResultSchema, execStartedSchema]) },
-      errors: [...WAKE_ERRORS, 'invalid_request', 'invalid_timeout', 'permission_denied'],
+      errors: [
+        ...WAKE_ERRORS,
+        ...(['invalid_request', 'invalid_timeout', 'permission_denied'] as const),
+        ...(['invalid_idempotency_key', 'idempotency_key_reused'] as const),
+      ],
       errorDescriptions: {
         invalid_path: INVALID_CWD,
         not_found: NO_BOX_OR_CWD,
@@ -43,10 +49,12 @@ export function execRoutes(context: EdgeContext): Route[] {
       async handler(input) {
         const { actor, body, request, reply } = input
         assertStartMode(body)
-        const acquired = await acquireBox(context, input, { wakesBox: true })
-        const { box } = acquired
         const { detached = false, ...command } = body
         const isStart = detached || command.attached === true
+        const header = request.headers['idempotency-key']
+        if (header !== undefined) assertStartKey(header, isStart)
+        const acquired = await acquireBox(context, input, { wakesBox: true })
+        const { box } = acquired
         const boxEnv = getBoxVariables(box)
         const seconds = body.timeoutSeconds ?? LIMITS.execTimeoutSeconds.default
         const commandRequest = {
@@ -57,6 +65,7 @@ export function execRoutes(context: EdgeContext): Route[] {
           fromCli: request.headers[CLI_VERSION_HEADER] !== undefined,
           command: body.command,
           cwd: body.cwd,
+          ...(header !== undefined && { id: getProcessId(header, { actor, boxId: box.id }) }),
         } as const
         const response = await context.commandTracker.track(commandRequest, async (tracked) => {
           const agentRequest = { ...command, boxEnv, record: tracked.record }

@@ -11,6 +11,12 @@ import { claimKey, type IdempotencyKeyId, releaseKey, saveResponse } from './ide
 const KEY = new RegExp(`^[\\x21-\\x7e]{1,${LIMITS.idempotencyKeyLength}}$`)
 const RETRY_AFTER_SECONDS = '1'
 
+/** @throws ApiError invalid_idempotency_key */
+export function assertIdempotencyKey(header: string | string[]): string {
+  if (typeof header !== 'string' || !KEY.test(header)) throw new ApiError('invalid_idempotency_key')
+  return header
+}
+
 /** JSON with the fields of every object sorted by name. */
 function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
@@ -84,8 +90,8 @@ export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }):
   }
 
   return async ({ header, route, actor, params, body, status }, run) => {
-    if (typeof header !== 'string' || !KEY.test(header)) throw new ApiError('invalid_idempotency_key')
-    const id: IdempotencyKeyId = { workspace_id: actor.workspaceId, route, key: header }
+    const key = assertIdempotencyKey(header)
+    const id: IdempotencyKeyId = { workspace_id: actor.workspaceId, route, key }
     const fingerprint = computeFingerprint(actor, params, body)
     const mapKey = JSON.stringify(id)
     const runningFingerprint = running.get(mapKey)

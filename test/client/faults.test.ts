@@ -33,6 +33,17 @@ t.test('a create whose response is lost creates one box', async (t) => {
   await created.delete()
 })
 
+t.test('a command whose response is lost is started once', async (t) => {
+  const start = `POST /v1/box/${box.id}/exec`
+  const before = count(start)
+  failNext(start, async (response, _request, forward) => {
+    await text(await forward())
+    response.destroy()
+  })
+  t.match(await box.exec('echo started >> starts; cat starts'), { stdout: 'started\n', exitCode: 0 })
+  t.equal(count(start), before + 2)
+})
+
 t.test('a request that changes something is not repeated blindly', async (t) => {
   const before = count('PATCH')
   failNext('PATCH', (response) => response.destroy())
@@ -70,6 +81,18 @@ t.test('the time limit of a call is kept, and its timer does not keep the proces
   const controller = new AbortController()
   failNext('GET /api/v1/environments', () => controller.abort(new Error('enough')))
   await t.rejects(boxwood.routes.environments.list({ signal: controller.signal }), { message: 'enough' })
+})
+
+t.test('the time limit of a call that waits for a box limits all of it', async (t) => {
+  for (let i = 0; i < 50; i += 1)
+    failNext(`GET /api/v1/boxes/`, async (response, _request, forward) => {
+      const { box: data, ...rest } = JSON.parse(await text(await forward()))
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ ...rest, box: { ...data, observedState: 'waking' } }))
+    })
+  await t.rejects(box.waitUntilRunning({ timeoutMs: 300 }), TimeoutError)
+  coordinator.clearFaults()
+  await box.waitUntilRunning({ timeoutMs: 60_000 })
 })
 
 t.test('the API key is sent to no other origin, and is in no error', async (t) => {

@@ -25,7 +25,13 @@ type Method = {
 const HEADER = '// Generated from the OpenAPI document by `npm run client:generate`.\n'
 
 /** The responses of these routes may take as long as what they wait for. */
-const SLOW = ['commands.run', 'snapshots.create', 'boxes.createTemplate', 'images.pull', 'files.upload']
+const SLOW = [
+  ...['commands.run', 'prompts.start', 'terminals.start', 'desktop.start', 'files.upload', 'images.pull'],
+  ...['snapshots.create', 'boxes.createTemplate'],
+]
+
+/** Only some requests to these routes accept an Idempotency-Key: what is written by hand sends it. */
+const SOMETIMES_IDEMPOTENT = ['commands.run']
 
 const toPascalCase = (text: string): string =>
   text.replace(/(?:^|[.-])(\w)/g, (_match, letter: string) => letter.toUpperCase())
@@ -178,7 +184,9 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   const isRaw = operation.requestBody !== undefined && bodySchema === undefined
   const isQueryRequired = query.some(({ required }) => required === true)
   const isBodyRequired = operation.requestBody?.required === true
-  const isIdempotent = parameters.some(({ name }) => name === 'Idempotency-Key')
+  const isIdempotent =
+    parameters.some(({ name }) => name === 'Idempotency-Key') &&
+    !SOMETIMES_IDEMPOTENT.includes(operation.operationId)
 
   // A required argument does not follow an optional one.
   const body: [string, string][] = []

@@ -21,7 +21,9 @@ async function installGlobally(t: Test, root: string): Promise<string> {
   const [empty, prefix] = [join(root, 'empty'), join(root, 'prefix')]
   for (const dir of [empty, prefix]) mkdirSync(dir)
   await run('npm', ['run', '-s', 'package', root], { cwd: PROJECT_DIR })
-  const [tarball = ''] = readdirSync(root).filter((name) => name.endsWith('.tgz'))
+  const [tarball = ''] = readdirSync(root).filter(
+    (name) => name.startsWith('boxwood-server') && name.endsWith('.tgz'),
+  )
   t.equal(tarball, `boxwood-server-${VERSION}.tgz`)
   await run('sha256sum', ['--check', `${tarball}.sha256`], { cwd: root })
   const options = ['--prefix', prefix, '--prefer-offline', '--no-audit', '--no-update-notifier']

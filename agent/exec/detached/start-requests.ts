@@ -21,15 +21,14 @@ export class StartRequests {
 
   /**
    * Starts the command once for each processId.
-   * @throws ApiError invalid_request when the processId was used for a different command; exec_failed after close()
+   * @throws ApiError idempotency_key_reused when the processId was used for a different command; exec_failed after close()
    */
   async start(request: AgentStartRequest): Promise<DetachedProcess> {
     if (this.#isClosed) throw new ApiError('exec_failed', 'The agent is stopping. Try again.')
     const { processId } = request
     const digest = digestOf(request)
     const earlier = this.#options.find(processId) ?? this.#pending.get(processId)
-    if (earlier !== undefined && earlier.digest !== digest)
-      throw new ApiError('invalid_request', 'processId was already used for a different command.')
+    if (earlier !== undefined && earlier.digest !== digest) throw new ApiError('idempotency_key_reused')
     if (earlier !== undefined) return earlier.detachedProcess
     const detachedProcess = this.#options.start(request).finally(() => this.#pending.delete(processId))
     this.#pending.set(processId, { digest, detachedProcess })

@@ -9,9 +9,12 @@ import type { Db } from '../../db/open.ts'
 import { prepareRetentionQuery } from '../../db/zero-data-retention.ts'
 import { type Actor, formatActor } from '../../http/actor.ts'
 import { type CommandClaimsSigner, hashCommand } from './command-claims.ts'
-import type { PendingRecords } from './pending-records.ts'
+import type { PendingRecord, PendingRecords } from './pending-records.ts'
+import { findCommandById } from './store.ts'
 
 export type CommandRequest = {
+  /** The id of a command that may have been started by an earlier request. Default: a new one. */
+  id?: string
   boxId: string
   actor: Actor
   mode: 'sync' | 'detached'
@@ -38,6 +41,9 @@ export type CommandTracker = {
   track<T>(request: CommandRequest, send: (tracked: TrackedCommand) => Promise<T>): Promise<T>
 }
 
+/** Of a command whose record is committed: readers of the history do not wait for it. */
+const RECORDED: PendingRecord = { confirm: () => undefined, cancel: () => undefined }
+
 export type CommandTrackerOptions = {
   db: Db
   clock: Clock
@@ -55,9 +61,9 @@ export function createCommandTracker({
 }: CommandTrackerOptions): CommandTracker {
   const queryRetention = prepareRetentionQuery(db)
 
-  async function createRecord({ boxId, actor, mode, fromCli, command, cwd }: CommandRequest) {
+  async function createRecord({ id, boxId, actor, mode, fromCli, command, cwd }: CommandRequest) {
     const [workspace] = await queryRetention(actor.workspaceId)
-    const commandId = newId('process')
+    const commandId = id ?? newId('process')
     const keepOutput = workspace?.zero_data_retention === 0
     const claimsToken = await claims.sign({
       boxId,
@@ -78,7 +84,10 @@ export function createCommandTracker({
       const record = await createRecord(request)
       const { boxId, mode, actor } = request
       log.info({ boxId, commandId: record.commandId, mode, actor: formatActor(actor) }, 'command requested')
-      const pendingRecord = pending.add(request.boxId, record.commandId, request.respondsAt)
+      const isRecorded = request.id !== undefined && (await findCommandById(db, request.id)) !== undefined
+      const pendingRecord = isRecorded
+        ? RECORDED
+        : pending.add(request.boxId, record.commandId, request.respondsAt)
       const acceptResponse: TrackedCommand['acceptResponse'] = ({ commandId }) => {
         if (commandId === record.commandId) pendingRecord.confirm()
         else if (commandId === undefined) pendingRecord.cancel()

@@ -29,6 +29,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     glossary: 'Glossary',
   }),
   group('Program', {
+    client: 'The client',
     api: 'The API',
     'api-boxes': 'Boxes over the API',
     'api-commands': 'Commands over the API',

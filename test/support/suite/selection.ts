@@ -29,6 +29,10 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/secrets/machine.test.ts', reason: 'installs an agent on a machine' },
   { glob: 'test/e2e/install-packages.test.ts', reason: 'installs packages of npm, pip and cargo' },
   { glob: 'test/e2e/dashboard/hostile-*.test.ts', reason: 'opens all pages of the dashboard' },
+  {
+    glob: 'test/client/{runtimes,killed,gigabytes}.test.ts',
+    reason: 'downloads runtimes, and transfers gigabytes',
+  },
   { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
   { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
   { glob: 'test/install/**', reason: 'installs the npm package, behind proxies and as a service' },
