@@ -108,9 +108,14 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
     }
   }
 
-  async function requestJson<T>(method: string, url: string, value?: unknown): Promise<T> {
+  async function requestJson<T>(
+    method: string,
+    url: string,
+    value?: unknown,
+    moreHeaders: Record<string, string> = {},
+  ): Promise<T> {
     const bytes = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
-    const headers: Record<string, string> = bytes ? { 'content-type': 'application/json' } : {}
+    const headers = { ...(bytes && { 'content-type': 'application/json' }), ...moreHeaders }
     const response = await send(method, url, headers, bytes && (() => bytes))
     const body = await read(response, url)
     // Callers of routes that respond with 204 use T = undefined.

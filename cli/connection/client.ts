@@ -38,7 +38,7 @@ export type EdgeClient = {
   /** When the client was created. null: no such box. */
   observedState: Box['observedState'] | null
   /** `route` is relative to the box, such as /exec. Throws CliError. */
-  requestJson<T>(method: string, route: string, body?: unknown): Promise<T>
+  requestJson<T>(method: string, route: string, body?: unknown, headers?: Record<string, string>): Promise<T>
   /** Resolves with a response whose body is unread. `createBody` is called for each attempt. */
   send(
     method: string,
@@ -108,8 +108,8 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
           hostname: boxExists ? box.hostname : null,
           noSuchBox,
           observedState: box?.observedState ?? null,
-          requestJson: <T>(method: string, route: string, body?: unknown) =>
-            requests.requestJson<T>(method, boxUrl + route, body).catch(rethrow(route)),
+          requestJson: <T>(method: string, route: string, body?: unknown, headers?: Record<string, string>) =>
+            requests.requestJson<T>(method, boxUrl + route, body, headers).catch(rethrow(route)),
           send(method, route, query, createBody, headers) {
             const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
             const contentHeaders = createBody ? { 'content-type': 'application/octet-stream' } : {}

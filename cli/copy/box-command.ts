@@ -1,19 +1,19 @@
 // Runs a command on a box as part of a copy: attached, so that its stdin or stdout has any length and survives disconnects.
 import { PassThrough, type Readable } from 'node:stream'
 import type { ExecResult } from '../../shared/api/exec.ts'
-import type { ExecKilled, ExecStarted } from '../../shared/api/processes.ts'
+import type { ExecKilled } from '../../shared/api/processes.ts'
 import type { OutputChannel } from '../../shared/attach-format.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Attachment } from '../attach/attachment.ts'
 import type { ExitMessage } from '../attach/messages.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { invalidDataError } from '../connection/server-data.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { hideTempName } from './local-files.ts'
 import { decodePath } from './path-bytes.ts'
 import type { Progress } from './progress.ts'
+import { startOnce } from './start-once.ts'
 
 export type CommandContext = { edge: EdgeClient; signal: AbortSignal; progress: Progress }
 
@@ -95,11 +95,10 @@ async function startCommand(
     stdin: hasStdin,
     disconnectTimeoutSeconds: LIMITS.disconnectTimeoutSeconds.default,
   }
-  const [{ attach }, { processId }] = await Promise.all([
+  const [{ attach }, processId] = await Promise.all([
     import('../attach/attachment.ts'),
-    edge.requestJson<ExecStarted>('POST', '/exec', request),
+    startOnce(edge, request, signal),
   ])
-  if (typeof processId !== 'string') throw invalidDataError('a response without a processId')
   const path = `/exec/${encodeURIComponent(processId)}`
   let stderr = Buffer.alloc(0)
   let hasExited = false

@@ -1,6 +1,6 @@
 // box cp of directories: links, empty directories, modes and unusual names are kept; no partial results; untrusted
 // archives.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
 import { truncateSync } from 'node:fs'
 import {
   chmod,
@@ -14,6 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { createUnpackScript } from '../../cli/copy/box-scripts.ts'
 import type { Command } from '../../shared/api/commands.ts'
@@ -163,6 +164,28 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
       async () => (await readdir(homeDir)).length === before.length,
     )
   })
+
+t.test('SIGINT while the command is started terminates it', async (t) => {
+  const before = await readdir(homeDir)
+  let child: ChildProcess | undefined
+  coordinator.failNext('POST /v1/box/fig/exec', async (response, _request, forward) => {
+    await buffer(await forward())
+    await waitUntil('the copy has begun', async () => (await readdir(homeDir)).length > before.length)
+    child?.kill('SIGINT')
+    response.on('error', () => undefined)
+  })
+  const upload = await runBox(coordinator, ['cp', 'large', 'fig:interrupted'], {
+    cwd: localDir,
+    onSpawn: (spawned) => {
+      child = spawned
+    },
+  })
+  t.match(upload, { code: 130, stdout: '', stderr: '' })
+  await waitUntil(
+    'the box has removed the partial copy',
+    async () => (await readdir(homeDir)).length === before.length,
+  )
+})
 
 t.test('a script that is terminated as soon as it has its directory removes it', async (t) => {
   const dir = t.testdir({
