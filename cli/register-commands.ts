@@ -149,6 +149,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
     ),
     local('doctor', async () => (await import('./commands/doctor.ts')).addDoctorCommand),
     local('version', async () => (await import('./commands/version.ts')).addVersionCommand),
+    local('skill', async () => (await import('./commands/skill.ts')).addSkillCommand),
     local('docs', async () => (await import('./commands/docs.ts')).addDocsCommand),
     local('help', async () => (await import('./commands/help.ts')).addHelpCommand),
   ],

@@ -13,6 +13,7 @@ import { acceptsHtml, dashboardRoutes, sendDashboard } from '../dashboard/routes
 import { createContentHandler } from '../fixed-content.ts'
 import { OPEN_REFUSED_URL } from '../large-requests.ts'
 import type { PublicRoute } from '../public-routes.ts'
+import { createAgentText, createLlmsText } from './agent-page.ts'
 import { DESKTOP_PAGE, listNovncFiles } from './desktop-page.ts'
 import { DOCS_PAGE } from './docs-page.ts'
 import { guideRoutes, listGuideGroups } from './guides.ts'
@@ -70,6 +71,9 @@ export const sendPage = (reply: FastifyReply, html: string) =>
     .type('text/html; charset=utf-8')
     .send(html.replace('</head>', () => `${OPEN_REFUSED_URL.element}\n</head>`))
 
+const sendText = (reply: FastifyReply, text: string) =>
+  protectPage(reply).header('cache-control', 'no-cache').type('text/markdown; charset=utf-8').send(text)
+
 /** Adds reply.sendFile(), which streams files from the disk with ETag and Content-Type. */
 export async function registerFileSender(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: ASSETS, serve: false })
@@ -118,6 +122,8 @@ export function pageRoutes(publicUrl: string, dashboard: Dashboard | null): Publ
         }
       },
     },
+    { path: '/llms.txt', handler: async (_request, reply) => sendText(reply, createLlmsText(home)) },
+    { path: '/agent.md', handler: async (_request, reply) => sendText(reply, createAgentText(home)) },
     { path: '/docs', handler: async (_request, reply) => sendPage(reply, DOCS_PAGE) },
     { path: '/desktop', handler: async (_request, reply) => sendPage(reply, DESKTOP_PAGE) },
     { path: '/docs/', handler: async (_request, reply) => reply.redirect('../docs', 308) },

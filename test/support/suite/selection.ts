@@ -137,7 +137,10 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/cli-processes.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/machines.test.ts', reason: 'takes more than 10 seconds' },
-  { glob: 'test/cli/{boxes,completion,errors,life,lists,run}.test.ts', reason: 'takes more than 10 seconds' },
+  {
+    glob: 'test/cli/{boxes,completion,errors,life,lists,run,skill}.test.ts',
+    reason: 'takes more than 10 seconds',
+  },
   { glob: 'test/cli/{cp-directories,cp-files,cp-sources}.test.ts', reason: 'takes more than 10 seconds' },
   {
     glob: 'test/cli/{exec,exec-boxes,exec-live,exec-resume,ssh}.test.ts',
