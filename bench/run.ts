@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
+import { benchClient } from './client.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchExec } from './exec.ts'
 import { benchFeed } from './feed.ts'
@@ -48,6 +49,7 @@ async function runBenchmarks(): Promise<Table[]> {
         await benchTerminal(boxwood, ssh),
         ...(await benchTransfer(boxwood, ssh)),
         await benchUpload(boxwood),
+        ...(await benchClient(boxwood)),
         ...(await benchStream(boxwood, ssh)),
         await benchPrompts(boxwood),
         ...(await benchShares()),
