@@ -49,6 +49,7 @@ import type {
   BoxesUpdateResponse,
   BoxesWakeResponse,
   ChangeEmail,
+  ChangeEnvironmentToggles,
   Checkout,
   CloseWorkspace,
   CommandOutput,
@@ -87,16 +88,15 @@ import type {
   DesktopStopResponse,
   DirectoryCreated,
   DownloadLink,
+  EnvironmentFile,
+  EnvironmentRepo,
   EnvironmentsCreateResponse,
   EnvironmentsListResponse,
   EnvironmentsMakeDefaultResponse,
   EnvironmentsRemoveFileQuery,
   EnvironmentsRemoveRepoQuery,
-  EnvironmentsSetFileRequest,
   EnvironmentsSetFileResponse,
-  EnvironmentsSetRepoRequest,
   EnvironmentsSetRepoResponse,
-  EnvironmentsSetTogglesRequest,
   EnvironmentsSetTogglesResponse,
   EnvironmentsSetVariableResponse,
   EnvironmentsUpdateResponse,
@@ -163,8 +163,6 @@ import type {
   PatchEnvironment,
   PatchPolicy,
   PatchSecret,
-  PoliciesGetResponse,
-  PoliciesUpdateResponse,
   PortShareList,
   PortShares,
   PortSharesRevokeResponse,
@@ -228,6 +226,7 @@ import type {
   UsageGetResponse,
   WorkspaceCloseResponse,
   WorkspaceGetResponse,
+  WorkspacePolicy,
   WorkspaceReopenResponse,
   WorkspacesCreateResponse,
   WorkspaceUpdateResponse,
@@ -483,23 +482,15 @@ const createEnvironments = ({ json }: Calls) => ({
       options,
     ),
   /** Set a secret file. */
-  setFile: (
-    id: string,
-    body: EnvironmentsSetFileRequest,
-    options?: CallOptions,
-  ): Promise<EnvironmentsSetFileResponse> =>
+  setFile: (id: string, body: EnvironmentFile, options?: CallOptions): Promise<EnvironmentsSetFileResponse> =>
     json('PUT', `/api/v1/environments/${encodeURIComponent(id)}/files`, { body }, options),
   /** Add a repository, or change it. */
-  setRepo: (
-    id: string,
-    body: EnvironmentsSetRepoRequest,
-    options?: CallOptions,
-  ): Promise<EnvironmentsSetRepoResponse> =>
+  setRepo: (id: string, body: EnvironmentRepo, options?: CallOptions): Promise<EnvironmentsSetRepoResponse> =>
     json('POST', `/api/v1/environments/${encodeURIComponent(id)}/repos`, { body }, options),
   /** Set whether boxes are safe for third parties, and which credentials they get. */
   setToggles: (
     id: string,
-    body: EnvironmentsSetTogglesRequest,
+    body: ChangeEnvironmentToggles,
     options?: CallOptions,
   ): Promise<EnvironmentsSetTogglesResponse> =>
     json('POST', `/api/v1/environments/${encodeURIComponent(id)}/toggles`, { body }, options),
@@ -680,10 +671,10 @@ const createOperator = ({ json }: Calls) => ({
 
 const createPolicies = ({ json }: Calls) => ({
   /** Get the policies of the workspace. */
-  get: (options?: CallOptions): Promise<PoliciesGetResponse> =>
+  get: (options?: CallOptions): Promise<WorkspacePolicy> =>
     json('GET', '/api/v1/workspace/policies', {}, options),
   /** Change policies of the workspace. */
-  update: (body?: PatchPolicy, options?: CallOptions): Promise<PoliciesUpdateResponse> =>
+  update: (body?: PatchPolicy, options?: CallOptions): Promise<WorkspacePolicy> =>
     json('PATCH', '/api/v1/workspace/policies', { body }, options),
 })
 

@@ -1,5 +1,165 @@
 // Generated from the OpenAPI document by `npm run client:generate`.
 
+/**
+ * an email address. Uppercase letters count as lowercase.
+ */
+export type Email = string
+/**
+ * limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the command history. workspace: policies, the audit log and settings. history: read is reading the command history without the level write of boxes.
+ */
+export type KeyAccess =
+  | 'read'
+  | {
+      boxes?: 'none' | 'read' | 'run' | 'write'
+      workspace?: 'none' | 'read' | 'write'
+      history?: 'none' | 'read'
+    }
+export type Tier = 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+export type RegionName = 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+/**
+ * RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds.
+ */
+export type Instant = string
+/**
+ * the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere
+ *
+ * @maxItems 32
+ */
+export type SecretHosts = string[]
+/**
+ * where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB
+ *
+ * @minItems 1
+ * @maxItems 4
+ */
+export type SecretLocations = ('header' | 'query' | 'path' | 'body')[]
+/**
+ * owner: may send every request. member: uses every box, snapshot and setting of the workspace, but changes no members and no settings. contractor: uses only their own boxes, which are always restricted, and reads neither members nor policies nor the audit log.
+ */
+export type Role = 'owner' | 'member' | 'contractor'
+/**
+ * what each member may spend in a billing cycle, in dollars with at most two decimals. A member who has spent it can create, fork, restore and wake no box, and resize none to a larger tier, until the cycle ends. Without billing, nothing is spent
+ */
+export type MemberSpendCap = number
+/**
+ * the number of boxes that each member may have: those that the member has created, also by fork, restore or as enrolled machines, and that are not being deleted
+ */
+export type MemberBoxLimit = number
+/**
+ * the longest autoPauseMin that members may set, in minutes. A box that a member creates, forks or restores without one gets this value, and null is refused. Boxes that exist keep theirs until it is changed
+ */
+export type AutoPauseFloor = number
+/**
+ * the images that boxes may have: names in which * stands for any text. A name matches as it was requested, and in its full form, such as docker.io/library/debian:12. Boxes that exist keep theirs, but cannot be copied. Boxes without an image are always allowed
+ *
+ * @maxItems 100
+ */
+export type AllowedImages = unknown[]
+/**
+ * RFC 3339, UTC
+ */
+export type Timestamp = string
+export type BoxId = string
+export type ObservedState =
+  | 'requested'
+  | 'provisioning'
+  | 'bootstrapping'
+  | 'running'
+  | 'suspending'
+  | 'suspended'
+  | 'waking'
+  | 'deep_sleep'
+  | 'resizing'
+  | 'migrating'
+  | 'degraded'
+  | 'provision_failed'
+  | 'terminating'
+  | 'terminated'
+export type PortShareMode =
+  | {
+      allowed: true
+    }
+  | {
+      allowed: false
+      error: string
+      message: string
+    }
+/**
+ * A message of GET /feed
+ */
+export type FeedMessage =
+  | {
+      type: 'items'
+      kind: 'boxes'
+      items: Box[]
+    }
+  | {
+      type: 'items'
+      kind: 'snapshots'
+      items: Snapshot[]
+    }
+  | {
+      type: 'items'
+      kind: 'operations'
+      items: Operation[]
+    }
+  | {
+      type: 'ready'
+      at: Timestamp
+    }
+  | {
+      type: 'changed'
+      kind: 'boxes'
+      /**
+       * new items, and new versions of items
+       */
+      items: Box[]
+      /**
+       * ids of items that are not in the list any more
+       */
+      removed: string[]
+      at: Timestamp
+    }
+  | {
+      type: 'changed'
+      kind: 'snapshots'
+      /**
+       * new items, and new versions of items
+       */
+      items: Snapshot[]
+      /**
+       * ids of items that are not in the list any more
+       */
+      removed: string[]
+      at: Timestamp
+    }
+  | {
+      type: 'changed'
+      kind: 'operations'
+      /**
+       * new items, and new versions of items
+       */
+      items: Operation[]
+      /**
+       * ids of items that are not in the list any more
+       */
+      removed: string[]
+      at: Timestamp
+    }
+  | {
+      type: 'alive'
+      at: Timestamp
+    }
+/**
+ * open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count
+ */
+export type OpenSessions = number
+/**
+ * the images that boxes may have: names in which * stands for any text. A name matches as it was requested, and in its full form, such as docker.io/library/debian:12. Boxes that exist keep theirs, but cannot be copied. Boxes without an image are always allowed
+ *
+ * @maxItems 100
+ */
+export type AllowedImagesOutput = string[]
 export type AttachServerMessage =
   | {
       type: 'attached'
@@ -84,87 +244,6 @@ export type AttachClientMessage =
   | {
       type: 'exitReceived'
     }
-/**
- * A message of GET /feed
- */
-export type FeedMessage =
-  | {
-      type: 'items'
-      kind: 'boxes'
-      items: BoxOutput[]
-    }
-  | {
-      type: 'items'
-      kind: 'snapshots'
-      items: Snapshot[]
-    }
-  | {
-      type: 'items'
-      kind: 'operations'
-      items: Operation[]
-    }
-  | {
-      type: 'ready'
-      /**
-       * the time of the coordinator
-       */
-      at: string
-    }
-  | {
-      type: 'changed'
-      kind: 'boxes'
-      /**
-       * new items, and new versions of items
-       */
-      items: BoxOutput[]
-      /**
-       * ids of items that are not in the list any more
-       */
-      removed: string[]
-      /**
-       * the time of the coordinator
-       */
-      at: string
-    }
-  | {
-      type: 'changed'
-      kind: 'snapshots'
-      /**
-       * new items, and new versions of items
-       */
-      items: Snapshot[]
-      /**
-       * ids of items that are not in the list any more
-       */
-      removed: string[]
-      /**
-       * the time of the coordinator
-       */
-      at: string
-    }
-  | {
-      type: 'changed'
-      kind: 'operations'
-      /**
-       * new items, and new versions of items
-       */
-      items: Operation[]
-      /**
-       * ids of items that are not in the list any more
-       */
-      removed: string[]
-      /**
-       * the time of the coordinator
-       */
-      at: string
-    }
-  | {
-      type: 'alive'
-      /**
-       * the time of the coordinator
-       */
-      at: string
-    }
 export type CommandsRunResponse = ExecResult | ExecStarted
 export type PromptsStartResponse = PromptStarted | PromptQueued
 export type UsageGetResponse =
@@ -215,10 +294,7 @@ export type UsageGetResponse =
     }
 
 export interface CreateAgentAccount {
-  /**
-   * an email address whose mails the agent or its owner can read
-   */
-  email: string
+  email: Email
   /**
    * of the workspace, its owner and its key. Default: the part of the email address before the @
    */
@@ -235,10 +311,7 @@ export interface ConfirmCode {
   code: string
 }
 export interface ChangeEmail {
-  /**
-   * an email address. Uppercase letters count as lowercase.
-   */
-  email: string
+  email: Email
 }
 export interface UpdateUser {
   name: string
@@ -247,10 +320,7 @@ export interface SwitchWorkspace {
   workspaceId: string
 }
 export interface SignIn {
-  /**
-   * an email address. Uppercase letters count as lowercase.
-   */
-  email: string
+  email: Email
 }
 export interface OwnerSignIn {
   /**
@@ -282,16 +352,7 @@ export interface CreateKey {
    */
   expiresInDays?: number
   boxIds?: string[] | null
-  access?:
-    | (
-        | 'read'
-        | {
-            boxes?: 'none' | 'read' | 'run' | 'write'
-            workspace?: 'none' | 'read' | 'write'
-            history?: 'none' | 'read'
-          }
-      )
-    | null
+  access?: KeyAccess | null
   /**
    * null: a key with no user, which only an owner may create. Absent: the key acts as the user who creates it.
    */
@@ -313,27 +374,15 @@ export interface UpdateKey {
   /**
    * null removes the limit
    */
-  access?:
-    | (
-        | 'read'
-        | {
-            boxes?: 'none' | 'read' | 'run' | 'write'
-            workspace?: 'none' | 'read' | 'write'
-            history?: 'none' | 'read'
-          }
-      )
-    | null
+  access?: KeyAccess | null
 }
 export interface CreateBox {
   /**
    * default: a fruit name
    */
   name?: string
-  /**
-   * default: lite, or memberMaxTier if it is smaller; with billing, micro on free credit alone, and a smaller one when the balance does not run that one for 24 hours with all other boxes
-   */
-  tier?: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
-  region?: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  tier?: Tier
+  region?: RegionName
   /**
    * the root file system of the box, such as debian:12; needs a region with images (GET /regions). The box keeps it for life. Default: that of the environment, or the default image of the region. Without a region, the box gets the default region, or the first one with images. Not together with fromSnapshotId or fromTemplate
    */
@@ -436,10 +485,7 @@ export interface ForkBox {
    * default: a fruit name
    */
   name?: string
-  /**
-   * default: the tier of the box
-   */
-  tier?: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+  tier?: Tier
   /**
    * id or name, for its latest version; null: none. Default: the version that the source had
    */
@@ -457,10 +503,7 @@ export interface GiveBox {
    * the id of the member who gets the box, as in GET /members
    */
   ownerUserId?: string
-  /**
-   * the email address of this member
-   */
-  email?: string
+  email?: Email
 }
 export interface CreatePortShare {
   port: number
@@ -478,10 +521,10 @@ export interface CreatePortShare {
   rewriteHost?: boolean
 }
 export interface MoveBox {
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region: RegionName
 }
 export interface ResizeBox {
-  target_tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+  target_tier: Tier
 }
 /**
  * secretId and envName for an existing secret; or name, value and envName, and optionally hosts, in and description, for a new one, which is granted to this box
@@ -497,19 +540,8 @@ export interface MountSecret {
    * the variable of the box that has the placeholder
    */
   envName: string
-  /**
-   * the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere
-   *
-   * @maxItems 32
-   */
-  hosts?: string[]
-  /**
-   * where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB
-   *
-   * @minItems 1
-   * @maxItems 4
-   */
-  in?: ('header' | 'query' | 'path' | 'body')[]
+  hosts?: SecretHosts
+  in?: SecretLocations
   description?: string | null
 }
 export interface CreateTemplate {
@@ -559,10 +591,7 @@ export interface RestoreSnapshot {
    * default: a fruit name
    */
   name?: string
-  /**
-   * default: the tier of the snapshot
-   */
-  tier?: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+  tier?: Tier
   /**
    * id or name, for its latest version; null: none. Default: the version that the source had
    */
@@ -573,10 +602,7 @@ export interface NameTemplate {
 }
 export interface PullImage {
   image: string
-  /**
-   * default: the default region, or the first one with images where that has none
-   */
-  region?: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region?: RegionName
 }
 export interface CreateEnvironment {
   name: string
@@ -591,49 +617,52 @@ export interface CreateEnvironment {
   /**
    * @maxItems 64
    */
-  files?: {
-    path: string
-    /**
-     * text; or contentBase64
-     */
-    content?: string
-    contentBase64?: string
-    /**
-     * octal; default 0600
-     */
-    mode?: string
-  }[]
+  files?: EnvironmentFile[]
   /**
    * @maxItems 32
    */
-  repos?: {
-    repo: string
-    /**
-     * the directory of the clone; default: `~/` and the last part of the URL
-     */
-    path?: string
-    /**
-     * a branch, a tag or a commit; default: the default branch
-     */
-    ref?: string
-    /**
-     * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
-     */
-    secret?: string
-  }[]
+  repos?: EnvironmentRepo[]
   /**
    * null: none
    */
   image?: string | null
-  toggles?: {
-    /**
-     * safe for third parties: boxes of the environment are restricted. They get no secrets, no secret files, no cloud tokens and no links that need no membership, and the three channels have no effect
-     */
-    restricted?: boolean
-    git?: boolean
-    cloud?: boolean
-    codingAgents?: boolean
-  }
+  toggles?: ChangeEnvironmentToggles
+}
+export interface EnvironmentFile {
+  path: string
+  /**
+   * text; or contentBase64
+   */
+  content?: string
+  contentBase64?: string
+  /**
+   * octal; default 0600
+   */
+  mode?: string
+}
+export interface EnvironmentRepo {
+  repo: string
+  /**
+   * the directory of the clone; default: `~/` and the last part of the URL
+   */
+  path?: string
+  /**
+   * a branch, a tag or a commit; default: the default branch
+   */
+  ref?: string
+  /**
+   * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
+   */
+  secret?: string
+}
+export interface ChangeEnvironmentToggles {
+  /**
+   * safe for third parties: boxes of the environment are restricted. They get no secrets, no secret files, no cloud tokens and no links that need no membership, and the three channels have no effect
+   */
+  restricted?: boolean
+  git?: boolean
+  cloud?: boolean
+  codingAgents?: boolean
 }
 /**
  * vars, files and repos replace all of their kind; toggles replaces those that it has
@@ -651,76 +680,75 @@ export interface PatchEnvironment {
   /**
    * @maxItems 64
    */
-  files?: {
-    path: string
-    /**
-     * text; or contentBase64
-     */
-    content?: string
-    contentBase64?: string
-    /**
-     * octal; default 0600
-     */
-    mode?: string
-  }[]
+  files?: EnvironmentFile[]
   /**
    * @maxItems 32
    */
-  repos?: {
-    repo: string
-    /**
-     * the directory of the clone; default: `~/` and the last part of the URL
-     */
-    path?: string
-    /**
-     * a branch, a tag or a commit; default: the default branch
-     */
-    ref?: string
-    /**
-     * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
-     */
-    secret?: string
-  }[]
+  repos?: EnvironmentRepo[]
   /**
    * null: none
    */
   image?: string | null
-  toggles?: {
-    /**
-     * safe for third parties: boxes of the environment are restricted. They get no secrets, no secret files, no cloud tokens and no links that need no membership, and the three channels have no effect
-     */
-    restricted?: boolean
-    git?: boolean
-    cloud?: boolean
-    codingAgents?: boolean
-  }
+  toggles?: ChangeEnvironmentToggles
 }
 export interface SetEnvironmentVariable {
   name: string
   value: string
 }
-export interface InviteMember {
+export interface CreateSecret {
+  name: string
   /**
-   * an email address. Uppercase letters count as lowercase.
+   * never returned. A value with several lines is not used in a header, except in `Authorization: Basic`, which encodes it
    */
-  email: string
+  value: string
+  description?: string | null
+  hosts?: SecretHosts
+  in?: SecretLocations
+  /**
+   * written with the secret, or nothing is written
+   *
+   * @maxItems 500
+   */
+  grants?: Grantee[]
+  /**
+   * public text before the placeholder, for clients that check the shape of a key, such as `xoxb-`
+   */
+  placeholderPrefix?: string
+}
+/**
+ * must have exactly one of boxId, userId and email
+ */
+export interface Grantee {
+  boxId?: string
+  userId?: string
+  email?: Email
+}
+export interface PatchSecret {
+  /**
+   * the new value; the placeholder stays
+   */
+  value?: string
+  description?: string | null
+  hosts?: SecretHosts
+  in?: SecretLocations
+  /**
+   * removes the grants: every box that is not restricted may use the secret
+   */
+  scope?: 'workspace'
+}
+export interface InviteMember {
+  email: Email
   /**
    * default: the part of the email address before the @
    */
   name?: string
-  /**
-   * owner: may send every request. member: uses every box, snapshot and setting of the workspace, but changes no members and no settings. contractor: uses only their own boxes, which are always restricted, and reads neither members nor policies nor the audit log.
-   */
-  role: 'owner' | 'member' | 'contractor'
+  role: Role
 }
 /**
  * The fields to change. At least one is required.
  */
 export interface UpdateMember {
-  /**
-   * owner: may send every request. member: uses every box, snapshot and setting of the workspace, but changes no members and no settings. contractor: uses only their own boxes, which are always restricted, and reads neither members nor policies nor the audit log.
-   */
-  role?: 'owner' | 'member' | 'contractor'
+  role?: Role
   name?: string
 }
 export interface Checkout {
@@ -753,13 +781,13 @@ export interface CloseWorkspace {
  * The policies to change. null: back to the default, which is off for most.
  */
 export interface PatchPolicy {
-  memberSpendCapUsd?: number | null
-  memberBoxLimit?: number | null
-  memberMaxTier?: ('nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra') | null
-  autoPauseFloorMin?: number | null
+  memberSpendCapUsd?: MemberSpendCap | null
+  memberBoxLimit?: MemberBoxLimit | null
+  memberMaxTier?: Tier | null
+  autoPauseFloorMin?: AutoPauseFloor | null
   quietHours?: QuietHours | null
   auditRetentionDays?: number | null
-  allowedImages?: unknown[] | null
+  allowedImages?: AllowedImages | null
   machineEnrollment?: ('owner' | 'member') | null
   anyoneLinksOwnerOnly?: boolean | null
   shareLinks?: boolean | null
@@ -830,72 +858,6 @@ export interface Credit {
 export interface HoldWorkspace {
   reason: 'mining' | 'cpu'
 }
-export interface CreateSecret {
-  name: string
-  /**
-   * never returned. A value with several lines is not used in a header, except in `Authorization: Basic`, which encodes it
-   */
-  value: string
-  description?: string | null
-  /**
-   * the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere
-   *
-   * @maxItems 32
-   */
-  hosts?: string[]
-  /**
-   * where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB
-   *
-   * @minItems 1
-   * @maxItems 4
-   */
-  in?: ('header' | 'query' | 'path' | 'body')[]
-  /**
-   * written with the secret, or nothing is written
-   *
-   * @maxItems 500
-   */
-  grants?: Grantee[]
-  /**
-   * public text before the placeholder, for clients that check the shape of a key, such as `xoxb-`
-   */
-  placeholderPrefix?: string
-}
-/**
- * must have exactly one of boxId, userId and email
- */
-export interface Grantee {
-  boxId?: string
-  userId?: string
-  /**
-   * an email address. Uppercase letters count as lowercase.
-   */
-  email?: string
-}
-export interface PatchSecret {
-  /**
-   * the new value; the placeholder stays
-   */
-  value?: string
-  description?: string | null
-  /**
-   * the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere
-   *
-   * @maxItems 32
-   */
-  hosts?: string[]
-  /**
-   * where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB
-   *
-   * @minItems 1
-   * @maxItems 4
-   */
-  in?: ('header' | 'query' | 'path' | 'body')[]
-  /**
-   * removes the grants: every box that is not restricted may use the secret
-   */
-  scope?: 'workspace'
-}
 export interface ExecRequest {
   /**
    * run by sh -c as the box user
@@ -955,61 +917,6 @@ export interface TerminalStart {
    */
   rows?: number
 }
-export interface DesktopStart {
-  /**
-   * desktop, the default: a window manager and a terminal; browser: Chromium on the whole screen
-   */
-  mode?: 'desktop' | 'browser'
-  /**
-   * pixels; default 1280
-   */
-  width?: number
-  /**
-   * pixels; default 800
-   */
-  height?: number
-  /**
-   * dots per inch; default 96
-   */
-  dpi?: number
-  /**
-   * the page that mode browser opens; default: an empty page
-   */
-  url?: string
-}
-export interface DesktopStop {
-  /**
-   * default desktop
-   */
-  mode?: 'desktop' | 'browser'
-}
-export interface WriteFile {
-  path: string
-  content: string
-  /**
-   * default: utf8
-   */
-  encoding?: 'utf8' | 'base64'
-  mode?: string
-}
-export interface MakeDirectory {
-  path: string
-  /**
-   * true: create missing parent directories too, and accept a directory that exists. Default: false
-   */
-  parents?: boolean
-}
-export interface MoveFile {
-  from: string
-  /**
-   * the new path of the entry itself, also when it is the path of an existing directory
-   */
-  to: string
-  /**
-   * true: replace an existing file, or an existing empty directory by a directory. Default: false
-   */
-  overwrite?: boolean
-}
 export interface PromptRequest {
   /**
    * the coding agent
@@ -1052,6 +959,61 @@ export interface PromptRequest {
    */
   auto?: boolean
 }
+export interface WriteFile {
+  path: string
+  content: string
+  /**
+   * default: utf8
+   */
+  encoding?: 'utf8' | 'base64'
+  mode?: string
+}
+export interface MakeDirectory {
+  path: string
+  /**
+   * true: create missing parent directories too, and accept a directory that exists. Default: false
+   */
+  parents?: boolean
+}
+export interface MoveFile {
+  from: string
+  /**
+   * the new path of the entry itself, also when it is the path of an existing directory
+   */
+  to: string
+  /**
+   * true: replace an existing file, or an existing empty directory by a directory. Default: false
+   */
+  overwrite?: boolean
+}
+export interface DesktopStart {
+  /**
+   * desktop, the default: a window manager and a terminal; browser: Chromium on the whole screen
+   */
+  mode?: 'desktop' | 'browser'
+  /**
+   * pixels; default 1280
+   */
+  width?: number
+  /**
+   * pixels; default 800
+   */
+  height?: number
+  /**
+   * dots per inch; default 96
+   */
+  dpi?: number
+  /**
+   * the page that mode browser opens; default: an empty page
+   */
+  url?: string
+}
+export interface DesktopStop {
+  /**
+   * default desktop
+   */
+  mode?: 'desktop' | 'browser'
+}
 /**
  * The body of a POST to the endpoint of the audit log. A status of 2xx within 15 seconds confirms it.
  */
@@ -1071,10 +1033,7 @@ export interface AuditEvent {
    * ascending within the workspace, from 1 and without gaps
    */
   id: number
-  /**
-   * RFC 3339, UTC
-   */
-  at: string
+  at: Timestamp
   kind: string
   /**
    * server: recorded by the coordinator; client: reported with POST /audit
@@ -1101,48 +1060,291 @@ export interface AuditEvent {
    */
   hash: string
 }
-export interface Box {
+/**
+ * A new workspace with an API key of its owner
+ */
+export interface AgentAccount {
+  key: ApiKey
+  /**
+   * dcp_…, for the header Authorization: Bearer. Until the code is confirmed, it is accepted only on GET /me.
+   */
+  secret: string
+  workspace: {
+    id: string
+    name: string
+  }
+  /**
+   * the id of the emailed code, such as sic_…
+   */
+  codeId: string
+  codeExpiresAt: Timestamp
+}
+/**
+ * An API key, without its secret
+ */
+export interface ApiKey {
+  /**
+   * key_…. Not secret
+   */
   id: string
+  name: string
+  /**
+   * api: for a script or an agent. machine: the CLI signed in with it; it expires 90 days after its last use.
+   */
+  kind: 'api' | 'machine'
+  /**
+   * the user as whom the key acts; null: a key with no user, which has the role member
+   */
+  userId: string | null
+  /**
+   * the last 4 characters of the secret, to recognise it; null: unknown
+   */
+  ending: string | null
+  createdAt: Timestamp
+  /**
+   * the last request with the current secret, up to a minute late; null: not used yet
+   */
+  lastUsedAt: Timestamp | null
+  /**
+   * from this instant on, requests with the key get 401 token_expired; null: never. Of a machine key, it moves with use, up to a minute late.
+   */
+  expiresAt: Timestamp | null
+  /**
+   * ids of the boxes that the key may access, sorted; null: all boxes
+   */
+  boxIds: string[] | null
+  /**
+   * the level of the key per area; null: everything that the role of its user allows
+   */
+  access: {
+    boxes?: 'none' | 'read' | 'run' | 'write'
+    workspace?: 'none' | 'read' | 'write'
+    history?: 'none' | 'read'
+  } | null
+  /**
+   * from this instant on, requests with the key get 401 unauthorized
+   */
+  revokedAt: Timestamp | null
+}
+/**
+ * Error response of the control plane. Codes are stable.
+ */
+export interface ControlError {
+  error: string
+  message?: string
+  [k: string]: unknown
+}
+export interface CurrentSession {
+  session: Session
+  user: SessionUser
+  workspace: {
+    id: string
+    name: string
+  }
+  /**
+   * the workspaces of which the person is a member, sorted by name
+   */
+  workspaces: {
+    id: string
+    name: string
+    role: 'owner' | 'member' | 'contractor'
+  }[]
+  /**
+   * as `provider` of GET /billing
+   */
+  billing: 'off' | 'manual' | 'stripe'
+}
+/**
+ * A sign-in of a user to a workspace, with a cookie
+ */
+export interface Session {
+  /**
+   * the id of the session, such as ses_…; not a secret
+   */
+  id: string
+  createdAt: Timestamp
+  lastUsedAt: Timestamp
+  expiresAt: Timestamp
+  /**
+   * the header User-Agent of the sign-in, shortened to 200 characters
+   */
+  userAgent: string | null
+  /**
+   * the IP address of the sign-in
+   */
+  address: string | null
+  /**
+   * whether the request was sent with this session
+   */
+  isCurrent: boolean
+}
+export interface SessionUser {
+  id: string
+  /**
+   * lowercase; null: the first owner of the coordinator has not set one
+   */
+  email: string | null
+  name: string
+  role: 'owner' | 'member' | 'contractor'
+}
+/**
+ * A code that was sent by email
+ */
+export interface IssuedCode {
+  /**
+   * the id of the code, such as sic_…
+   */
+  id: string
+  expiresAt: Timestamp
+}
+/**
+ * The session whose cookie the response sets
+ */
+export interface SignedIn {
+  session: Session
+  user: SessionUser
+  workspace: {
+    id: string
+    name: string
+  }
+}
+export interface SignInLink {
+  /**
+   * signs in once. The page /sign-in accepts it as the fragment: /sign-in#SECRET
+   */
+  secret: string
+  expiresAt: Timestamp
+}
+export interface Account {
+  /**
+   * the account that owns the workspace
+   */
+  customer: {
+    /**
+     * the workspace id
+     */
+    id: string
+    email: string | null
+    /**
+     * always null
+     */
+    githubLogin: string | null
+    /**
+     * active: the workspace is in use. unverified: the emailed code of the caller's new agent account is not confirmed. closing: the closing of the workspace was requested; everything is removed after workspace.purgeAfter
+     */
+    status: 'active' | 'unverified' | 'closing'
+    /**
+     * always null
+     */
+    onboardingStep: string | null
+    /**
+     * always null
+     */
+    onboardingCompletedAt: Timestamp | null
+    createdAt: Timestamp
+    name: string
+  }
+  user: {
+    /**
+     * as in actors of events and records
+     */
+    id?: string
+    email: string | null
+    name: string
+    role: 'owner' | 'member' | 'contractor'
+  } | null
+  workspace: {
+    id: string
+    name: string
+    zeroDataRetention?: boolean
+    closingAt?: Timestamp | null
+    purgeAfter?: Timestamp | null
+  }
+  billing: {
+    /**
+     * micro-dollars: 1000000 is one dollar
+     */
+    balanceMicros: number
+    /**
+     * micro-dollars: 1000000 is one dollar
+     */
+    burnMicrosPerHour: number
+    /**
+     * null while nothing is charged
+     */
+    runwayHours: number | null
+    /**
+     * 0: billing is off
+     */
+    warnBelowHours: number
+    planAmountUsd: number
+    overage: boolean
+    /**
+     * what the workspace may owe while its boxes run: as much as its saved card has paid, up to a maximum of the operator. 0: no card is saved, or it has not paid for too long
+     */
+    overdraftMicros: number
+    collecting: boolean
+    paymentFailed: boolean
+    paymentGraceUntil: Timestamp | null
+    trial: boolean
+    billingUrl: string | null
+    /**
+     * why an operator has paused the workspace (workspace_held); null: it is not paused
+     */
+    hold: ('mining' | 'cpu') | null
+  } | null
+  boxes: Box[]
+  edge: {
+    url: string
+  }
+  /**
+   * absent for a dashboard session
+   */
+  key?: {
+    id: string
+    kind: 'machine' | 'api'
+    expiresAt: Timestamp | null
+    /**
+     * ids of the boxes that the key may access; null: all boxes
+     */
+    boxIds: string[] | null
+  }
+  /**
+   * access level per area; present only for a limited key
+   */
+  access?: {
+    boxes?: 'none' | 'read' | 'run' | 'write'
+    workspace?: 'none' | 'read' | 'write'
+    history?: 'none' | 'read'
+  }
+  /**
+   * @deprecated
+   * the oldest live box of `boxes`; use these instead
+   */
+  box: Box | null
+}
+export interface Box {
+  id: BoxId
   hostname: string
   /**
    * machine: a machine of its own that was enrolled with POST /machines. Its power, size and files are not managed by the coordinator. managed: every other box.
    */
   kind: 'managed' | 'machine'
-  /**
-   * of a machine: the largest tier that is not larger than the machine
-   */
-  tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
-  /**
-   * of a machine: a label
-   */
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
-  desiredRegion: ('us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1') | null
+  tier: Tier
+  region: RegionName
+  desiredRegion: RegionName | null
   desiredState: 'running' | 'suspended' | 'terminated'
-  observedState:
-    | 'requested'
-    | 'provisioning'
-    | 'bootstrapping'
-    | 'running'
-    | 'suspending'
-    | 'suspended'
-    | 'waking'
-    | 'deep_sleep'
-    | 'resizing'
-    | 'migrating'
-    | 'degraded'
-    | 'provision_failed'
-    | 'terminating'
-    | 'terminated'
+  observedState: ObservedState
   /**
    * of a suspended box: frozen: its processes keep their memory and continue when the box is woken; stopped: its processes have been terminated. Otherwise null.
    */
   suspendedAs: ('frozen' | 'stopped') | null
   autoPauseMin: number | null
-  pauseAt: string | null
+  pauseAt: Timestamp | null
   /**
    * when the coordinator deletes the box, in whatever state; null: never
    */
-  deleteAt: string | null
+  deleteAt: Timestamp | null
   autoSnapshotHours: number | null
   autoSnapshotKeep: number
   environmentId: string | null
@@ -1172,14 +1374,8 @@ export interface Box {
    * null until the box has a machine
    */
   isolation: Isolation | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
+  createdAt: Timestamp
+  updatedAt: Timestamp
 }
 /**
  * How the box is isolated from its host and from other boxes
@@ -1196,481 +1392,22 @@ export interface Isolation {
   /**
    * own: the box has its own loopback interface and outbound connections, and cannot reach the loopback addresses of the host; host: the box shares the network of the host
    */
-  network?: 'own' | 'host'
-}
-export interface Snapshot {
-  id: string
-  name: string
-  description: string | null
-  status: 'creating' | 'available' | 'failed' | 'deleting'
-  /**
-   * manual: POST /snapshots; template: has a templateName; fork: the copy that a fork makes; auto: by autoSnapshotHours; final: taken when the box was deleted
-   */
-  kind: 'manual' | 'template' | 'fork' | 'auto' | 'final'
-  templateName: string | null
-  /**
-   * when the snapshot is deleted. auto: after autoSnapshotHours times (autoSnapshotKeep + 1), at least 7 days; the copy of a fork: after 24 hours, or earlier when the new box has its files. Otherwise null
-   */
-  expiresAt: string | null
-  boxId: string
-  sourceBoxHostname: string
-  tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
-  /**
-   * the image of the box; null: it had none
-   */
-  image: string | null
-  /**
-   * the disk space that the files need in a box, in units of 10^9 bytes; null until the snapshot is available
-   */
-  sizeGb: number | null
-  /**
-   * how long the processes of the box were paused, in milliseconds; null: the box was not running, or the snapshot is not available
-   */
-  pausedMs: number | null
-  /**
-   * why the snapshot failed
-   */
-  error: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-}
-export interface Operation {
-  id: string
-  kind: 'box_delete' | 'snapshot_delete'
-  targetId: string
-  status: 'pending' | 'processing' | 'completed' | 'failed'
-  /**
-   * RFC 3339, UTC
-   */
-  requestedAt: string
-  completedAt: string | null
-  error: string | null
-}
-/**
- * A new workspace with an API key of its owner
- */
-export interface AgentAccount {
-  key: ApiKey
-  /**
-   * dcp_…, for the header Authorization: Bearer. Until the code is confirmed, it is accepted only on GET /me.
-   */
-  secret: string
-  workspace: {
-    id: string
-    name: string
-  }
-  /**
-   * the id of the emailed code, such as sic_…
-   */
-  codeId: string
-  /**
-   * RFC 3339, UTC
-   */
-  codeExpiresAt: string
-}
-/**
- * An API key, without its secret
- */
-export interface ApiKey {
-  /**
-   * key_…. Not secret
-   */
-  id: string
-  name: string
-  /**
-   * api: for a script or an agent. machine: the CLI signed in with it; it expires 90 days after its last use.
-   */
-  kind: 'api' | 'machine'
-  /**
-   * the user as whom the key acts; null: a key with no user, which has the role member
-   */
-  userId: string | null
-  /**
-   * the last 4 characters of the secret, to recognise it; null: unknown
-   */
-  ending: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * the last request with the current secret, up to a minute late; null: not used yet
-   */
-  lastUsedAt: string | null
-  /**
-   * from this instant on, requests with the key get 401 token_expired; null: never. Of a machine key, it moves with use, up to a minute late.
-   */
-  expiresAt: string | null
-  /**
-   * ids of the boxes that the key may access, sorted; null: all boxes
-   */
-  boxIds: string[] | null
-  /**
-   * the level of the key per area; null: everything that the role of its user allows
-   */
-  access: {
-    boxes?: 'none' | 'read' | 'run' | 'write'
-    workspace?: 'none' | 'read' | 'write'
-    history?: 'none' | 'read'
-  } | null
-  /**
-   * from this instant on, requests with the key get 401 unauthorized
-   */
-  revokedAt: string | null
-}
-/**
- * Error response of the control plane. Codes are stable.
- */
-export interface ControlError {
-  error: string
-  message?: string
-  [k: string]: unknown
-}
-export interface CurrentSession {
-  session: Session
-  user: {
-    id: string
-    /**
-     * lowercase; null: the first owner of the coordinator has not set one
-     */
-    email: string | null
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  }
-  workspace: {
-    id: string
-    name: string
-  }
-  /**
-   * the workspaces of which the person is a member, sorted by name
-   */
-  workspaces: {
-    id: string
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  }[]
-  /**
-   * as `provider` of GET /billing
-   */
-  billing: 'off' | 'manual' | 'stripe'
-}
-/**
- * A sign-in of a user to a workspace, with a cookie
- */
-export interface Session {
-  /**
-   * the id of the session, such as ses_…; not a secret
-   */
-  id: string
-  /**
-   * when the user signed in
-   */
-  createdAt: string
-  /**
-   * the last request of the session, up to an hour late
-   */
-  lastUsedAt: string
-  /**
-   * 14 days after the last use, and at most 90 days after the sign-in
-   */
-  expiresAt: string
-  /**
-   * the header User-Agent of the sign-in, shortened to 200 characters
-   */
-  userAgent: string | null
-  /**
-   * the IP address of the sign-in
-   */
-  address: string | null
-  /**
-   * whether the request was sent with this session
-   */
-  isCurrent: boolean
-}
-/**
- * A code that was sent by email
- */
-export interface IssuedCode {
-  /**
-   * the id of the code, such as sic_…
-   */
-  id: string
-  /**
-   * RFC 3339, UTC
-   */
-  expiresAt: string
-}
-/**
- * The session whose cookie the response sets
- */
-export interface SignedIn {
-  session: Session
-  user: {
-    id: string
-    /**
-     * lowercase; null: the first owner of the coordinator has not set one
-     */
-    email: string | null
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  }
-  workspace: {
-    id: string
-    name: string
-  }
-}
-export interface SignInLink {
-  /**
-   * signs in once. The page /sign-in accepts it as the fragment: /sign-in#SECRET
-   */
-  secret: string
-  /**
-   * after 15 minutes
-   */
-  expiresAt: string
-}
-export interface Account {
-  /**
-   * the account that owns the workspace
-   */
-  customer: {
-    /**
-     * the workspace id
-     */
-    id: string
-    email: string | null
-    /**
-     * always null
-     */
-    githubLogin: string | null
-    /**
-     * active: the workspace is in use. unverified: the emailed code of the caller's new agent account is not confirmed. closing: the closing of the workspace was requested; everything is removed after workspace.purgeAfter
-     */
-    status: 'active' | 'unverified' | 'closing'
-    /**
-     * always null
-     */
-    onboardingStep: string | null
-    /**
-     * always null
-     */
-    onboardingCompletedAt: string | null
-    /**
-     * RFC 3339, UTC
-     */
-    createdAt: string
-    name: string
-  }
-  user: {
-    /**
-     * as in actors of events and records
-     */
-    id?: string
-    email: string | null
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  } | null
-  workspace: {
-    id: string
-    name: string
-    zeroDataRetention?: boolean
-    closingAt?: string | null
-    purgeAfter?: string | null
-  }
-  billing: {
-    /**
-     * micro-dollars: 1000000 is one dollar
-     */
-    balanceMicros: number
-    /**
-     * micro-dollars: 1000000 is one dollar
-     */
-    burnMicrosPerHour: number
-    /**
-     * null while nothing is charged
-     */
-    runwayHours: number | null
-    /**
-     * 0: billing is off
-     */
-    warnBelowHours: number
-    planAmountUsd: number
-    overage: boolean
-    /**
-     * what the workspace may owe while its boxes run: as much as its saved card has paid, up to a maximum of the operator. 0: no card is saved, or it has not paid for too long
-     */
-    overdraftMicros: number
-    collecting: boolean
-    paymentFailed: boolean
-    paymentGraceUntil: string | null
-    trial: boolean
-    billingUrl: string | null
-    /**
-     * why an operator has paused the workspace (workspace_held); null: it is not paused
-     */
-    hold: ('mining' | 'cpu') | null
-  } | null
-  boxes: BoxOutput[]
-  edge: {
-    url: string
-  }
-  /**
-   * absent for a dashboard session
-   */
-  key?: {
-    id: string
-    kind: 'machine' | 'api'
-    expiresAt: string | null
-    /**
-     * ids of the boxes that the key may access; null: all boxes
-     */
-    boxIds: string[] | null
-  }
-  /**
-   * access level per area; present only for a limited key
-   */
-  access?: {
-    boxes?: 'none' | 'read' | 'run' | 'write'
-    workspace?: 'none' | 'read' | 'write'
-    history?: 'none' | 'read'
-  }
-  /**
-   * @deprecated
-   * the oldest live box of `boxes`; use these instead
-   */
-  box: BoxOutput | null
-}
-export interface BoxOutput {
-  id: string
-  hostname: string
-  /**
-   * machine: a machine of its own that was enrolled with POST /machines. Its power, size and files are not managed by the coordinator. managed: every other box.
-   */
-  kind: 'managed' | 'machine'
-  /**
-   * of a machine: the largest tier that is not larger than the machine
-   */
-  tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
-  /**
-   * of a machine: a label
-   */
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
-  desiredRegion: ('us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1') | null
-  desiredState: 'running' | 'suspended' | 'terminated'
-  observedState:
-    | 'requested'
-    | 'provisioning'
-    | 'bootstrapping'
-    | 'running'
-    | 'suspending'
-    | 'suspended'
-    | 'waking'
-    | 'deep_sleep'
-    | 'resizing'
-    | 'migrating'
-    | 'degraded'
-    | 'provision_failed'
-    | 'terminating'
-    | 'terminated'
-  /**
-   * of a suspended box: frozen: its processes keep their memory and continue when the box is woken; stopped: its processes have been terminated. Otherwise null.
-   */
-  suspendedAs: ('frozen' | 'stopped') | null
-  autoPauseMin: number | null
-  pauseAt: string | null
-  /**
-   * when the coordinator deletes the box, in whatever state; null: never
-   */
-  deleteAt: string | null
-  autoSnapshotHours: number | null
-  autoSnapshotKeep: number
-  environmentId: string | null
-  environmentVersionNo: number | null
-  envVars: {
-    name: string
-    value: string
-  }[]
-  /**
-   * labels by which people and scripts select boxes. They have no effect on the box. A fork, and a box from a snapshot, get those of the source.
-   */
-  labels: {
-    [k: string]: string
-  }
-  restricted: boolean
-  ownerUserId: string
-  quietHoursExempt: boolean
-  /**
-   * the image of the box, as it was requested; null: the box uses the programs of the machine on which it runs
-   */
-  image: string | null
-  /**
-   * the content of the image, such as sha256:…; null: not known yet, or the box has no image
-   */
-  imageDigest: string | null
-  /**
-   * null until the box has a machine
-   */
-  isolation: IsolationOutput | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
-}
-/**
- * How the box is isolated from its host and from other boxes
- */
-export interface IsolationOutput {
-  /**
-   * bubblewrap, namespaces: separate file-system view, processes and hostname; process: separate home directory. Under a root coordinator each box also has its own uid. container: a container with a root file system of its own; vm: a virtual machine.
-   */
-  level: 'bubblewrap' | 'namespaces' | 'process' | 'container' | 'vm'
-  /**
-   * the limits that cgroups enforce: cpu and memory of the tier; pids: 4096 processes and threads
-   */
-  limits: ('cpu' | 'memory' | 'pids')[]
-  /**
-   * own: the box has its own loopback interface and outbound connections, and cannot reach the loopback addresses of the host; host: the box shares the network of the host
-   */
   network: 'own' | 'host'
 }
 export interface BoxDetail {
-  box: BoxOutput
+  box: Box
   /**
    * Desired and observed state, and the connection of the agent
    */
   state: {
     desired: 'running' | 'suspended' | 'terminated'
-    observed:
-      | 'requested'
-      | 'provisioning'
-      | 'bootstrapping'
-      | 'running'
-      | 'suspending'
-      | 'suspended'
-      | 'waking'
-      | 'deep_sleep'
-      | 'resizing'
-      | 'migrating'
-      | 'degraded'
-      | 'provision_failed'
-      | 'terminating'
-      | 'terminated'
+    observed: ObservedState
     /**
      * whether the agent is connected
      */
     connected: boolean
-    /**
-     * when the observed state was entered
-     */
-    since: string
-    lastHeartbeatAt: string | null
+    since: Timestamp
+    lastHeartbeatAt: Timestamp | null
   }
   vitals: Vitals | null
   /**
@@ -1704,7 +1441,7 @@ export interface BoxDetail {
     /**
      * when the environment was deleted: the box keeps its version; null: it was not
      */
-    deletedAt: string | null
+    deletedAt: Timestamp | null
   } | null
   envVars: {
     name: string
@@ -1759,39 +1496,8 @@ export interface Machine {
 }
 export interface BoxEvent {
   id: string
-  fromState:
-    | (
-        | 'requested'
-        | 'provisioning'
-        | 'bootstrapping'
-        | 'running'
-        | 'suspending'
-        | 'suspended'
-        | 'waking'
-        | 'deep_sleep'
-        | 'resizing'
-        | 'migrating'
-        | 'degraded'
-        | 'provision_failed'
-        | 'terminating'
-        | 'terminated'
-      )
-    | null
-  toState:
-    | 'requested'
-    | 'provisioning'
-    | 'bootstrapping'
-    | 'running'
-    | 'suspending'
-    | 'suspended'
-    | 'waking'
-    | 'deep_sleep'
-    | 'resizing'
-    | 'migrating'
-    | 'degraded'
-    | 'provision_failed'
-    | 'terminating'
-    | 'terminated'
+  fromState: ObservedState | null
+  toState: ObservedState
   reason: string
   /**
    * of a box that could not be created because of its image: an error code, such as image_not_found. Otherwise null
@@ -1801,10 +1507,7 @@ export interface BoxEvent {
    * user:<id>, key:<id> or system
    */
   actor: string
-  /**
-   * RFC 3339, UTC
-   */
-  at: string
+  at: Timestamp
 }
 /**
  * The state change in progress
@@ -1826,17 +1529,59 @@ export interface Job {
   step: string
   attempt: number
   lastError: string | null
-  nextRetryAt: string | null
+  nextRetryAt: Timestamp | null
+}
+export interface Operation {
+  id: string
+  kind: 'box_delete' | 'snapshot_delete'
+  targetId: string
+  status: 'pending' | 'processing' | 'completed' | 'failed'
+  requestedAt: Timestamp
+  completedAt: Timestamp | null
+  error: string | null
 }
 export interface DownloadLink {
   /**
    * a path on the coordinator, for GET with the same credential
    */
   url: string
+  expiresAt: Timestamp
+}
+export interface Snapshot {
+  id: string
+  name: string
+  description: string | null
+  status: 'creating' | 'available' | 'failed' | 'deleting'
   /**
-   * RFC 3339, UTC
+   * manual: POST /snapshots; template: has a templateName; fork: the copy that a fork makes; auto: by autoSnapshotHours; final: taken when the box was deleted
    */
-  expiresAt: string
+  kind: 'manual' | 'template' | 'fork' | 'auto' | 'final'
+  templateName: string | null
+  /**
+   * when the snapshot is deleted. auto: after autoSnapshotHours times (autoSnapshotKeep + 1), at least 7 days; the copy of a fork: after 24 hours, or earlier when the new box has its files. Otherwise null
+   */
+  expiresAt: Timestamp | null
+  boxId: string
+  sourceBoxHostname: string
+  tier: Tier
+  region: RegionName
+  /**
+   * the image of the box; null: it had none
+   */
+  image: string | null
+  /**
+   * the disk space that the files need in a box, in units of 10^9 bytes; null until the snapshot is available
+   */
+  sizeGb: number | null
+  /**
+   * how long the processes of the box were paused, in milliseconds; null: the box was not running, or the snapshot is not available
+   */
+  pausedMs: number | null
+  /**
+   * why the snapshot failed
+   */
+  error: string | null
+  createdAt: Timestamp
 }
 export interface Metrics {
   /**
@@ -1847,14 +1592,8 @@ export interface Metrics {
    * seconds per bucket; follows from the time span
    */
   res: 30 | 300 | 3600
-  /**
-   * the start of the range, after limiting it to 30 days
-   */
-  from: string
-  /**
-   * the end of the range, not after now
-   */
-  to: string
+  from: Timestamp
+  to: Timestamp
   /**
    * The start of each bucket, in seconds since the epoch: multiples of res, ascending, without gaps. The last bucket may not be complete.
    */
@@ -1963,20 +1702,17 @@ export interface PortShare {
   /**
    * null: links for members do not expire
    */
-  expiresAt: string | null
+  expiresAt: Timestamp | null
   /**
    * user:<id> or key:<id>
    */
   createdBy: string
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
+  createdAt: Timestamp
   /**
    * how often the link was opened; up to ten seconds late
    */
   openCount: number
-  lastOpenedAt: string | null
+  lastOpenedAt: Timestamp | null
 }
 export interface PortShares {
   /**
@@ -1991,15 +1727,9 @@ export interface PortShares {
    * by audience: what sharing another port would respond
    */
   modes: {
-    [k: string]:
-      | {
-          allowed: true
-        }
-      | {
-          allowed: false
-          error: string
-          message: string
-        }
+    members: PortShareMode
+    anyone: PortShareMode
+    public: PortShareMode
   }
   /**
    * the links that are neither revoked nor expired, oldest first. It includes links that the deployment or the policy shareLinks has turned off
@@ -2011,10 +1741,7 @@ export interface PortShares {
   listening: Listening | null
 }
 export interface Listening {
-  /**
-   * when the box last confirmed the list
-   */
-  at: string
+  at: Timestamp
   /**
    * listening TCP ports, ascending
    */
@@ -2033,10 +1760,7 @@ export interface ProcsAt {
    * version of this format
    */
   v: 1
-  /**
-   * when the snapshot was taken
-   */
-  at: string
+  at: Timestamp
   /**
    * by pid, ascending
    */
@@ -2076,10 +1800,7 @@ export interface SnapshotProcess {
    * resident memory, rounded to 0.4 percent
    */
   memBytes: number
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
+  startedAt: Timestamp
 }
 export interface SecretMount {
   /**
@@ -2107,10 +1828,7 @@ export interface CreateTicketResponse {
      */
     id: string
     boxId: string
-    /**
-     * RFC 3339, UTC
-     */
-    expiresAt: string
+    expiresAt: Timestamp
   }
   /**
    * the credential, which starts with dct_; shown only here
@@ -2130,15 +1848,9 @@ export interface PortShareList {
    * by audience: what sharing another port would respond
    */
   modes: {
-    [k: string]:
-      | {
-          allowed: true
-        }
-      | {
-          allowed: false
-          error: string
-          message: string
-        }
+    members: PortShareMode
+    anyone: PortShareMode
+    public: PortShareMode
   }
   /**
    * the links that are neither revoked nor expired, oldest first. It includes links that the deployment or the policy shareLinks has turned off
@@ -2150,10 +1862,7 @@ export interface OpenPortShareResponse {
    * can be opened once
    */
   url: string
-  /**
-   * when the URL expires, ten minutes after the request
-   */
-  expiresAt: string
+  expiresAt: Timestamp
 }
 export interface CreateEnrollmentResponse {
   enrollment: Enrollment
@@ -2178,20 +1887,14 @@ export interface Enrollment {
    * null: the name is chosen when the token is used
    */
   name: string | null
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region: RegionName
   restricted: boolean
   /**
    * user:<id> or key:<id>
    */
   createdBy: string
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  expiresAt: string
+  createdAt: Timestamp
+  expiresAt: Timestamp
 }
 export interface AgentRollout {
   /**
@@ -2206,10 +1909,10 @@ export interface AgentRollout {
    * the id of the user who made the last change; null: there was none, or a key did
    */
   updatedBy: string | null
-  updatedAt: string | null
+  updatedAt: Timestamp | null
 }
 export interface Agent {
-  boxId: string
+  boxId: BoxId
   hostname: string
   /**
    * such as 1.0.0+4f2a81c09d3e5b76: the version and the build; null: the agent has not connected yet
@@ -2230,7 +1933,7 @@ export interface Agent {
 }
 export interface Command {
   id: string
-  boxId: string
+  boxId: BoxId
   mode: 'sync' | 'detached'
   source: 'cli' | 'api'
   /**
@@ -2249,11 +1952,8 @@ export interface Command {
    */
   signal: string | null
   pid: number | null
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
-  finishedAt: string | null
+  startedAt: Timestamp
+  finishedAt: Timestamp | null
   actor: {
     kind: 'user' | 'cli' | 'ticket' | 'mobile' | 'system'
     userId: string | null
@@ -2311,7 +2011,7 @@ export interface Image {
    * the name under which boxes use the image
    */
   reference: string
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region: RegionName
   /**
    * sha256:… of the content in its registry; null: the image comes from no registry
    */
@@ -2320,13 +2020,13 @@ export interface Image {
   /**
    * when the image was built
    */
-  createdAt: string | null
+  createdAt: Timestamp | null
 }
 /**
  * A region in which boxes can be created, and what its boxes can do
  */
 export interface Region {
-  region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region: RegionName
   /**
    * boxes that are created without a region get this one
    */
@@ -2374,10 +2074,7 @@ export interface BoxRepo {
    */
   commit: string | null
   error: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
+  updatedAt: Timestamp
 }
 /**
  * An environment with the configuration of its latest version
@@ -2411,26 +2108,9 @@ export interface Environment {
      * bytes
      */
     size: number
-    /**
-     * RFC 3339, UTC
-     */
-    updatedAt: string
+    updatedAt: Timestamp
   }[]
-  repos: {
-    repo: string
-    /**
-     * the directory of the clone; default: `~/` and the last part of the URL
-     */
-    path?: string
-    /**
-     * a branch, a tag or a commit; default: the default branch
-     */
-    ref?: string
-    /**
-     * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
-     */
-    secret?: string
-  }[]
+  repos: EnvironmentRepoOutput[]
   /**
    * the image of new boxes that name none; null: the default image of their region. A change does not concern boxes that exist
    */
@@ -2440,14 +2120,23 @@ export interface Environment {
    * boxes that are not deleted and use any version
    */
   boxCount: number
+  createdAt: Timestamp
+  updatedAt: Timestamp
+}
+export interface EnvironmentRepoOutput {
+  repo: string
   /**
-   * RFC 3339, UTC
+   * the directory of the clone; default: `~/` and the last part of the URL
    */
-  createdAt: string
+  path?: string
   /**
-   * RFC 3339, UTC
+   * a branch, a tag or a commit; default: the default branch
    */
-  updatedAt: string
+  ref?: string
+  /**
+   * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
+   */
+  secret?: string
 }
 /**
  * git, cloud, codingAgents: credential channels. With cloud, the boxes get the AWS roles of the workspace. With one of them, each new box gets the secrets of the workspace that have a well-known name of the channel, such as GITHUB_TOKEN, HCLOUD_TOKEN or ANTHROPIC_API_KEY, mounted under this name, as far as their grants allow it
@@ -2481,6 +2170,63 @@ export interface UpgradedEnvironment {
   }[]
   latestVersionNo: number
 }
+export interface Secret {
+  /**
+   * starts with sec_
+   */
+  id: string
+  name: string
+  description: string | null
+  hosts: string[]
+  /**
+   * where the value is used in a request
+   */
+  in: ('header' | 'query' | 'path' | 'body')[]
+  /**
+   * what boxes have instead of the value; it never changes
+   */
+  placeholder: string
+  mountCount: number
+  /**
+   * workspace: the secret has no grants, and every box that is not restricted may use it; granted: only the boxes that a grant covers, which are none without grants
+   */
+  scope: 'workspace' | 'granted'
+  grants: SecretGrant[]
+  createdAt: Timestamp
+  updatedAt: Timestamp
+  lastRotatedAt: Timestamp | null
+}
+export interface SecretGrant {
+  /**
+   * starts with sgr_
+   */
+  id: string
+  boxId: string | null
+  /**
+   * the name of the box when it was granted
+   */
+  hostname: string | null
+  /**
+   * boxes of this owner may use the secret
+   */
+  userId: string | null
+  email: string | null
+  createdAt: Timestamp
+}
+export interface SecretUse {
+  boxId: string
+  /**
+   * null: the box has been deleted
+   */
+  hostname: string | null
+  host: string
+  firstAt: Timestamp
+  lastAt: Timestamp
+  /**
+   * requests; up to a second late
+   */
+  count: number
+}
 /**
  * A person who may use the workspace
  */
@@ -2494,47 +2240,27 @@ export interface Member {
    */
   email: string | null
   name: string
-  /**
-   * owner: may send every request. member: uses every box, snapshot and setting of the workspace, but changes no members and no settings. contractor: uses only their own boxes, which are always restricted, and reads neither members nor policies nor the audit log.
-   */
-  role: 'owner' | 'member' | 'contractor'
+  role: Role
   /**
    * invited: the person has not signed in to the workspace yet
    */
   status: 'active' | 'invited'
-  /**
-   * when the member was invited
-   */
-  createdAt: string
+  createdAt: Timestamp
   /**
    * the first sign-in; null: invited
    */
-  joinedAt: string | null
+  joinedAt: Timestamp | null
   /**
    * the last request with a session or API key of the member, up to an hour late; null: none is known
    */
-  lastActiveAt: string | null
+  lastActiveAt: Timestamp | null
 }
 export interface TeamBox {
   id: string
   hostname: string
-  tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+  tier: Tier
   desiredState: 'running' | 'suspended' | 'terminated'
-  observedState:
-    | 'requested'
-    | 'provisioning'
-    | 'bootstrapping'
-    | 'running'
-    | 'suspending'
-    | 'suspended'
-    | 'waking'
-    | 'deep_sleep'
-    | 'resizing'
-    | 'migrating'
-    | 'degraded'
-    | 'provision_failed'
-    | 'terminating'
-    | 'terminated'
+  observedState: ObservedState
   ownerUserId: string
   /**
    * also of an owner who has left the workspace
@@ -2553,19 +2279,16 @@ export interface TeamBox {
    * as in Vitals; null unless the box is running
    */
   memPct: number | null
-  lastHeartbeatAt: string | null
-  /**
-   * open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count
-   */
-  sessions: number
+  lastHeartbeatAt: Timestamp | null
+  sessions: OpenSessions
   /**
    * when the box last accepted a prompt. null: it has accepted none, or only ones before the coordinator recorded this time
    */
-  lastPromptAt: string | null
+  lastPromptAt: Timestamp | null
   /**
    * when the newest command of the command history was requested; null: the history has no command of the box
    */
-  lastExecAt: string | null
+  lastExecAt: Timestamp | null
   /**
    * micro-dollars; 0 while billing is off
    */
@@ -2584,10 +2307,7 @@ export interface TeamMember {
    * live boxes that the member owns
    */
   boxes: number
-  /**
-   * open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count
-   */
-  sessions: number
+  sessions: OpenSessions
   /**
    * micro-dollars; 0 while billing is off
    */
@@ -2595,7 +2315,7 @@ export interface TeamMember {
   /**
    * as in Member
    */
-  lastActiveAt: string | null
+  lastActiveAt: Timestamp | null
 }
 export interface Billing {
   /**
@@ -2622,7 +2342,7 @@ export interface Billing {
   overdraftMicros: number
   collecting: boolean
   paymentFailed: boolean
-  paymentGraceUntil: string | null
+  paymentGraceUntil: Timestamp | null
   trial: boolean
   billingUrl: string | null
   /**
@@ -2662,14 +2382,14 @@ export interface Plan {
    * open terminals
    */
   terminals: number
-  tiers: ('nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra')[]
+  tiers: Tier[]
 }
 /**
  * The prices at this moment.
  */
 export interface Prices {
   tiers: {
-    tier: 'nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra'
+    tier: Tier
     /**
      * a running box, with its disk
      */
@@ -2704,19 +2424,16 @@ export interface BillingEntry {
   /**
    * of usage: when it began
    */
-  since: string | null
+  since: Timestamp | null
   /**
    * of usage: when it ended
    */
-  until: string | null
+  until: Timestamp | null
   /**
    * of the usage of a snapshot: the id of the snapshot
    */
   note: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  at: string
+  at: Timestamp
 }
 /**
  * What a box and its snapshots have cost.
@@ -2778,10 +2495,7 @@ export interface Workspace {
    */
   id: string
   name: string
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
+  createdAt: Timestamp
   /**
    * true: the coordinator stores no command, working directory or output in the command history, no command lines in process snapshots, and no details of client reports in the audit log
    */
@@ -2793,26 +2507,38 @@ export interface Workspace {
   /**
    * when the closing of the workspace was requested; null: the workspace is open
    */
-  closingAt: string | null
+  closingAt: Timestamp | null
   /**
    * when everything of the workspace is deleted. Until then an owner can reopen it. null: the workspace is open
    */
-  purgeAfter: string | null
+  purgeAfter: Timestamp | null
+}
+export interface WorkspacePolicy {
+  policy: Policy
+  /**
+   * the id of the user who made the last change; null: there was none
+   */
+  updatedBy: string | null
+  updatedAt: Timestamp | null
+  /**
+   * why no quiet hours start; null: nothing prevents them
+   */
+  quietHoursProblem: string | null
 }
 /**
  * null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user, which act for no member.
  */
 export interface Policy {
-  memberSpendCapUsd: number | null
-  memberBoxLimit: number | null
-  memberMaxTier: ('nano' | 'micro' | 'lite' | 'flow' | 'pro' | 'max' | 'ultra') | null
-  autoPauseFloorMin: number | null
+  memberSpendCapUsd: MemberSpendCap | null
+  memberBoxLimit: MemberBoxLimit | null
+  memberMaxTier: Tier | null
+  autoPauseFloorMin: AutoPauseFloor | null
   quietHours: QuietHoursOutput | null
   /**
    * how long events of the audit log are kept, in days; default 90
    */
   auditRetentionDays: number
-  allowedImages: string[] | null
+  allowedImages: AllowedImagesOutput | null
   /**
    * who may enroll machines as boxes: owners, or members too; default member
    */
@@ -2860,10 +2586,7 @@ export interface AuditChainEvent {
    * ascending within the workspace, from 1 and without gaps
    */
   id: number
-  /**
-   * RFC 3339, UTC
-   */
-  at: string
+  at: Timestamp
   kind: string
   /**
    * server: recorded by the coordinator; client: reported with POST /audit
@@ -2906,7 +2629,7 @@ export interface AuditSink {
    * events that are not delivered yet
    */
   pending: number
-  lastDeliveredAt: string | null
+  lastDeliveredAt: Timestamp | null
   /**
    * why the last delivery failed; null: it succeeded, or there was none
    */
@@ -2918,15 +2641,12 @@ export interface AuditSink {
   /**
    * when a failed delivery is sent again; null: it has not failed
    */
-  nextAttemptAt: string | null
+  nextAttemptAt: Timestamp | null
   /**
    * the id of the user who configured it
    */
   updatedBy: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
+  updatedAt: Timestamp
 }
 export interface AwsRole {
   /**
@@ -2941,7 +2661,7 @@ export interface AwsRole {
   /**
    * when the workspace could assume the role; null: the last verification failed
    */
-  verifiedAt: string | null
+  verifiedAt: Timestamp | null
   /**
    * the identity that AWS has returned
    */
@@ -2950,10 +2670,7 @@ export interface AwsRole {
    * why the last verification failed
    */
   verifyError: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
+  createdAt: Timestamp
   /**
    * user:<id> or key:<id>
    */
@@ -2981,11 +2698,8 @@ export interface OperatorWorkspace {
    * of the first owner who has joined
    */
   ownerEmail: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  closingAt: string | null
+  createdAt: Timestamp
+  closingAt: Timestamp | null
   /**
    * micro-dollars: 1000000 is one dollar
    */
@@ -3005,79 +2719,7 @@ export interface OperatorWorkspace {
   /**
    * when a box on free credit had used its full CPU for hours; no effect by itself
    */
-  flaggedAt: string | null
-}
-export interface Secret {
-  /**
-   * starts with sec_
-   */
-  id: string
-  name: string
-  description: string | null
-  hosts: string[]
-  /**
-   * where the value is used in a request
-   */
-  in: ('header' | 'query' | 'path' | 'body')[]
-  /**
-   * what boxes have instead of the value; it never changes
-   */
-  placeholder: string
-  mountCount: number
-  /**
-   * workspace: the secret has no grants, and every box that is not restricted may use it; granted: only the boxes that a grant covers, which are none without grants
-   */
-  scope: 'workspace' | 'granted'
-  grants: SecretGrant[]
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
-  lastRotatedAt: string | null
-}
-export interface SecretGrant {
-  /**
-   * starts with sgr_
-   */
-  id: string
-  boxId: string | null
-  /**
-   * the name of the box when it was granted
-   */
-  hostname: string | null
-  /**
-   * boxes of this owner may use the secret
-   */
-  userId: string | null
-  email: string | null
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-}
-export interface SecretUse {
-  boxId: string
-  /**
-   * null: the box has been deleted
-   */
-  hostname: string | null
-  host: string
-  /**
-   * RFC 3339, UTC
-   */
-  firstAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  lastAt: string
-  /**
-   * requests; up to a second late
-   */
-  count: number
+  flaggedAt: Timestamp | null
 }
 export interface ExecResult {
   ok: true
@@ -3101,14 +2743,8 @@ export interface ExecResult {
    * true only when the time limit terminated the command
    */
   timedOut: boolean
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  finishedAt: string
+  startedAt: Timestamp
+  finishedAt: Timestamp
   /**
    * as given in the request; ~ when the request has none
    */
@@ -3127,10 +2763,7 @@ export interface ExecStarted {
    * as given in the request; ~ when the request has none
    */
   cwd: string
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
+  startedAt: Timestamp
   /**
    * path of the file with the standard output, for GET /download
    */
@@ -3178,10 +2811,7 @@ export interface ExecList {
      * whether the command was started with attached
      */
     attached: boolean
-    /**
-     * RFC 3339, UTC
-     */
-    startedAt: string
+    startedAt: Timestamp
     command: string
   }[]
 }
@@ -3203,14 +2833,11 @@ export interface ExecStatus {
    * whether the command was started with attached
    */
   attached: boolean
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
+  startedAt: Timestamp
   command: string
   ok: true
   type: 'exec.status'
-  finishedAt: string | null
+  finishedAt: Timestamp | null
   cwd: string
   /**
    * the last `tail` bytes, as UTF-8
@@ -3236,10 +2863,7 @@ export interface ExecKilled {
 export interface LiveProcesses {
   ok: true
   type: 'process.list'
-  /**
-   * RFC 3339, UTC
-   */
-  at: string
+  at: Timestamp
   /**
    * CPU usage of all processes of the box, also with processId, in percent of cpuCount
    */
@@ -3280,7 +2904,7 @@ export interface LiveProcess {
    * resident memory
    */
   memBytes: number
-  startedAt: string | null
+  startedAt: Timestamp | null
   /**
    * id of the command that started it, or started its parent
    */
@@ -3305,14 +2929,8 @@ export interface TerminalStarted {
    * attached connections
    */
   clients: number
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
-  /**
-   * last input or output
-   */
-  lastActiveAt: string
+  startedAt: Timestamp
+  lastActiveAt: Timestamp
   /**
    * id of the record in the command history
    */
@@ -3340,14 +2958,8 @@ export interface TerminalList {
      * attached connections
      */
     clients: number
-    /**
-     * RFC 3339, UTC
-     */
-    startedAt: string
-    /**
-     * last input or output
-     */
-    lastActiveAt: string
+    startedAt: Timestamp
+    lastActiveAt: Timestamp
   }[]
 }
 export interface TerminalKilled {
@@ -3355,6 +2967,370 @@ export interface TerminalKilled {
   type: 'terminal.killed'
   session: string
   signal: ('HUP' | 'TERM' | 'KILL') | null
+}
+export interface PromptStarted {
+  ok: true
+  type: 'prompt.started'
+  run: Run
+}
+export interface Run {
+  id: string
+  conversationId: string
+  provider: 'claude' | 'codex' | 'opencode' | 'pi'
+  /**
+   * as requested; null: the default of the coding agent
+   */
+  model: string | null
+  reasoningEffort: ('low' | 'medium' | 'high') | null
+  auto: boolean
+  /**
+   * interrupted: by a request or a suspend. Otherwise the last final event decides, and without one the exit code
+   */
+  status: 'running' | 'done' | 'failed' | 'interrupted'
+  /**
+   * why the run failed or was interrupted; null while it runs and when it is done
+   */
+  error: string | null
+  /**
+   * null while it runs, and after a signal
+   */
+  exitCode: number | null
+  pid: number | null
+  /**
+   * as given for the conversation; ~ by default
+   */
+  cwd: string
+  startedAt: Timestamp
+  finishedAt: Timestamp | null
+  /**
+   * the session of the coding agent; null until its output names it
+   */
+  sessionId: string | null
+  /**
+   * the session that the run continues
+   */
+  resumedFrom: string | null
+  /**
+   * the previous run of the conversation
+   */
+  parent: string | null
+  eventCount: number
+  /**
+   * the first 2048 characters; GET /prompts/{runId} returns the whole prompt
+   */
+  prompt: string
+}
+export interface PromptQueued {
+  ok: true
+  type: 'prompt.queued'
+  conversationId: string
+  queued: QueuedPrompt
+  /**
+   * the run that the prompt waits for
+   */
+  active: Run | null
+}
+export interface QueuedPrompt {
+  /**
+   * the id of the run, once it has started
+   */
+  id: string
+  conversationId: string
+  provider: 'claude' | 'codex' | 'opencode' | 'pi'
+  model: string | null
+  /**
+   * in the queue of the box
+   */
+  position: number
+  queuedAt: Timestamp
+  prompt: string
+}
+export interface PromptList {
+  ok: true
+  type: 'prompt.list'
+  /**
+   * newest first
+   *
+   * @maxItems 50
+   */
+  runs: Run[]
+  /**
+   * the newest run in progress
+   */
+  active: Run | null
+  /**
+   * in the order in which they will start
+   *
+   * @maxItems 1000
+   */
+  queued: QueuedPrompt[]
+}
+export interface PromptStatus {
+  ok: true
+  type: 'prompt.status'
+  run: Run
+  /**
+   * the last 4 KiB, as UTF-8
+   */
+  stderr: string
+  stderrTruncated: boolean
+  /**
+   * path of the file with the unchanged output of the coding agent, for GET /download
+   */
+  logPath: string
+}
+export interface PromptEvents {
+  ok: true
+  type: 'prompt.events'
+  /**
+   * null: the prompt is in the queue
+   */
+  run: Run | null
+  /**
+   * @maxItems 1000
+   */
+  events: PromptEvent[]
+  /**
+   * pass as `after` to get the following page
+   */
+  next: number
+  /**
+   * the run has ended, and no event follows the page
+   */
+  finished: boolean
+}
+export interface PromptEvent {
+  /**
+   * 1, 2, 3, … of the run
+   */
+  seq: number
+  at: Timestamp
+  /**
+   * session, text, reasoning, tool, tool_result, usage, notice, error, done
+   */
+  type: string
+  text: string | null
+  /**
+   * set for tool and tool_result; input is null where the coding agent does not repeat it
+   */
+  tool: {
+    name: string
+    input: unknown
+  } | null
+  /**
+   * the line of the coding agent, unchanged, on the first event of the line; null on its further events
+   */
+  raw: unknown
+}
+export interface PromptInterrupted {
+  ok: true
+  type: 'prompt.interrupted'
+  id: string
+  wasRunning: boolean
+  /**
+   * the strongest signal that was needed; null when no process of the run was in progress
+   */
+  signal: ('INT' | 'TERM' | 'KILL') | null
+  /**
+   * the prompt was in the queue and has been removed
+   */
+  dequeued: boolean
+}
+export interface ConversationList {
+  ok: true
+  type: 'prompt.conversations'
+  /**
+   * most recently active first
+   *
+   * @maxItems 50
+   */
+  conversations: Conversation[]
+  /**
+   * runs in progress on the box
+   */
+  running: number
+  /**
+   * the most runs that may be in progress
+   */
+  limit: number
+}
+export interface Conversation {
+  id: string
+  provider: 'claude' | 'codex' | 'opencode' | 'pi'
+  model: string | null
+  cwd: string
+  /**
+   * runs, also those that are deleted
+   */
+  prompts: number
+  /**
+   * prompts in the queue
+   */
+  queued: number
+  running: boolean
+  lastRunId: string | null
+  lastStatus: ('running' | 'done' | 'failed' | 'interrupted') | null
+  sessionId: string | null
+  lastPrompt: string
+  createdAt: Timestamp
+  updatedAt: Timestamp
+}
+export interface PromptsInterrupted {
+  ok: true
+  type: 'prompt.interrupted'
+  /**
+   * of the first run
+   */
+  id: string | null
+  wasRunning: boolean
+  /**
+   * the strongest signal that was needed; null when no process of the run was in progress
+   */
+  signal: ('INT' | 'TERM' | 'KILL') | null
+  /**
+   * @maxItems 256
+   */
+  interrupted: {
+    id: string
+    conversationId: string
+    /**
+     * the strongest signal that was needed; null when no process of the run was in progress
+     */
+    signal: ('INT' | 'TERM' | 'KILL') | null
+  }[]
+  /**
+   * prompts that were removed from the queue
+   *
+   * @maxItems 1000
+   */
+  dequeued: string[]
+}
+export interface FileRead {
+  ok: true
+  type: 'file.read'
+  /**
+   * the real path, symbolic links resolved
+   */
+  path: string
+  /**
+   * base64 when the bytes are not valid UTF-8
+   */
+  encoding: 'utf8' | 'base64'
+  size: number
+  /**
+   * octal, such as 0644
+   */
+  mode: string
+  content: string
+}
+export interface FileWritten {
+  ok: true
+  type: 'file.written'
+  path: string
+  size: number
+}
+export interface FileRemoved {
+  ok: true
+  type: 'file.removed'
+  path: string
+}
+export interface FileList {
+  ok: true
+  type: 'file.list'
+  /**
+   * the real path of the directory
+   */
+  path: string
+  /**
+   * in the order of the bytes of their names, without . and ..
+   *
+   * @maxItems 1000
+   */
+  entries: FileEntry[]
+  /**
+   * null: this is the last page
+   */
+  nextCursor: string | null
+}
+export interface FileEntry {
+  /**
+   * may have control characters. Bytes that are not UTF-8 are replaced by U+FFFD
+   */
+  name: string
+  /**
+   * the bytes of the name, when they are not UTF-8
+   */
+  nameBase64?: string
+  type: 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device'
+  /**
+   * in bytes
+   */
+  size: number
+  /**
+   * octal, such as 0644
+   */
+  mode: string
+  uid: number
+  gid: number
+  /**
+   * the name of the user, or its number
+   */
+  owner: string
+  /**
+   * the name of the group, or its number
+   */
+  group: string
+  /**
+   * the modification time; null when its year is not between 1970 and 9999
+   */
+  mtime: Timestamp | null
+  /**
+   * of a symbolic link: the path that it stores
+   */
+  target?: string
+  /**
+   * of a symbolic link: the type of what it leads to; null when that cannot be found
+   */
+  targetType?: ('file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device') | null
+}
+export interface DirectoryCreated {
+  ok: true
+  type: 'directory.created'
+  /**
+   * the real path
+   */
+  path: string
+  /**
+   * false: the directory existed
+   */
+  created: boolean
+}
+export interface FileMoved {
+  ok: true
+  type: 'file.moved'
+  /**
+   * the real path before the move
+   */
+  from: string
+  /**
+   * the real path
+   */
+  path: string
+}
+export interface FileStat {
+  ok: true
+  type: 'file.stat'
+  /**
+   * the real path of the directory of the entry, and its name
+   */
+  path: string
+  entry: FileEntry
+}
+export interface FileUploaded {
+  ok: true
+  type: 'file.uploaded'
+  path: string
+  size: number
 }
 export interface DesktopStatus {
   ok: true
@@ -3413,10 +3389,7 @@ export interface DesktopSession {
    * connected viewers
    */
   viewers: number
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
+  startedAt: Timestamp
 }
 export interface DesktopStopped {
   ok: true
@@ -3449,385 +3422,6 @@ export interface BareError {
   error: string
   [k: string]: unknown
 }
-export interface FileRead {
-  ok: true
-  type: 'file.read'
-  /**
-   * the real path, symbolic links resolved
-   */
-  path: string
-  /**
-   * base64 when the bytes are not valid UTF-8
-   */
-  encoding: 'utf8' | 'base64'
-  size: number
-  /**
-   * octal, such as 0644
-   */
-  mode: string
-  content: string
-}
-export interface FileWritten {
-  ok: true
-  type: 'file.written'
-  path: string
-  size: number
-}
-export interface FileRemoved {
-  ok: true
-  type: 'file.removed'
-  path: string
-}
-export interface FileUploaded {
-  ok: true
-  type: 'file.uploaded'
-  path: string
-  size: number
-}
-export interface FileList {
-  ok: true
-  type: 'file.list'
-  /**
-   * the real path of the directory
-   */
-  path: string
-  /**
-   * in the order of the bytes of their names, without . and ..
-   *
-   * @maxItems 1000
-   */
-  entries: FileEntry[]
-  /**
-   * null: this is the last page
-   */
-  nextCursor: string | null
-}
-export interface FileEntry {
-  /**
-   * may have control characters. Bytes that are not UTF-8 are replaced by U+FFFD
-   */
-  name: string
-  /**
-   * the bytes of the name, when they are not UTF-8
-   */
-  nameBase64?: string
-  type: 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device'
-  /**
-   * in bytes
-   */
-  size: number
-  /**
-   * octal, such as 0644
-   */
-  mode: string
-  uid: number
-  gid: number
-  /**
-   * the name of the user, or its number
-   */
-  owner: string
-  /**
-   * the name of the group, or its number
-   */
-  group: string
-  /**
-   * the modification time; null when its year is not between 1970 and 9999
-   */
-  mtime: string | null
-  /**
-   * of a symbolic link: the path that it stores
-   */
-  target?: string
-  /**
-   * of a symbolic link: the type of what it leads to; null when that cannot be found
-   */
-  targetType?: ('file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'device') | null
-}
-export interface FileStat {
-  ok: true
-  type: 'file.stat'
-  /**
-   * the real path of the directory of the entry, and its name
-   */
-  path: string
-  entry: FileEntry
-}
-export interface DirectoryCreated {
-  ok: true
-  type: 'directory.created'
-  /**
-   * the real path
-   */
-  path: string
-  /**
-   * false: the directory existed
-   */
-  created: boolean
-}
-export interface FileMoved {
-  ok: true
-  type: 'file.moved'
-  /**
-   * the real path before the move
-   */
-  from: string
-  /**
-   * the real path
-   */
-  path: string
-}
-export interface PromptStarted {
-  ok: true
-  type: 'prompt.started'
-  run: Run
-}
-export interface Run {
-  id: string
-  conversationId: string
-  provider: 'claude' | 'codex' | 'opencode' | 'pi'
-  /**
-   * as requested; null: the default of the coding agent
-   */
-  model: string | null
-  reasoningEffort: ('low' | 'medium' | 'high') | null
-  auto: boolean
-  /**
-   * interrupted: by a request or a suspend. Otherwise the last final event decides, and without one the exit code
-   */
-  status: 'running' | 'done' | 'failed' | 'interrupted'
-  /**
-   * why the run failed or was interrupted; null while it runs and when it is done
-   */
-  error: string | null
-  /**
-   * null while it runs, and after a signal
-   */
-  exitCode: number | null
-  pid: number | null
-  /**
-   * as given for the conversation; ~ by default
-   */
-  cwd: string
-  /**
-   * RFC 3339, UTC
-   */
-  startedAt: string
-  finishedAt: string | null
-  /**
-   * the session of the coding agent; null until its output names it
-   */
-  sessionId: string | null
-  /**
-   * the session that the run continues
-   */
-  resumedFrom: string | null
-  /**
-   * the previous run of the conversation
-   */
-  parent: string | null
-  eventCount: number
-  /**
-   * the first 2048 characters; GET /prompts/{runId} returns the whole prompt
-   */
-  prompt: string
-}
-export interface PromptQueued {
-  ok: true
-  type: 'prompt.queued'
-  conversationId: string
-  queued: QueuedPrompt
-  /**
-   * the run that the prompt waits for
-   */
-  active: Run | null
-}
-export interface QueuedPrompt {
-  /**
-   * the id of the run, once it has started
-   */
-  id: string
-  conversationId: string
-  provider: 'claude' | 'codex' | 'opencode' | 'pi'
-  model: string | null
-  /**
-   * in the queue of the box
-   */
-  position: number
-  /**
-   * RFC 3339, UTC
-   */
-  queuedAt: string
-  prompt: string
-}
-export interface PromptList {
-  ok: true
-  type: 'prompt.list'
-  /**
-   * newest first
-   *
-   * @maxItems 50
-   */
-  runs: Run[]
-  /**
-   * the newest run in progress
-   */
-  active: Run | null
-  /**
-   * in the order in which they will start
-   *
-   * @maxItems 1000
-   */
-  queued: QueuedPrompt[]
-}
-export interface ConversationList {
-  ok: true
-  type: 'prompt.conversations'
-  /**
-   * most recently active first
-   *
-   * @maxItems 50
-   */
-  conversations: Conversation[]
-  /**
-   * runs in progress on the box
-   */
-  running: number
-  /**
-   * the most runs that may be in progress
-   */
-  limit: number
-}
-export interface Conversation {
-  id: string
-  provider: 'claude' | 'codex' | 'opencode' | 'pi'
-  model: string | null
-  cwd: string
-  /**
-   * runs, also those that are deleted
-   */
-  prompts: number
-  /**
-   * prompts in the queue
-   */
-  queued: number
-  running: boolean
-  lastRunId: string | null
-  lastStatus: ('running' | 'done' | 'failed' | 'interrupted') | null
-  sessionId: string | null
-  lastPrompt: string
-  /**
-   * RFC 3339, UTC
-   */
-  createdAt: string
-  /**
-   * RFC 3339, UTC
-   */
-  updatedAt: string
-}
-export interface PromptsInterrupted {
-  ok: true
-  type: 'prompt.interrupted'
-  /**
-   * of the first run
-   */
-  id: string | null
-  wasRunning: boolean
-  /**
-   * the strongest signal that was needed; null when no process of the run was in progress
-   */
-  signal: ('INT' | 'TERM' | 'KILL') | null
-  /**
-   * @maxItems 256
-   */
-  interrupted: {
-    id: string
-    conversationId: string
-    /**
-     * the strongest signal that was needed; null when no process of the run was in progress
-     */
-    signal: ('INT' | 'TERM' | 'KILL') | null
-  }[]
-  /**
-   * prompts that were removed from the queue
-   *
-   * @maxItems 1000
-   */
-  dequeued: string[]
-}
-export interface PromptStatus {
-  ok: true
-  type: 'prompt.status'
-  run: Run
-  /**
-   * the last 4 KiB, as UTF-8
-   */
-  stderr: string
-  stderrTruncated: boolean
-  /**
-   * path of the file with the unchanged output of the coding agent, for GET /download
-   */
-  logPath: string
-}
-export interface PromptInterrupted {
-  ok: true
-  type: 'prompt.interrupted'
-  id: string
-  wasRunning: boolean
-  /**
-   * the strongest signal that was needed; null when no process of the run was in progress
-   */
-  signal: ('INT' | 'TERM' | 'KILL') | null
-  /**
-   * the prompt was in the queue and has been removed
-   */
-  dequeued: boolean
-}
-export interface PromptEvents {
-  ok: true
-  type: 'prompt.events'
-  /**
-   * null: the prompt is in the queue
-   */
-  run: Run | null
-  /**
-   * @maxItems 1000
-   */
-  events: PromptEvent[]
-  /**
-   * pass as `after` to get the following page
-   */
-  next: number
-  /**
-   * the run has ended, and no event follows the page
-   */
-  finished: boolean
-}
-export interface PromptEvent {
-  /**
-   * 1, 2, 3, … of the run
-   */
-  seq: number
-  /**
-   * when the coding agent wrote it, exact to 100 ms
-   */
-  at: string
-  /**
-   * session, text, reasoning, tool, tool_result, usage, notice, error, done
-   */
-  type: string
-  text: string | null
-  /**
-   * set for tool and tool_result; input is null where the coding agent does not repeat it
-   */
-  tool: {
-    name: string
-    input: unknown
-  } | null
-  /**
-   * the line of the coding agent, unchanged, on the first event of the line; null on its further events
-   */
-  raw: unknown
-}
 export interface AccountGetQuery {
   /**
    * only the live box with this name, and the boxes with this id or whose id starts with it. The start of an id has at least 8 characters
@@ -3839,10 +3433,7 @@ export interface AgentAccountsSendCodeResponse {
    * the id of the emailed code, such as sic_…
    */
   codeId: string
-  /**
-   * RFC 3339, UTC
-   */
-  codeExpiresAt: string
+  codeExpiresAt: Timestamp
 }
 export interface AgentAccountsVerifyResponse {
   verified: true
@@ -3865,16 +3456,10 @@ export interface AuditListResponse {
   nextBefore: number | null
 }
 export interface AuditListQuery {
+  since?: Instant
+  until?: Instant
   /**
-   * Events at or after this time. RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds.
-   */
-  since?: string
-  /**
-   * Events before this time. RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds.
-   */
-  until?: string
-  /**
-   * One kind, or several separated by commas: session.sign_in, session.sign_out, session.switch, sign_in.rejected, key.create, key.update, key.rotate, key.revoke, key.verify, ticket.create, member.invite, member.update, member.remove, workspace.create, workspace.update, workspace.close, workspace.reopen, policy.update, agent_rollout.update, audit.export, audit.prune, audit_sink.update, audit_sink.delete, access.denied, machine.token_create, machine.token_revoke, machine.enroll, box.create, box.update, box.wake, box.suspend, box.sleep, box.resize, box.move, box.give, box.fork, box.delete, box.connect, box.forward, box.desktop_start, box.desktop_stop, port_share.create, port_share.update, port_share.revoke, port_share.open, environment.create, environment.update, environment.default, environment.upgrade, environment.delete, box.repos_update, box.restrict, secret.create, secret.update, secret.rotate, secret.delete, secret.grant, secret.ungrant, secret.mount, secret.unmount, aws_role.connect, aws_role.verify, aws_role.disconnect, aws_connect.create, aws_connect.cancel, federation.rotate, snapshot.create, snapshot.restore, snapshot.delete, template.create, template.delete, billing.low, billing.empty, billing.credit, billing.hold, billing.release, billing.payment, billing.payment_failed, billing.refund, billing.card_remove, image.pull, image.remove, command_history.delete, exec, file.upload, file.download, prompt, desktop.start. GET /audit describes them.
+   * One of the kinds above, or several separated by commas
    */
   kind?: string
   /**
@@ -3914,7 +3499,7 @@ export interface AuditListChainResponse {
   head: {
     id: number
     hash: string
-    at: string | null
+    at: Timestamp | null
   }
   /**
    * ascending
@@ -4004,10 +3589,7 @@ export interface AwsRolesCreateLinkResponse {
    * opens a stack in the console of AWS; contains the secret of the link
    */
   url: string
-  /**
-   * RFC 3339, UTC
-   */
-  expiresAt: string
+  expiresAt: Timestamp
 }
 export interface AwsRolesDeleteResponse {
   revoked: true
@@ -4063,6 +3645,9 @@ export interface BillingListEntriesQuery {
    * default: 50
    */
   limit?: number
+  /**
+   * nextBefore of the previous page
+   */
   before?: string
 }
 export interface BillingReceiveStripeEventResponse {
@@ -4075,37 +3660,31 @@ export interface BillingStartCheckoutResponse {
   url: string
 }
 export interface BoxesCreateResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesCreateTemplateResponse {
   snapshot: Snapshot
 }
 export interface BoxesDeleteResponse {
-  box: BoxOutput
+  box: Box
   operation: Operation
 }
 export interface BoxesForkResponse {
-  box: BoxOutput
+  box: Box
   snapshot: Snapshot
 }
 export interface BoxesGetMetricsQuery {
-  /**
-   * RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds. Default: one hour before `to`.
-   */
-  from?: string
-  /**
-   * RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds. Default: now.
-   */
-  to?: string
+  from?: Instant
+  to?: Instant
 }
 export interface BoxesGetProcessesAtQuery {
-  t: string
+  t: Instant
 }
 export interface BoxesGiveResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesListResponse {
-  boxes: BoxOutput[]
+  boxes: Box[]
   /**
    * with limit or before: value of `before` for the next page; null on the last page
    */
@@ -4134,16 +3713,19 @@ export interface BoxesListQuery {
    * default: all boxes; with before: 200
    */
   limit?: number
+  /**
+   * nextBefore of the previous page
+   */
   before?: string
 }
 export interface BoxesMoveResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesResizeResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesSuspendResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesSuspendQuery {
   /**
@@ -4152,10 +3734,10 @@ export interface BoxesSuspendQuery {
   stop?: boolean
 }
 export interface BoxesUpdateResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface BoxesWakeResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface CommandsDeleteAllResponse {
   deleted: number
@@ -4193,13 +3775,13 @@ export interface CommandsListQuery {
    * default: 50
    */
   limit?: number
+  /**
+   * nextBefore of the previous page
+   */
   before?: string
   mode?: 'sync' | 'detached'
   status?: 'running' | 'exited' | 'killed' | 'timed_out' | 'failed' | 'lost'
-  /**
-   * only commands that were requested before this time: RFC 3339, such as 2026-01-31T03:14:00Z or 2026-01-31T04:14:00+01:00, or epoch seconds.
-   */
-  to?: string
+  to?: Instant
 }
 export interface DesktopDeleteQuery {
   /**
@@ -4222,47 +3804,11 @@ export interface EnvironmentsRemoveFileQuery {
 export interface EnvironmentsRemoveRepoQuery {
   repo: string
 }
-export interface EnvironmentsSetFileRequest {
-  path: string
-  /**
-   * text; or contentBase64
-   */
-  content?: string
-  contentBase64?: string
-  /**
-   * octal; default 0600
-   */
-  mode?: string
-}
 export interface EnvironmentsSetFileResponse {
   environment: Environment
 }
-export interface EnvironmentsSetRepoRequest {
-  repo: string
-  /**
-   * the directory of the clone; default: `~/` and the last part of the URL
-   */
-  path?: string
-  /**
-   * a branch, a tag or a commit; default: the default branch
-   */
-  ref?: string
-  /**
-   * the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box
-   */
-  secret?: string
-}
 export interface EnvironmentsSetRepoResponse {
   environment: Environment
-}
-export interface EnvironmentsSetTogglesRequest {
-  /**
-   * safe for third parties: boxes of the environment are restricted. They get no secrets, no secret files, no cloud tokens and no links that need no membership, and the three channels have no effect
-   */
-  restricted?: boolean
-  git?: boolean
-  cloud?: boolean
-  codingAgents?: boolean
 }
 export interface EnvironmentsSetTogglesResponse {
   environment: Environment
@@ -4348,10 +3894,7 @@ export interface FilesUploadQuery {
 }
 export interface ImagesDeleteQuery {
   image: string
-  /**
-   * default: the default region, or the first one with images where that has none
-   */
-  region?: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region?: RegionName
 }
 export interface ImagesListResponse {
   images: Image[]
@@ -4359,15 +3902,12 @@ export interface ImagesListResponse {
    * the regions whose engine does not answer
    */
   unavailable: {
-    region: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+    region: RegionName
     message: string
   }[]
 }
 export interface ImagesListQuery {
-  /**
-   * default: every region with images
-   */
-  region?: 'us-west-2' | 'us-west-1' | 'us-east-1' | 'us-east-2' | 'eu-central-1'
+  region?: RegionName
 }
 export interface ImagesPullResponse {
   image: Image
@@ -4398,6 +3938,9 @@ export interface KeysListQuery {
    * default: all keys; with before: 200
    */
   limit?: number
+  /**
+   * nextBefore of the previous page
+   */
   before?: string
 }
 export interface KeysRotateResponse {
@@ -4446,7 +3989,7 @@ export interface MountsListResponse {
      * why the test has failed
      */
     message: string | null
-    checkedAt: string | null
+    checkedAt: Timestamp | null
   }
 }
 export interface OperationsGetResponse {
@@ -4488,40 +4031,16 @@ export interface OperatorListWorkspacesQuery {
    * default: 50
    */
   limit?: number
+  /**
+   * nextBefore of the previous page
+   */
   before?: string
 }
 export interface OperatorRotateKeyResponse {
   rotated: boolean
   activeKeyId: string
   nextKeyId: string
-  /**
-   * the earliest time of the next rotation
-   */
-  possibleAt: string
-}
-export interface PoliciesGetResponse {
-  policy: Policy
-  /**
-   * the id of the user who made the last change; null: there was none
-   */
-  updatedBy: string | null
-  updatedAt: string | null
-  /**
-   * why no quiet hours start; null: nothing prevents them
-   */
-  quietHoursProblem: string | null
-}
-export interface PoliciesUpdateResponse {
-  policy: Policy
-  /**
-   * the id of the user who made the last change; null: there was none
-   */
-  updatedBy: string | null
-  updatedAt: string | null
-  /**
-   * why no quiet hours start; null: nothing prevents them
-   */
-  quietHoursProblem: string | null
+  possibleAt: Timestamp
 }
 export interface PortSharesRevokeResponse {
   revoked: true
@@ -4635,26 +4154,10 @@ export interface SecretsUpdateResponse {
   secret: Secret
 }
 export interface SessionChangeEmailResponse {
-  user: {
-    id: string
-    /**
-     * lowercase; null: the first owner of the coordinator has not set one
-     */
-    email: string | null
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  }
+  user: SessionUser
 }
 export interface SessionUpdateUserResponse {
-  user: {
-    id: string
-    /**
-     * lowercase; null: the first owner of the coordinator has not set one
-     */
-    email: string | null
-    name: string
-    role: 'owner' | 'member' | 'contractor'
-  }
+  user: SessionUser
 }
 export interface SessionsListResponse {
   /**
@@ -4689,25 +4192,16 @@ export interface SnapshotsRemoveTemplateResponse {
   snapshot: Snapshot
 }
 export interface SnapshotsRestoreResponse {
-  box: BoxOutput
+  box: Box
 }
 export interface TeamGetStatusResponse {
-  /**
-   * RFC 3339, UTC
-   */
-  now: string
+  now: Timestamp
   /**
    * the billing cycle: the calendar month, in UTC. It ends before `end`
    */
   cycle: {
-    /**
-     * RFC 3339, UTC
-     */
-    start: string
-    /**
-     * RFC 3339, UTC
-     */
-    end: string
+    start: Timestamp
+    end: Timestamp
   }
   /**
    * own: the caller is a contractor. boxes has their boxes, recent the events of these boxes, and members is empty
@@ -4734,10 +4228,7 @@ export interface TeamGetStatusResponse {
      * boxes whose observedState is running
      */
     running: number
-    /**
-     * open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count
-     */
-    sessions: number
+    sessions: OpenSessions
   }
   /**
    * the newest audit events. Of a contractor: those of their boxes that are not deleted

@@ -15,7 +15,9 @@ const RECONNECT_WAIT_MS = 15_000
 const WAKE_WAIT_MS = 90_000
 
 /** The edge addresses a box by its name or its id (spec §1). */
-export const boxParams = z.object({ box: z.string() })
+export const boxParams = z.object({
+  box: z.string().meta({ description: 'the name or the id of the box', param: { id: 'box' } }),
+})
 
 /** The error codes that every edge route may respond with. */
 export const ACQUIRE_ERRORS = [

@@ -1,6 +1,6 @@
 // GET /exec/{processId}/attach: the output and stdin of an attached command as a WebSocket.
 import type { WebSocket } from 'ws'
-import { attachQuerySchema } from '../../shared/api/attach.ts'
+import { attachMessageSchema, attachQuerySchema } from '../../shared/api/attach.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { createTokenBuckets } from '../base/token-buckets.ts'
@@ -56,7 +56,7 @@ export function attachRoutes(context: EdgeContext, relay: AttachmentRelay): Rout
         query: attachQuerySchema,
       },
       isWebSocket: true,
-      responses: { 101: null },
+      responses: { 101: attachMessageSchema },
       errors: [...ACQUIRE_ERRORS, 'invalid_request'],
       async handler(input) {
         const { params, query, reply } = input

@@ -45,25 +45,46 @@ const downloadResponseHeaders = z.object({
   'X-Service-Path': z
     .string()
     .optional()
-    .meta({ description: 'the real path, percent-encoded where it is not printable ASCII' }),
+    .meta({
+      header: { id: 'X-Service-Path' },
+      description: 'the real path, percent-encoded where it is not printable ASCII',
+    }),
   'X-Service-Content': z
     .literal('directory')
     .optional()
-    .meta({ description: 'on a directory, which is sent as application/x-tar' }),
-  'X-Service-Mode': z.string().optional().meta({ description: 'the octal mode, such as 0644' }),
+    .meta({
+      header: { id: 'X-Service-Content' },
+      description: 'on a directory, which is sent as application/x-tar',
+    }),
+  'X-Service-Mode': z
+    .string()
+    .optional()
+    .meta({ header: { id: 'X-Service-Mode' }, description: 'the octal mode, such as 0644' }),
   'X-Service-Mtime': z
     .string()
     .optional()
-    .meta({ description: 'the modification time, in seconds since the epoch' }),
+    .meta({
+      header: { id: 'X-Service-Mtime' },
+      description: 'the modification time, in seconds since the epoch',
+    }),
   'X-Service-Files': z
     .string()
     .optional()
-    .meta({ description: 'on a directory: the number of its files before the transfer' }),
-  'X-Service-Bytes': z.string().optional().meta({ description: 'on a directory: their size' }),
+    .meta({
+      header: { id: 'X-Service-Files' },
+      description: 'on a directory: the number of its files before the transfer',
+    }),
+  'X-Service-Bytes': z
+    .string()
+    .optional()
+    .meta({ header: { id: 'X-Service-Bytes' }, description: 'on a directory: their size' }),
   'X-Service-Skipped': z
     .string()
     .optional()
-    .meta({ description: 'on a directory: FIFOs, sockets and devices, which the archive omits' }),
+    .meta({
+      header: { id: 'X-Service-Skipped' },
+      description: 'on a directory: FIFOs, sockets and devices, which the archive omits',
+    }),
   'Content-Length': z.string().optional().meta({ description: 'on a file' }),
   'Content-Range': z.string().optional().meta({ description: 'on a range of a file' }),
   ETag: z.string().optional().meta({ description: 'on a file' }),

@@ -13,7 +13,12 @@ import type { EdgeContext } from './context.ts'
 import { forwardRequest } from './request-agent.ts'
 
 /** A malformed id is answered with 404, without a request to the agent. */
-export const processParams = boxParams.extend({ processId: z.string().regex(/^p_[0-9a-f]{24}$/) })
+export const processParams = boxParams.extend({
+  processId: z
+    .string()
+    .regex(/^p_[0-9a-f]{24}$/)
+    .meta({ param: { id: 'processId' } }),
+})
 
 /** Covers SIGTERM, the grace period, SIGKILL and the scans of the process table. */
 const KILL_TIMEOUT_MS = 60_000

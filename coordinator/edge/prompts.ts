@@ -26,7 +26,12 @@ import { forwardRequest } from './request-agent.ts'
 import { startPrompt } from './start-prompt.ts'
 
 /** A malformed id is answered with 404, without a request to the agent. */
-export const runParams = boxParams.extend({ runId: z.string().regex(RUN_ID_PATTERN) })
+export const runParams = boxParams.extend({
+  runId: z
+    .string()
+    .regex(RUN_ID_PATTERN)
+    .meta({ param: { id: 'runId' } }),
+})
 
 /** Covers the end of the coding agent, SIGTERM, the grace period, SIGKILL and the scans of the process table. */
 const INTERRUPT_TIMEOUT_MS = 90_000

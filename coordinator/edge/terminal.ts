@@ -1,4 +1,5 @@
 // Terminal sessions of a box: start, attach, list, kill.
+import { attachMessageSchema } from '../../shared/api/attach.ts'
 import {
   sessionNameSchema,
   terminalKilledSchema,
@@ -95,7 +96,7 @@ export function terminalRoutes(context: EdgeContext, relay: AttachmentRelay): Ro
         'disconnect, connect again with session, client and the offset of the received output.',
       request: { params: boxParams, query: terminalQuerySchema },
       isWebSocket: true,
-      responses: { 101: null },
+      responses: { 101: attachMessageSchema },
       errors: [...WAKE_ERRORS, 'invalid_request', 'customer_session_limit'],
       async handler(input) {
         const { query, reply } = input

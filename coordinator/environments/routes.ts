@@ -16,11 +16,11 @@ import {
 import { LIMITS } from '../../shared/limits.ts'
 import { byKey } from '../http/access.ts'
 import { joinFields, sendJson, stringifyPages } from '../http/json-pages.ts'
-import { type Route, route } from '../http/route.ts'
+import { idParam, type Route, route } from '../http/route.ts'
 import type { EnvironmentService } from './service.ts'
 import type { UpgradeEnvironment } from './upgrade.ts'
 
-const params = z.object({ id: z.string() })
+const params = z.object({ id: idParam })
 const read = byKey('workspace', 'read', { roles: 'not_contractor' })
 const write = byKey('workspace', 'write', { roles: 'not_contractor' })
 const bodyLimit = LIMITS.environmentBodyBytes

@@ -1,5 +1,5 @@
 // The route GET /feed: the boxes, snapshots and operations of a workspace with their changes, over a WebSocket.
-import { feedQuerySchema } from '../../shared/api/feed.ts'
+import { feedMessageSchema, feedQuerySchema } from '../../shared/api/feed.ts'
 import { byKey } from '../http/access.ts'
 import { type Route, route } from '../http/route.ts'
 import { acceptWebSocket } from '../http/websocket.ts'
@@ -16,7 +16,7 @@ export const feedRoutes = ({ feeds }: { feeds: Pick<Feeds, 'serve'> }): Route[] 
       'The server sends text messages, each a JSON object: `FeedMessage`. The client sends none. A feed begins with all items, in messages `items` of at most 200 items, and then the message `ready`: the boxes of GET /boxes, the snapshots of GET /snapshots, and the operations that have not finished. After that, each change arrives as a message `changed`, usually within 100 ms. `items` has the items that are new or may have changed: a box is sent also when only its job or other parts of GET /boxes/{id} have changed, except vitals. `removed` has the ids of items that are not in the list any more. A finished operation is sent once. Between `items` and `ready`, changes may arrive too. The message `alive` is sent every 15 seconds. The server closes the feed with 1012 when the coordinator is stopping or the credential may see other items, and with 1013 when the client reads too slowly, or when there are too many feeds and this workspace has the most: then, and after any other disconnect, connect again. The new feed begins with all items. A feed ends with 3000 or 3003 when the credential may no longer follow it.',
     request: { query: feedQuerySchema },
     isWebSocket: true,
-    responses: { 101: null },
+    responses: { 101: feedMessageSchema },
     errors: ['invalid_request', 'rate_limited', 'control_plane_unavailable'],
     errorDescriptions: {
       rate_limited: 'The credential, its user, the workspace or the coordinator has too many open feeds.',

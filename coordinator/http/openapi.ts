@@ -1,5 +1,6 @@
 // Creates the OpenAPI document from the route tables and schemas that the server itself uses.
 
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import {
   createDocument,
@@ -7,13 +8,21 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi'
-import { clientMessageSchema, serverMessageSchema } from '../../shared/api/attach.ts'
 import { auditDeliverySchema } from '../../shared/api/audit-sink.ts'
-import { feedMessageSchema } from '../../shared/api/feed.ts'
+import type { ErrorCode } from '../../shared/errors.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { API_VERSION } from '../../shared/version.ts'
 import type { Host } from './errors.ts'
-import { createErrorResponses } from './openapi-errors.ts'
+import {
+  createErrorResponses,
+  describeCommonErrors,
+  type ErrorResponses,
+  type HostRoute,
+  listCommonTexts,
+} from './openapi-errors.ts'
+import { createResponsePool, type ResponsePool, toPascalCase } from './openapi-responses.ts'
+import { addExamples } from './openapi-schema-examples.ts'
+import { TAGS } from './openapi-tags.ts'
 import { CONTROL_PREFIX, EDGE_BASE, EDGE_PREFIX } from './prefixes.ts'
 import type { Route } from './route.ts'
 
@@ -35,33 +44,10 @@ Deliberately not provided:
 - Sandboxes: their routes respond with 404.
 - \`githubLogin\` and the \`onboarding*\` fields of the account are always null.`
 
-/** The order of the groups of the control plane in the API reference. Other groups follow. */
-const GROUPS = [
-  'Sign-in',
-  'Account',
-  'API keys',
-  'Boxes',
-  'Machines',
-  'Agents',
-  'Command history',
-  'Snapshots',
-  'Images',
-  'Environments',
-  'Operations',
-  'Feed',
-  'Members',
-  'Team',
-  'Billing',
-  'Workspace',
-  'Audit log',
-  'Cloud roles',
-  'Operator',
-]
-
 const BINARY = { schema: { type: 'string', format: 'binary' } } as const
 const OCTET_STREAM = 'application/octet-stream'
-const WEBSOCKET =
-  'The connection is a WebSocket. Its messages are AttachServerMessage and AttachClientMessage, unless the route describes others.'
+const WEBSOCKET = 'The connection is a WebSocket. A text message is a JSON object with this schema.'
+const BINARY_WEBSOCKET = 'The connection is a WebSocket with binary messages.'
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } } as const
 const idempotencyHeader = z.object({
   'Idempotency-Key': z
@@ -71,13 +57,36 @@ const idempotencyHeader = z.object({
     .meta({
       description:
         'Repeating a request with the same key within 24 hours returns the first response and does nothing else.',
+      param: { id: 'Idempotency-Key' },
     }),
 })
 
 const idempotencyResponseHeader = z.object({
-  'Idempotent-Replayed': z.literal('true').optional().meta({ description: 'on a repeated response' }),
+  'Idempotent-Replayed': z
+    .literal('true')
+    .optional()
+    .meta({ description: 'on a repeated response', header: { id: 'Idempotent-Replayed' } }),
 })
-function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
+
+/** The name of a response that several routes share. */
+function nameSuccess(route: Route, schema: z.ZodType | null): string {
+  if (route.isWebSocket) return schema === null ? 'BinaryWebSocket' : 'WebSocket'
+  if (route.isEventStream) return 'EventStream'
+  const id = schema?.meta()?.id
+  const fields = schema instanceof z.ZodObject ? Object.keys(schema.shape) : ['bytes']
+  return `${id ?? fields.map(toPascalCase).join('')}${route.idempotent ? 'Idempotent' : ''}Response`
+}
+
+/** Equal schemas of zod are objects of their own: only routes with the same schema share a response. */
+const schemaNumbers = new WeakMap<z.ZodType, number>()
+let lastSchemaNumber = 0
+function numberSchema(schema: z.ZodType): number {
+  const number = schemaNumbers.get(schema) ?? ++lastSchemaNumber
+  schemaNumbers.set(schema, number)
+  return number
+}
+
+function createSuccessResponses(route: Route, pool: ResponsePool): ZodOpenApiResponsesObject {
   const { responses, otherStatuses = {}, isEventStream, contentTypes = [OCTET_STREAM] } = route
   const toBinary = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, BINARY]))
   const headers = route.idempotent ? idempotencyResponseHeader : route.responseHeaders
@@ -89,17 +98,26 @@ function createSuccessResponses(route: Route): ZodOpenApiResponsesObject {
       content: isEventStream ? EVENTS : toBinary(contentTypes),
     }
   }
-  const successes = Object.entries(responses).map(
-    ([status, schema]) =>
-      [
-        status,
-        {
-          description: status === '101' ? WEBSOCKET : 'Success',
-          ...createContent(status, schema),
-          ...(headers && { headers }),
-        },
-      ] as const,
-  )
+  const successes = Object.entries(responses).map(([status, schema]) => {
+    const response = {
+      description: status !== '101' ? 'OK' : schema === null ? BINARY_WEBSOCKET : WEBSOCKET,
+      ...createContent(status, schema),
+      ...(headers && { headers }),
+    }
+    if (status === '204') return [status, response] as const
+    const key = [
+      schema === null ? status : '',
+      ...[schema, headers].map((part) => part && numberSchema(part)),
+    ]
+    const content = [isEventStream, route.otherContentTypes, route.contentTypes]
+    return [
+      status,
+      pool.add(JSON.stringify([...key, ...content]), route, () => ({
+        name: nameSuccess(route, schema),
+        response,
+      })),
+    ] as const
+  })
   const others = Object.entries(otherStatuses).map(
     ([status, description]) =>
       [
@@ -126,6 +144,7 @@ function createRequestBody(route: Route): Pick<ZodOpenApiOperationObject, 'reque
 const API_KEY = { apiKey: [] }
 const SESSION = { session: [] }
 const TICKET = { ticket: [] }
+const DEFAULT_SECURITY = [API_KEY, SESSION]
 
 /** The alternatives that the route accepts. Empty: no credential is needed. */
 function listCredentials({ access }: Route, host: Host): Record<string, string[]>[] {
@@ -135,22 +154,27 @@ function listCredentials({ access }: Route, host: Host): Record<string, string[]
   return [API_KEY, ...(host === 'control' ? [SESSION] : []), ...(access.acceptsTickets ? [TICKET] : [])]
 }
 
-function createOperation(route: Route, host: Host): ZodOpenApiOperationObject {
+function createOperation(
+  { route, host }: HostRoute,
+  pool: ResponsePool,
+  errors: ErrorResponses,
+): ZodOpenApiOperationObject {
   const { params, query } = route.request ?? {}
+  const security = listCredentials(route, host)
   const header = route.idempotent ? idempotencyHeader : route.requestHeaders
   return {
     ...(route.id === undefined ? {} : { operationId: route.id }),
     ...(route.tag === undefined ? {} : { tags: [route.tag] }),
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
-    security: listCredentials(route, host),
+    ...(isDeepStrictEqual(security, DEFAULT_SECURITY) ? {} : { security }),
     requestParams: {
       ...(params instanceof z.ZodObject ? { path: params } : {}),
       ...(query instanceof z.ZodObject ? { query } : {}),
       ...(header ? { header } : {}),
     },
     ...createRequestBody(route),
-    responses: { ...createSuccessResponses(route), ...createErrorResponses(route, host) },
+    responses: { ...createSuccessResponses(route, pool), ...errors({ route, host }) },
   }
 }
 
@@ -175,24 +199,31 @@ const AUDIT_DELIVERY: ZodOpenApiOperationObject = {
 
 /** In the order of the groups, and in a group by the path, so that a resource precedes its parts. */
 function sortRoutes(routes: readonly Route[]): Route[] {
-  const getPosition = ({ tag }: Route) => {
-    const position = GROUPS.indexOf(tag ?? '')
-    return position === -1 ? GROUPS.length : position
-  }
+  const getPosition = ({ tag }: Route) => TAGS.findIndex(({ name }) => name === tag)
   return routes.toSorted(
     (a, b) => getPosition(a) - getPosition(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
   )
 }
 
 /** Fields are added to responses without notice. A schema of zod allows only known fields in its output. */
-const openResponses: ZodOpenApiOverride = ({ jsonSchema, io }) => {
+const overrideSchema: ZodOpenApiOverride = ({ jsonSchema, io }) => {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  // Every integer of JSON that programs read exactly is in this range.
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-/** A reference with a description repeats this keyword of its schema, also of one that openResponses() has changed. */
+/**
+ * A reference with a description repeats a keyword of its schema, also of one that overrideSchema() has changed. The schema of a
+ * parameter or a header repeats its description.
+ */
 function removeRepeatedKeywords(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if ('$ref' in value && 'additionalProperties' in value) delete value.additionalProperties
+  if ('schema' in value && 'description' in value) {
+    const schema = value.schema as { description?: unknown }
+    if (schema.description === value.description) delete schema.description
+  }
   for (const child of Object.values(value)) removeRepeatedKeywords(child)
 }
 
@@ -203,26 +234,36 @@ export function createOpenApiDocument({
   publicUrl,
 }: ApiTables): ReturnType<typeof createDocument> {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  const addRoutes = (routes: readonly Route[], host: Host, prefix: string) => {
-    for (const route of routes) {
-      const path = `${prefix}${route.path}`.replace(/:(\w+)/g, '{$1}')
-      paths[path] = { ...paths[path], [route.method.toLowerCase()]: createOperation(route, host) }
+  const routes: HostRoute[] = [
+    ...sortRoutes(control).map((route) => ({ route, host: 'control' as const })),
+    ...sortRoutes(edge).map((route) => ({ route, host: 'edge' as const })),
+  ]
+  const texts = listCommonTexts(routes)
+  const undescribed = new Set<ErrorCode>()
+  const pool = createResponsePool()
+  const errors = createErrorResponses(pool, texts, undescribed)
+  for (const { route, host } of routes) {
+    const prefix = host === 'control' ? CONTROL_PREFIX : EDGE_PREFIX + EDGE_BASE
+    const path = `${prefix}${route.path}`.replace(/:(\w+)/g, '{$1}')
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: createOperation({ route, host }, pool, errors),
     }
   }
-  addRoutes(sortRoutes(control), 'control', CONTROL_PREFIX)
-  addRoutes(edge, 'edge', EDGE_PREFIX + EDGE_BASE)
+  pool.assignNames()
   const document = createDocument(
     {
       openapi: '3.1.0',
-      info: { title: 'Boxwood', version: API_VERSION, description: DESCRIPTION },
+      info: {
+        title: 'Boxwood',
+        version: API_VERSION,
+        license: { name: 'MIT', identifier: 'MIT' },
+        description: `${DESCRIPTION}\n\n${describeCommonErrors(texts, undescribed)}`,
+      },
       servers: [{ url: publicUrl }],
-      security: [API_KEY],
+      security: DEFAULT_SECURITY,
+      tags: [...TAGS],
       components: {
-        schemas: {
-          AttachServerMessage: serverMessageSchema,
-          AttachClientMessage: clientMessageSchema,
-          FeedMessage: feedMessageSchema,
-        },
         securitySchemes: {
           apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, which starts with dcp_' },
           session: {
@@ -242,8 +283,9 @@ export function createOpenApiDocument({
       paths,
       webhooks: { auditDelivery: { post: AUDIT_DELIVERY } },
     },
-    { override: openResponses },
+    { override: overrideSchema },
   )
   removeRepeatedKeywords(document)
+  addExamples(document)
   return document
 }

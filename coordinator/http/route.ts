@@ -1,10 +1,13 @@
 // Defines routes as data. Registration, validation, 405 responses and the OpenAPI document are derived from them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { Trx } from '../db/transaction.ts'
 import { type Access, withoutCredential } from './access.ts'
 import type { Actor } from './actor.ts'
+
+/** The id of a resource in a path. */
+export const idParam = z.string().meta({ param: { id: 'id' } })
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -66,7 +69,10 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   isForward?: boolean
   /** The response is a stream of server-sent events. */
   isEventStream?: boolean
-  /** The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. */
+  /**
+   * The success status → schema of the response body; null: bytes, events or no body. Exactly one entry. Of a WebSocket: the
+   * schema of its text messages.
+   */
   responses: Record<number, z.ZodType | null>
   /**
    * Status → description of the other responses that are not errors, for the OpenAPI document. The handler sends them, with a

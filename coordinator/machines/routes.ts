@@ -13,7 +13,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { REGIONS } from '../../shared/tiers.ts'
 import { ADMISSION_ERRORS } from '../admission/refusal.ts'
 import { getClientAddress, toSubject } from '../http/client-address.ts'
-import { type Route, route, routeWithoutCredential } from '../http/route.ts'
+import { idParam, type Route, route, routeWithoutCredential } from '../http/route.ts'
 import type { ClientLimiter } from '../identity/sessions/rate-limits.ts'
 import type { Enrollments } from './enrollments.ts'
 import type { ExchangeToken } from './exchange.ts'
@@ -72,7 +72,7 @@ export const machineRoutes = ({
     summary: 'Revoke a token that enrolls a machine',
     description:
       'No effect on a token that is revoked or has expired. A token that has been used is not found: delete the box of its machine instead.',
-    request: { params: z.object({ id: z.string() }) },
+    request: { params: z.object({ id: idParam }) },
     responses: { 204: null },
     handler: async ({ actor, params }) => enrollments.revoke(actor, params.id),
   }),

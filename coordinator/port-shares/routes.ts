@@ -15,7 +15,7 @@ import type { Heartbeats } from '../boxes/lifecycle/heartbeats.ts'
 import { byKey } from '../http/access.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { joinFields, sendJson, stringifyPages } from '../http/json-pages.ts'
-import { type Route, route } from '../http/route.ts'
+import { idParam, type Route, route } from '../http/route.ts'
 import { findListening } from './listening.ts'
 import type { PortShareService } from './service.ts'
 
@@ -97,7 +97,7 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     summary: 'Revoke a link',
     description:
       'Requests and WebSockets that are open through the link end at once. No effect on a link that has ended; 30 days later it is not found.',
-    request: { params: z.object({ id: z.string() }) },
+    request: { params: z.object({ id: idParam }) },
     responses: { 200: revokePortShareResponseSchema },
     async handler({ actor, params }) {
       await shares.revoke(actor, params.id)

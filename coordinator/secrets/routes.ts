@@ -20,7 +20,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { SecretValue } from '../base/sealing/secret-value.ts'
 import { assertAccess, byKey } from '../http/access.ts'
 import { joinFields, sendJson, stringifyPages } from '../http/json-pages.ts'
-import { type Route, route } from '../http/route.ts'
+import { idParam, type Route, route } from '../http/route.ts'
 import type { BoxMountService, MountInput } from './box-mounts.ts'
 import type { GrantService } from './grants.ts'
 import type { SecretService } from './service.ts'
@@ -29,7 +29,7 @@ const roles = { roles: 'not_contractor' } as const
 const READ_SECRETS = byKey('workspace', 'read', roles)
 const WRITE_SECRETS = byKey('workspace', 'write', roles)
 
-const secretId = z.object({ id: z.string() })
+const secretId = z.object({ id: idParam })
 const boxId = z.object({ id: boxIdParamSchema })
 const bodyLimit = LIMITS.secretBodyBytes
 const NAME_TAKEN = 'The workspace has a secret of this name.'
@@ -140,7 +140,7 @@ export const secretRoutes = ({
     summary: 'Remove a grant of a secret',
     description:
       'Unmounts the secret from the boxes that no other grant covers, and closes their open connections to its hosts. The scope of the secret stays `granted`: without its last grant, no box may use it, until a grant is added or PATCH /secrets/{id} with the scope `workspace` opens it.',
-    request: { params: z.object({ id: z.string(), grantId: z.string() }) },
+    request: { params: z.object({ id: idParam, grantId: z.string() }) },
     responses: { 204: null },
     errors: ['not_found'],
     errorDescriptions: { not_found: 'The secret or the grant does not exist.' },

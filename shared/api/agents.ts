@@ -1,13 +1,13 @@
 // Schemas of the agents of a workspace and of the rollout of new builds.
 import { z } from 'zod'
 import { AGENT_STATES } from '../field-values.ts'
-import { integerBetween, timestampSchema } from './common.ts'
+import { boxIdSchema, integerBetween, timestampSchema } from './common.ts'
 
 export type AgentState = (typeof AGENT_STATES)[number]
 
 export const agentSchema = z
   .object({
-    boxId: z.uuid(),
+    boxId: boxIdSchema,
     hostname: z.string(),
     version: z.string().nullable().meta({
       description:

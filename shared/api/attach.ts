@@ -18,84 +18,95 @@ const outputPosition = { stdoutOffset: offsetSchema, stderrOffset: offsetSchema 
 /** Columns and rows of a terminal. */
 export const terminalSizeFields = { cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }
 
-export const serverMessageSchema = z.discriminatedUnion('type', [
-  z
-    .object({
-      type: z.literal('attached'),
-      processId: z.string().max(64).optional().meta({ description: 'of an attached command' }),
-      session: z.string().regex(SESSION_NAME_PATTERN).optional().meta({ description: 'of a terminal' }),
-      isNew: z
-        .boolean()
-        .optional()
-        .meta({ description: 'whether this request created the terminal session' }),
-      stdinOffset: offsetSchema.meta({
-        description: 'accepted bytes of stdin: the client continues from here',
+export const serverMessageSchema = z
+  .discriminatedUnion('type', [
+    z
+      .object({
+        type: z.literal('attached'),
+        processId: z.string().max(64).optional().meta({ description: 'of an attached command' }),
+        session: z.string().regex(SESSION_NAME_PATTERN).optional().meta({ description: 'of a terminal' }),
+        isNew: z
+          .boolean()
+          .optional()
+          .meta({ description: 'whether this request created the terminal session' }),
+        stdinOffset: offsetSchema.meta({
+          description: 'accepted bytes of stdin: the client continues from here',
+        }),
+        ...outputPosition,
+      })
+      .meta({ description: 'the first message: the position of the following output' }),
+    z
+      .object({ type: z.literal('stdin'), offset: offsetSchema })
+      .meta({ description: 'accepted bytes of stdin' }),
+    z
+      .object({ type: z.literal('stdinClosed') })
+      .meta({ description: 'the command has closed its stdin; further stdin is discarded' }),
+    z
+      .object({ type: z.literal('skipped'), ...outputPosition })
+      .meta({ description: 'output was discarded; the next output starts at these offsets' }),
+    z
+      .object({
+        type: z.literal('screen'),
+        bytes: z
+          .int()
+          .min(0)
+          .max(64 * 1024 * 1024),
+        ...outputPosition,
+        ...terminalSizeFields,
+      })
+      .meta({
+        description:
+          'the next `bytes` bytes on channel 1 are not output: written to an empty terminal of this size, they draw the ' +
+          'screen as it is at these offsets, where the output continues',
       }),
-      ...outputPosition,
-    })
-    .meta({ description: 'the first message: the position of the following output' }),
-  z
-    .object({ type: z.literal('stdin'), offset: offsetSchema })
-    .meta({ description: 'accepted bytes of stdin' }),
-  z
-    .object({ type: z.literal('stdinClosed') })
-    .meta({ description: 'the command has closed its stdin; further stdin is discarded' }),
-  z
-    .object({ type: z.literal('skipped'), ...outputPosition })
-    .meta({ description: 'output was discarded; the next output starts at these offsets' }),
-  z
-    .object({
-      type: z.literal('screen'),
-      bytes: z
-        .int()
-        .min(0)
-        .max(64 * 1024 * 1024),
-      ...outputPosition,
-      ...terminalSizeFields,
-    })
-    .meta({
-      description:
-        'the next `bytes` bytes on channel 1 are not output: written to an empty terminal of this size, they draw the ' +
-        'screen as it is at these offsets, where the output continues',
-    }),
-  z
-    .object({ type: z.literal('resized'), ...terminalSizeFields })
-    .meta({ description: 'the terminal has this size now' }),
-  z
-    .object({
-      type: z.literal('exit'),
-      status: z.enum(['exited', 'killed', 'lost']),
-      exitCode: exitCodeSchema.nullable(),
-      signal: z.string().max(32).nullable(),
-      timedOut: z.boolean(),
-      ...outputPosition,
-    })
-    .meta({ description: 'sent after all output; the client responds with exitReceived' }),
-  z
-    .object({ type: z.literal('reconnect') })
-    .meta({ description: 'the coordinator is stopping: the client reconnects; the connection is closed' }),
-  z
-    .object({ type: z.literal('error'), code: z.string().refine(isErrorCode), message: z.string().max(4096) })
-    .meta({ description: 'the connection is closed' }),
-])
+    z
+      .object({ type: z.literal('resized'), ...terminalSizeFields })
+      .meta({ description: 'the terminal has this size now' }),
+    z
+      .object({
+        type: z.literal('exit'),
+        status: z.enum(['exited', 'killed', 'lost']),
+        exitCode: exitCodeSchema.nullable(),
+        signal: z.string().max(32).nullable(),
+        timedOut: z.boolean(),
+        ...outputPosition,
+      })
+      .meta({ description: 'sent after all output; the client responds with exitReceived' }),
+    z
+      .object({ type: z.literal('reconnect') })
+      .meta({ description: 'the coordinator is stopping: the client reconnects; the connection is closed' }),
+    z
+      .object({
+        type: z.literal('error'),
+        code: z.string().refine(isErrorCode),
+        message: z.string().max(4096),
+      })
+      .meta({ description: 'the connection is closed' }),
+  ])
+  .meta({ id: 'AttachServerMessage' })
 export type ServerMessage = z.infer<typeof serverMessageSchema>
 
-export const clientMessageSchema = z.discriminatedUnion('type', [
-  z
-    .object({ type: z.literal('ack'), ...outputPosition })
-    .meta({ description: 'the client has processed the output up to these offsets' }),
-  z
-    .object({ type: z.literal('stdinEnd') })
-    .meta({ description: 'end of stdin, after the bytes sent so far' }),
-  z
-    .object({ type: z.literal('detach') })
-    .meta({ description: 'an attached command continues as a detached one; a terminal session stays' }),
-  z
-    .object({ type: z.literal('resize'), ...terminalSizeFields })
-    .meta({ description: 'the size of the client’s terminal' }),
-  z.object({ type: z.literal('exitReceived') }).meta({ description: 'the server may delete the output' }),
-])
+export const clientMessageSchema = z
+  .discriminatedUnion('type', [
+    z
+      .object({ type: z.literal('ack'), ...outputPosition })
+      .meta({ description: 'the client has processed the output up to these offsets' }),
+    z
+      .object({ type: z.literal('stdinEnd') })
+      .meta({ description: 'end of stdin, after the bytes sent so far' }),
+    z
+      .object({ type: z.literal('detach') })
+      .meta({ description: 'an attached command continues as a detached one; a terminal session stays' }),
+    z
+      .object({ type: z.literal('resize'), ...terminalSizeFields })
+      .meta({ description: 'the size of the client’s terminal' }),
+    z.object({ type: z.literal('exitReceived') }).meta({ description: 'the server may delete the output' }),
+  ])
+  .meta({ id: 'AttachClientMessage' })
 export type ClientMessage = z.infer<typeof clientMessageSchema>
+
+/** The text messages of both sides, for the OpenAPI document. */
+export const attachMessageSchema = z.union([serverMessageSchema, clientMessageSchema])
 
 /** The query of GET /exec/{processId}/attach. */
 export const attachQuerySchema = z.object({

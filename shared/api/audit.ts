@@ -11,7 +11,7 @@ import { AUDIT_ACTOR_KINDS, AUDIT_ORIGINS } from '../field-values.ts'
 import { isId, isUuid } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
-import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
+import { queryInstantSchema } from './request-times.ts'
 
 export type AuditActorKind = (typeof AUDIT_ACTOR_KINDS)[number]
 
@@ -97,10 +97,8 @@ const pageLimit = LIMITS.auditPage
 const isKind = (text: string): text is AuditKind => (AUDIT_KINDS as readonly string[]).includes(text)
 
 export const auditQuerySchema = z.object({
-  since: queryInstantSchema
-    .optional()
-    .meta({ description: `Events at or after this time. ${INSTANT_FORMAT}` }),
-  until: queryInstantSchema.optional().meta({ description: `Events before this time. ${INSTANT_FORMAT}` }),
+  since: queryInstantSchema.optional().meta({ description: 'events at or after this time' }),
+  until: queryInstantSchema.optional().meta({ description: 'events before this time' }),
   kind: z
     .string()
     .transform((text, context): AuditKind[] => {
@@ -116,7 +114,7 @@ export const auditQuerySchema = z.object({
     })
     .optional()
     .meta({
-      description: `One kind, or several separated by commas: ${AUDIT_KINDS.join(', ')}. GET /audit describes them.`,
+      description: 'One of the kinds above, or several separated by commas',
     }),
   box: z
     .string()
@@ -176,8 +174,9 @@ export const auditReportResponseSchema = z.object({ id: idSchema })
 /** The sentences of the OpenAPI document about the kinds. */
 export const describeAuditKinds = (): string =>
   [
-    'Kinds that the coordinator records:',
-    ...Object.entries(SERVER_AUDIT_KINDS).map(([kind, description]) => `- \`${kind}\`: ${description}`),
+    `Kinds that the coordinator records, which the guide *audit* describes: ${Object.keys(SERVER_AUDIT_KINDS)
+      .map((kind) => `\`${kind}\``)
+      .join(', ')}.`,
     '',
     `Kinds that clients report: ${CLIENT_AUDIT_KINDS.map((kind) => `\`${kind}\``).join(', ')}.`,
   ].join('\n')

@@ -2,9 +2,14 @@
 import { z } from 'zod'
 import { BILLING_PROVIDERS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { TIER_NAMES } from '../tiers.ts'
 import { accountBillingSchema } from './account.ts'
-import { cursorSchema, microDollarsSchema, queryIntegerBetween, timestampSchema } from './common.ts'
+import {
+  cursorSchema,
+  microDollarsSchema,
+  queryIntegerBetween,
+  tierSchema,
+  timestampSchema,
+} from './common.ts'
 
 const countSchema = z.int().min(0)
 const planSchema = z
@@ -14,7 +19,7 @@ const planSchema = z
     snapshots: countSchema,
     secrets: countSchema,
     terminals: countSchema.meta({ description: 'open terminals' }),
-    tiers: z.array(z.enum(TIER_NAMES)),
+    tiers: z.array(tierSchema),
   })
   .meta({ id: 'Plan', description: 'What the workspace may have.' })
 
@@ -22,7 +27,7 @@ const pricesSchema = z
   .object({
     tiers: z.array(
       z.object({
-        tier: z.enum(TIER_NAMES),
+        tier: tierSchema,
         runningMicrosPerHour: microDollarsSchema.meta({ description: 'a running box, with its disk' }),
         diskMicrosPerHour: microDollarsSchema.meta({ description: 'the disk of a box that does not run' }),
       }),
@@ -68,7 +73,7 @@ export const entryListQuerySchema = z.object({
   limit: queryIntegerBetween(pageLimit.min, pageLimit.max)
     .optional()
     .meta({ description: `default: ${pageLimit.default}` }),
-  before: cursorSchema.optional(),
+  before: cursorSchema,
 })
 /** Fields that are not listed: bad_request. */
 export const ENTRY_LIST_ERROR_CODES = { before: 'invalid_cursor' } as const

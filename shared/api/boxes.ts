@@ -1,20 +1,23 @@
 // Schemas of boxes (spec §2.2, §4.3): fields, states, events, jobs, vitals, and the requests to create and list boxes.
 import { z } from 'zod'
-import { ENV_NAME_PATTERN, OBSERVED_STATES } from '../field-values.ts'
+import { ENV_NAME_PATTERN, type OBSERVED_STATES } from '../field-values.ts'
 import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
-import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import {
+  boxIdSchema,
   cursorSchema,
   ENV_NAME_RULE,
   emailSchema,
   integerBetween,
   NO_NUL_RULE,
   noNul,
+  observedStateSchema,
   queryFlag,
   queryIntegerBetween,
+  regionSchema,
   reportedIntegerSchema,
   reportedTextSchema,
+  tierSchema,
   timestampSchema,
 } from './common.ts'
 import { imageReferenceSchema } from './images.ts'
@@ -41,7 +44,10 @@ export type ObservedState = (typeof OBSERVED_STATES)[number]
 export type DesiredState = (typeof DESIRED_STATES)[number]
 
 /** A box id in a path. Any other text is not rejected here: the response then names it. */
-export const boxIdParamSchema = z.string().toLowerCase().meta({ format: 'uuid' })
+export const boxIdParamSchema = z
+  .string()
+  .toLowerCase()
+  .meta({ format: 'uuid', param: { id: 'boxId' } })
 
 export const BOX_NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
 export const BOX_NAME_RULE =
@@ -62,8 +68,7 @@ export const isolationSchema = z
       description:
         'the limits that cgroups enforce: cpu and memory of the tier; pids: 4096 processes and threads',
     }),
-    // Boxes that were started before this field existed share the network of the host.
-    network: z.enum(BOX_NETWORKS).default('host').meta({
+    network: z.enum(BOX_NETWORKS).meta({
       description:
         'own: the box has its own loopback interface and outbound connections, and cannot reach the loopback addresses of the host; host: the box shares the network of the host',
     }),
@@ -76,19 +81,19 @@ export const envVarSchema = z.object({ name: z.string(), value: z.string() })
 
 export const boxSchema = z
   .object({
-    id: z.uuid(),
+    id: boxIdSchema,
     hostname: z.string(),
     kind: z.enum(BOX_KINDS).meta({
       description:
         'machine: a machine of its own that was enrolled with POST /machines. Its power, size and files are not managed by the coordinator. managed: every other box.',
     }),
-    tier: z.enum(TIER_NAMES).meta({
+    tier: tierSchema.meta({
       description: 'of a machine: the largest tier that is not larger than the machine',
     }),
-    region: z.enum(REGIONS).meta({ description: 'of a machine: a label' }),
-    desiredRegion: z.enum(REGIONS).nullable(),
+    region: regionSchema.meta({ description: 'of a machine: a label' }),
+    desiredRegion: regionSchema.nullable(),
     desiredState: z.enum(DESIRED_STATES),
-    observedState: z.enum(OBSERVED_STATES),
+    observedState: observedStateSchema,
     suspendedAs: z.enum(SUSPENDED_AS).nullable().meta({
       description:
         'of a suspended box: frozen: its processes keep their memory and continue when the box is woken; stopped: its processes have been terminated. Otherwise null.',
@@ -124,8 +129,8 @@ export type Box = z.infer<typeof boxSchema>
 export const boxEventSchema = z
   .object({
     id: z.string(),
-    fromState: z.enum(OBSERVED_STATES).nullable(),
-    toState: z.enum(OBSERVED_STATES),
+    fromState: observedStateSchema.nullable(),
+    toState: observedStateSchema,
     reason: z.string(),
     code: z.string().nullable().meta({
       description:
@@ -220,7 +225,7 @@ export const boxDetailSchema = z
     state: z
       .object({
         desired: z.enum(DESIRED_STATES),
-        observed: z.enum(OBSERVED_STATES),
+        observed: observedStateSchema,
         connected: z.boolean().meta({ description: 'whether the agent is connected' }),
         since: timestampSchema.meta({ description: 'when the observed state was entered' }),
         lastHeartbeatAt: timestampSchema.nullable(),
@@ -259,11 +264,9 @@ export const suspendQuerySchema = z.object({
   }),
 })
 
-export const resizeRequestSchema = z
-  .strictObject({ target_tier: z.enum(TIER_NAMES) })
-  .meta({ id: 'ResizeBox' })
+export const resizeRequestSchema = z.strictObject({ target_tier: tierSchema }).meta({ id: 'ResizeBox' })
 export const RESIZE_ERROR_CODES = { target_tier: 'invalid_tier' } as const
-export const moveRequestSchema = z.strictObject({ region: z.enum(REGIONS) }).meta({ id: 'MoveBox' })
+export const moveRequestSchema = z.strictObject({ region: regionSchema }).meta({ id: 'MoveBox' })
 const RECEIVER_RULE = 'must have either ownerUserId or email'
 export const giveRequestSchema = z
   .strictObject({
@@ -304,11 +307,11 @@ export const createBoxRequestSchema = z
       .regex(BOX_NAME_PATTERN, BOX_NAME_RULE)
       .optional()
       .meta({ description: 'default: a fruit name' }),
-    tier: z.enum(TIER_NAMES).optional().meta({
+    tier: tierSchema.optional().meta({
       description:
         'default: lite, or memberMaxTier if it is smaller; with billing, micro on free credit alone, and a smaller one when the balance does not run that one for 24 hours with all other boxes',
     }),
-    region: z.enum(REGIONS).optional(),
+    region: regionSchema.optional(),
     image: imageReferenceSchema.optional().meta({
       description:
         'the root file system of the box, such as debian:12; needs a region with images (GET /regions). The box keeps it for life. Default: that of the environment, or the default image of the region. Without a region, the box gets the default region, or the first one with images. Not together with fromSnapshotId or fromTemplate',
@@ -435,7 +438,7 @@ export const listBoxesQuerySchema = z
     limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)
       .optional()
       .meta({ description: `default: all boxes; with before: ${LIMITS.boxPage.max}` }),
-    before: cursorSchema.optional(),
+    before: cursorSchema,
   })
   .refine(({ deleted, box, live }) => !deleted || (box !== undefined && !live), {
     path: ['deleted'],

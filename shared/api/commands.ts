@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { cursorSchema, queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
-import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
+import { boxIdSchema, cursorSchema, queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
+import { queryInstantSchema } from './request-times.ts'
 
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
 export type CommandStream = (typeof COMMAND_STREAMS)[number]
@@ -19,7 +19,7 @@ export type CommandActor = z.infer<typeof commandActorSchema>
 export const commandSchema = z
   .object({
     id: z.string(),
-    boxId: z.uuid(),
+    boxId: boxIdSchema,
     mode: z.enum(COMMAND_MODES),
     source: z.enum(COMMAND_SOURCES),
     command: z
@@ -63,12 +63,12 @@ export const commandListQuerySchema = z.object({
   limit: queryIntegerBetween(pageLimit.min, pageLimit.max)
     .optional()
     .meta({ description: `default: ${pageLimit.default}` }),
-  before: cursorSchema.optional(),
+  before: cursorSchema,
   mode: z.enum(COMMAND_MODES).optional(),
   status: z.enum(COMMAND_STATUSES).optional(),
   to: queryInstantSchema
     .optional()
-    .meta({ description: `only commands that were requested before this time: ${INSTANT_FORMAT}` }),
+    .meta({ description: 'only commands that were requested before this time' }),
 })
 /** Fields that are not listed: bad_request. */
 export const COMMAND_LIST_ERROR_CODES = { before: 'invalid_cursor' } as const

@@ -1,7 +1,9 @@
 // Schemas that several resources share. Their error messages start with "must", as validation-message.ts requires.
 import { z } from 'zod'
+import { OBSERVED_STATES } from '../field-values.ts'
+import { REGIONS, TIER_NAMES } from '../tiers.ts'
 
-export const timestampSchema = z.iso.datetime().meta({ description: 'RFC 3339, UTC' })
+export const timestampSchema = z.iso.datetime().meta({ id: 'Timestamp', description: 'RFC 3339, UTC' })
 
 const EMAIL_MAX_CHARS = 254
 const EMAIL_RULE = `must be an email address of at most ${EMAIL_MAX_CHARS} characters, such as ada@example.com`
@@ -12,7 +14,16 @@ export const emailSchema = z
   .toLowerCase()
   .max(EMAIL_MAX_CHARS, EMAIL_RULE)
   .regex(z.regexes.email, EMAIL_RULE)
-  .meta({ description: 'an email address. Uppercase letters count as lowercase.', format: 'email' })
+  .meta({
+    id: 'Email',
+    description: 'an email address. Uppercase letters count as lowercase.',
+    format: 'email',
+  })
+
+export const boxIdSchema = z.uuid().meta({ id: 'BoxId' })
+export const tierSchema = z.enum(TIER_NAMES).meta({ id: 'Tier' })
+export const regionSchema = z.enum(REGIONS).meta({ id: 'RegionName' })
+export const observedStateSchema = z.enum(OBSERVED_STATES).meta({ id: 'ObservedState' })
 
 export const microDollarsSchema = z.int().meta({ description: 'micro-dollars: 1000000 is one dollar' })
 
@@ -88,7 +99,8 @@ export const cursorSchema = z
   .string()
   .min(1)
   .max(200)
-  .meta({ description: 'nextBefore of the previous page' })
+  .optional()
+  .meta({ description: 'nextBefore of the previous page', param: { id: 'before' } })
 
 /** A non-negative integer in a query string, such as a byte offset. */
 export function queryOffset() {

@@ -43,7 +43,10 @@ export const environmentTogglesSchema = z
       'git, cloud, codingAgents: credential channels. With cloud, the boxes get the AWS roles of the workspace. With one of them, each new box gets the secrets of the workspace that have a well-known name of the channel, such as GITHUB_TOKEN, HCLOUD_TOKEN or ANTHROPIC_API_KEY, mounted under this name, as far as their grants allow it',
   })
 /** A request may have some of them. */
-const toggleChangesSchema = z.strictObject(environmentTogglesSchema.shape).partial()
+const toggleChangesSchema = z
+  .strictObject(environmentTogglesSchema.shape)
+  .partial()
+  .meta({ id: 'ChangeEnvironmentToggles' })
 export type EnvironmentToggles = z.infer<typeof environmentTogglesSchema>
 export const NO_TOGGLES: EnvironmentToggles = {
   restricted: false,
@@ -81,6 +84,7 @@ export const environmentFileInputSchema = z
     ({ content, contentBase64 }) => (content === undefined) !== (contentBase64 === undefined),
     'must have exactly one of content and contentBase64',
   )
+  .meta({ id: 'EnvironmentFile' })
 export type EnvironmentFileInput = z.infer<typeof environmentFileInputSchema>
 export const environmentFileSchema = z.object({
   path: z.string(),
@@ -94,21 +98,23 @@ const REPO_RULE =
   'must be an https:// URL of a git repository without user and password, or owner/name of GitHub'
 export const REPO_PATTERN =
   /^(?:https:\/\/[a-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~%/-]+|[A-Za-z0-9_-]+\/[A-Za-z0-9_.-]+)$/
-export const environmentRepoSchema = z.strictObject({
-  repo: z.string().max(1024, REPO_RULE).regex(REPO_PATTERN, REPO_RULE),
-  path: pathSchema
-    .optional()
-    .meta({ description: 'the directory of the clone; default: `~/` and the last part of the URL' }),
-  ref: z
-    .string()
-    .regex(/^(?!-)[A-Za-z0-9][A-Za-z0-9._/-]{0,254}$/, 'must be the name of a branch or a tag, or a commit')
-    .optional()
-    .meta({ description: 'a branch, a tag or a commit; default: the default branch' }),
-  secret: z.string().optional().meta({
-    description:
-      'the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box',
-  }),
-})
+export const environmentRepoSchema = z
+  .strictObject({
+    repo: z.string().max(1024, REPO_RULE).regex(REPO_PATTERN, REPO_RULE),
+    path: pathSchema
+      .optional()
+      .meta({ description: 'the directory of the clone; default: `~/` and the last part of the URL' }),
+    ref: z
+      .string()
+      .regex(/^(?!-)[A-Za-z0-9][A-Za-z0-9._/-]{0,254}$/, 'must be the name of a branch or a tag, or a commit')
+      .optional()
+      .meta({ description: 'a branch, a tag or a commit; default: the default branch' }),
+    secret: z.string().optional().meta({
+      description:
+        'the name of a secret of the workspace, for a private repository: git sends its placeholder, so that no token is on the box',
+    }),
+  })
+  .meta({ id: 'EnvironmentRepo' })
 export type EnvironmentRepo = z.infer<typeof environmentRepoSchema>
 
 export const environmentSchema = z

@@ -13,7 +13,10 @@ import { INSTANT_FORMAT, INSTANT_RULE, parseInstant } from './request-times.ts'
 
 /** Accepts any string: the agent validates the path and chooses the error code. */
 export const pathQuerySchema = z.object({
-  path: z.string().meta({ description: 'absolute; or relative to the home directory, optionally with ~/' }),
+  path: z.string().meta({
+    description: 'absolute; or relative to the home directory, optionally with ~/',
+    param: { id: 'path' },
+  }),
 })
 
 /** An octal file mode such as 644, 0755 or 0o600. */

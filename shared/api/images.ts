@@ -1,15 +1,12 @@
 // Schemas of images and of what the regions can do. Not in the spec.
 import { z } from 'zod'
 import { IMAGE_PATTERN } from '../field-values.ts'
-import { REGIONS } from '../tiers.ts'
-import { timestampSchema } from './common.ts'
+import { regionSchema, timestampSchema } from './common.ts'
 
 export const IMAGE_RULE =
   'must be the name of an image, such as debian:12 or registry.example.com/team/tools@sha256:…, with at most 255 characters'
 /** The provider of the region checks the name further. */
 export const imageReferenceSchema = z.string().regex(IMAGE_PATTERN, IMAGE_RULE)
-
-const regionSchema = z.enum(REGIONS)
 
 export const regionInfoSchema = z
   .object({

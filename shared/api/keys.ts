@@ -88,6 +88,7 @@ const limitedAccessSchema = z
     ACCESS_RULE,
   )
   .meta({
+    id: 'KeyAccess',
     description:
       'limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the command history. workspace: policies, the audit log and settings. history: read is reading the command history without the level write of boxes.',
   })
@@ -143,7 +144,7 @@ export const listKeysQuerySchema = z.object({
   limit: queryIntegerBetween(LIMITS.keyPage.min, LIMITS.keyPage.max)
     .optional()
     .meta({ description: `default: all keys; with before: ${LIMITS.keyPage.max}` }),
-  before: cursorSchema.optional(),
+  before: cursorSchema,
 })
 /** Fields that are not listed: bad_request. */
 export const LIST_KEYS_ERROR_CODES = { before: 'invalid_cursor' } as const

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { REGIONS } from '../tiers.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, envSchema } from './boxes.ts'
-import { reportedTextSchema, timestampSchema } from './common.ts'
+import { regionSchema, reportedTextSchema, timestampSchema } from './common.ts'
 
 /** The body of POST /machines. ENROLLMENT_ERROR_CODES has the error code of each field. */
 export const createEnrollmentRequestSchema = z
@@ -35,7 +35,7 @@ export const enrollmentSchema = z
   .object({
     id: z.string().meta({ description: 'enr_…. Not secret' }),
     name: z.string().nullable().meta({ description: 'null: the name is chosen when the token is used' }),
-    region: z.enum(REGIONS),
+    region: regionSchema,
     restricted: z.boolean(),
     createdBy: z.string().meta({ description: 'user:<id> or key:<id>' }),
     createdAt: timestampSchema,

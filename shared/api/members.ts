@@ -5,6 +5,7 @@ import { LIMITS } from '../limits.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'
 
 const roleSchema = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).meta({
+  id: 'Role',
   description:
     'owner: may send every request. member: uses every box, snapshot and setting of the workspace, but changes no members and no settings. contractor: uses only their own boxes, which are always restricted, and reads neither members nor policies nor the audit log.',
 })

@@ -1,7 +1,7 @@
 // Schemas of box metrics (spec §4.3): the series with their units, the agent's samples, and GET /boxes/{id}/metrics.
 import { z } from 'zod'
 import { boundedArray, reportedIntegerSchema, reportedTextSchema, timestampSchema } from './common.ts'
-import { INSTANT_FORMAT, queryInstantSchema } from './request-times.ts'
+import { queryInstantSchema } from './request-times.ts'
 
 /** Seconds that one sample describes. Samples start at multiples of this, since the epoch. */
 export const SAMPLE_SECONDS = 30
@@ -123,10 +123,8 @@ export const metricsSampleSchema = z.object({
 export type MetricsSample = z.infer<typeof metricsSampleSchema>
 
 export const metricsQuerySchema = z.object({
-  from: queryInstantSchema
-    .optional()
-    .meta({ description: `${INSTANT_FORMAT} Default: one hour before \`to\`.` }),
-  to: queryInstantSchema.optional().meta({ description: `${INSTANT_FORMAT} Default: now.` }),
+  from: queryInstantSchema.optional().meta({ description: 'default: one hour before `to`' }),
+  to: queryInstantSchema.optional().meta({ description: 'default: now' }),
 })
 export type MetricsQuery = z.infer<typeof metricsQuerySchema>
 

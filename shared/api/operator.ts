@@ -48,7 +48,7 @@ export const listWorkspacesQuerySchema = z.object({
   limit: queryIntegerBetween(LIMITS.workspacePage.min, LIMITS.workspacePage.max)
     .default(LIMITS.workspacePage.default)
     .meta({ description: `default: ${LIMITS.workspacePage.default}` }),
-  before: cursorSchema.optional(),
+  before: cursorSchema,
 })
 /** Fields that are not listed: bad_request. */
 export const LIST_WORKSPACES_ERROR_CODES = { before: 'invalid_cursor' } as const

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import { IMAGE_GLOB_PATTERN, MACHINE_ENROLLMENT, WEEKDAYS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { TIER_NAMES } from '../tiers.ts'
-import { boundedArray, integerBetween, timestampSchema } from './common.ts'
+import { boundedArray, integerBetween, tierSchema, timestampSchema } from './common.ts'
 
 export type Weekday = (typeof WEEKDAYS)[number]
 
@@ -72,18 +71,21 @@ const allowedImagesSchema = boundedArray(
 /** What a change of each policy may set. */
 const POLICY_VALUES = {
   memberSpendCapUsd: spendCapSchema.meta({
+    id: 'MemberSpendCap',
     description:
       'what each member may spend in a billing cycle, in dollars with at most two decimals. A member who has spent it can create, fork, restore and wake no box, and resize none to a larger tier, until the cycle ends. Without billing, nothing is spent',
   }),
   memberBoxLimit: integerBetween(memberBoxLimit.min, memberBoxLimit.max).meta({
+    id: 'MemberBoxLimit',
     description:
       'the number of boxes that each member may have: those that the member has created, also by fork, restore or as enrolled machines, and that are not being deleted',
   }),
-  memberMaxTier: z.enum(TIER_NAMES).meta({
+  memberMaxTier: tierSchema.meta({
     description:
       'the largest tier with which members may create, fork, restore, resize and wake boxes, also those of others. Running boxes keep theirs',
   }),
   autoPauseFloorMin: integerBetween(autoPauseMin.min, autoPauseMin.max).meta({
+    id: 'AutoPauseFloor',
     description:
       'the longest autoPauseMin that members may set, in minutes. A box that a member creates, forks or restores without one gets this value, and null is refused. Boxes that exist keep theirs until it is changed',
   }),
@@ -92,6 +94,7 @@ const POLICY_VALUES = {
     description: `how long events of the audit log are kept, in days; default ${auditRetentionDays.default}`,
   }),
   allowedImages: allowedImagesSchema.meta({
+    id: 'AllowedImages',
     description:
       'the images that boxes may have: names in which * stands for any text. A name matches as it was requested, and in its full form, such as docker.io/library/debian:12. Boxes that exist keep theirs, but cannot be copied. Boxes without an image are always allowed',
   }),
@@ -162,16 +165,18 @@ export const patchPolicyRequestSchema = z
   })
 export type PatchPolicyRequest = z.infer<typeof patchPolicyRequestSchema>
 
-export const policyResponseSchema = z.object({
-  policy: policySchema,
-  updatedBy: z
-    .string()
-    .nullable()
-    .meta({ description: 'the id of the user who made the last change; null: there was none' }),
-  updatedAt: timestampSchema.nullable(),
-  quietHoursProblem: z
-    .string()
-    .nullable()
-    .meta({ description: 'why no quiet hours start; null: nothing prevents them' }),
-})
+export const policyResponseSchema = z
+  .object({
+    policy: policySchema,
+    updatedBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'the id of the user who made the last change; null: there was none' }),
+    updatedAt: timestampSchema.nullable(),
+    quietHoursProblem: z
+      .string()
+      .nullable()
+      .meta({ description: 'why no quiet hours start; null: nothing prevents them' }),
+  })
+  .meta({ id: 'WorkspacePolicy' })
 export type PolicyResponse = z.infer<typeof policyResponseSchema>

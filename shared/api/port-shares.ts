@@ -88,10 +88,12 @@ export const openPortShareResponseSchema = z
   })
   .meta({ id: 'OpenPortShareResponse' })
 
-const modeSchema = z.union([
-  z.object({ allowed: z.literal(true) }),
-  z.object({ allowed: z.literal(false), error: z.string(), message: z.string() }),
-])
+const modeSchema = z
+  .union([
+    z.object({ allowed: z.literal(true) }),
+    z.object({ allowed: z.literal(false), error: z.string(), message: z.string() }),
+  ])
+  .meta({ id: 'PortShareMode' })
 export type PortShareMode = z.infer<typeof modeSchema>
 
 export const listeningSchema = z
@@ -108,7 +110,10 @@ const listFields = {
     description: 'whether this deployment shares ports by links that need no membership',
   }),
   modes: z
-    .record(z.enum(PORT_AUDIENCES), modeSchema)
+    .object({ members: modeSchema, anyone: modeSchema, public: modeSchema } satisfies Record<
+      (typeof PORT_AUDIENCES)[number],
+      unknown
+    >)
     .meta({ description: 'by audience: what sharing another port would respond' }),
   shares: z.array(portShareSchema).meta({
     description:

@@ -26,12 +26,15 @@ export function parseInstant(value: string | number): number | null {
 const toPossibleInstant = (ms: number): number | null => (ms <= END_OF_9999 ? Math.round(ms) : null)
 
 /** A parameter of a query, parsed to milliseconds since the epoch. */
-export const queryInstantSchema = z.string().transform((text, context) => {
-  const ms = parseInstant(text)
-  if (ms !== null) return ms
-  context.addIssue(INSTANT_RULE)
-  return z.NEVER
-})
+export const queryInstantSchema = z
+  .string()
+  .transform((text, context) => {
+    const ms = parseInstant(text)
+    if (ms !== null) return ms
+    context.addIssue(INSTANT_RULE)
+    return z.NEVER
+  })
+  .meta({ id: 'Instant', description: INSTANT_FORMAT })
 
 /** A field of a body, or a parameter that is forwarded, parsed to RFC 3339 in UTC. Epoch seconds may be a number in JSON. */
 export const requestTimestampSchema = z

@@ -37,6 +37,7 @@ const hostsSchema = z
   .array(z.string().max(255, HOSTS_RULE), HOSTS_RULE)
   .max(LIMITS.secretHosts, HOSTS_RULE)
   .meta({
+    id: 'SecretHosts',
     description:
       'the hosts in whose HTTPS requests the value is used, in lowercase: a host name, or `*.` and a domain for all names below it, but not the domain itself. Empty: the value is used nowhere',
   })
@@ -46,6 +47,7 @@ const locationsSchema = z
   .min(1, LOCATIONS_RULE)
   .max(SECRET_LOCATIONS.length, LOCATIONS_RULE)
   .meta({
+    id: 'SecretLocations',
     description:
       'where the value is used in a request: header, the default; query, the values of the query; path, the path; body, a form or JSON of up to 64 KiB',
   })

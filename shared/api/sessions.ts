@@ -26,15 +26,17 @@ const roleSchema = z.enum(ROLES)
 
 const signedInFields = {
   session: sessionSchema,
-  user: z.object({
-    id: z.string(),
-    email: z
-      .string()
-      .nullable()
-      .meta({ description: 'lowercase; null: the first owner of the coordinator has not set one' }),
-    name: z.string(),
-    role: roleSchema,
-  }),
+  user: z
+    .object({
+      id: z.string(),
+      email: z
+        .string()
+        .nullable()
+        .meta({ description: 'lowercase; null: the first owner of the coordinator has not set one' }),
+      name: z.string(),
+      role: roleSchema,
+    })
+    .meta({ id: 'SessionUser' }),
   workspace: z.object({ id: z.string(), name: z.string() }),
 }
 

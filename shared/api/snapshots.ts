@@ -2,9 +2,8 @@
 import { z } from 'zod'
 import { SNAPSHOT_KINDS, SNAPSHOT_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { REGIONS, TIER_NAMES } from '../tiers.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, boxSchema } from './boxes.ts'
-import { NO_NUL_RULE, noNul, queryFlag, timestampSchema } from './common.ts'
+import { NO_NUL_RULE, noNul, queryFlag, regionSchema, tierSchema, timestampSchema } from './common.ts'
 import { operationSchema } from './operations.ts'
 
 export const SNAPSHOT_NAME_PATTERN = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/
@@ -33,8 +32,8 @@ export const snapshotSchema = z
     }),
     boxId: z.string(),
     sourceBoxHostname: z.string(),
-    tier: z.enum(TIER_NAMES),
-    region: z.enum(REGIONS),
+    tier: tierSchema,
+    region: regionSchema,
     image: z.string().nullable().meta({ description: 'the image of the box; null: it had none' }),
     sizeGb: z.number().nullable().meta({
       description:
@@ -88,7 +87,7 @@ const boxNameSchema = z
 export const restoreRequestSchema = z
   .strictObject({
     name: boxNameSchema,
-    tier: z.enum(TIER_NAMES).optional().meta({ description: 'default: the tier of the snapshot' }),
+    tier: tierSchema.optional().meta({ description: 'default: the tier of the snapshot' }),
     environment: z.string().nullish().meta({
       description: 'id or name, for its latest version; null: none. Default: the version that the source had',
     }),
@@ -98,7 +97,7 @@ export type RestoreRequest = z.infer<typeof restoreRequestSchema>
 
 export const forkRequestSchema = restoreRequestSchema
   .extend({
-    tier: z.enum(TIER_NAMES).optional().meta({ description: 'default: the tier of the box' }),
+    tier: tierSchema.optional().meta({ description: 'default: the tier of the box' }),
     keepSnapshot: z.boolean().optional().meta({
       description:
         'keep the snapshot that the fork makes; otherwise it is deleted when the new box has its files',

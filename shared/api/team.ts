@@ -1,15 +1,15 @@
 // Schemas of the team status (spec §2.10, §4.13): what the members and boxes of a workspace do, and what they spend.
 import { z } from 'zod'
-import { OBSERVED_STATES, ROLES } from '../field-values.ts'
+import { ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { TIER_NAMES } from '../tiers.ts'
 import { auditEventSchema } from './audit.ts'
 import { DESIRED_STATES } from './boxes.ts'
-import { microDollarsSchema, timestampSchema } from './common.ts'
+import { microDollarsSchema, observedStateSchema, tierSchema, timestampSchema } from './common.ts'
 
 const SPEND_DESCRIPTION = 'micro-dollars; 0 while billing is off'
 const spendSchema = microDollarsSchema.meta({ description: SPEND_DESCRIPTION })
 const sessionsSchema = z.int().min(0).meta({
+  id: 'OpenSessions',
   description:
     'open terminals and attached commands (`box ssh`, `box attach`, `box exec`), and followed prompts. Requests that wait for a response, and streams of the output of commands, do not count',
 })
@@ -18,9 +18,9 @@ export const teamBoxSchema = z
   .object({
     id: z.string(),
     hostname: z.string(),
-    tier: z.enum(TIER_NAMES),
+    tier: tierSchema,
     desiredState: z.enum(DESIRED_STATES),
-    observedState: z.enum(OBSERVED_STATES),
+    observedState: observedStateSchema,
     ownerUserId: z.string(),
     ownerName: z.string().nullable().meta({ description: 'also of an owner who has left the workspace' }),
     ownerEmail: z.string().nullable(),

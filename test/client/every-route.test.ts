@@ -11,7 +11,7 @@ type Operation = {
 }
 type Method = (...args: unknown[]) => Promise<unknown>
 
-const coordinator = await startCliCoordinator(t, ['fig'])
+const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
 const { api, url, key, requests } = coordinator
 const boxwood = new Boxwood({ url, apiKey: key, retryMs: 0 })
 const { json: document } = await coordinator.send('GET', '/openapi.json', undefined, { key: null })
@@ -48,7 +48,10 @@ for (const { method, path, operation } of operations)
     })
     const first = requests.length
     const error = await call?.(...values, {}, {}, {}).then(
-      () => null,
+      (result) => {
+        if (result instanceof WebSocket) result.close()
+        return null
+      },
       (rejection: unknown) => rejection,
     )
     if (error !== null) t.ok(error instanceof BoxwoodError, String(error))

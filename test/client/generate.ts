@@ -4,16 +4,21 @@ import { compile, type JSONSchema } from 'json-schema-to-typescript'
 type Schema = { $ref?: string; [keyword: string]: unknown }
 type Parameter = { name: string; in: string; required?: boolean; schema: Schema; description?: string }
 type Content = Record<string, { schema?: Schema }>
+type Response = { content?: Content }
 type Operation = {
   operationId: string
   summary: string
   parameters?: (Parameter | { $ref: string })[]
   requestBody?: { required?: boolean; content: Content }
-  responses: Record<string, { content?: Content } | { $ref: string }>
+  responses: Record<string, Response>
 }
 export type Document = {
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema>; parameters?: Record<string, Parameter> }
+  components: {
+    schemas: Record<string, Schema>
+    parameters?: Record<string, Parameter>
+    responses?: Record<string, Response>
+  }
 }
 type Method = {
   operation: Operation
@@ -37,22 +42,37 @@ const toPascalCase = (text: string): string =>
   text.replace(/(?:^|[.-])(\w)/g, (_match, letter: string) => letter.toUpperCase())
 
 const getGroup = ({ operationId }: Operation): string => operationId.split('.')[0] ?? ''
-const getName = ({ operationId }: Operation): string => operationId.split('.')[1] ?? ''
+const getMethodName = ({ operationId }: Operation): string => operationId.split('.')[1] ?? ''
 
+const getName = (ref: string): string => ref.split('/').at(-1) ?? ''
+
+/** In the order of their ids, with the shared parameters and responses in place of the references to them. */
 function listMethods({ paths, components }: Document): Method[] {
-  const resolve = (parameter: Parameter | { $ref: string }): Parameter => {
-    if (!('$ref' in parameter)) return parameter
-    const found = components.parameters?.[parameter.$ref.split('/').at(-1) ?? '']
-    if (found === undefined) throw new Error(`No parameter ${parameter.$ref}`)
+  const resolve = <Value extends object>(
+    value: Value | { $ref: string },
+    shared: Record<string, Value> = {},
+  ): Value => {
+    if (!('$ref' in value)) return value
+    const found = shared[getName(value.$ref)]
+    if (found === undefined) throw new Error(`${value.$ref} does not exist`)
     return found
   }
+  const resolveResponses = ({ responses }: Operation) =>
+    Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [
+        status,
+        resolve<Response>(response, components.responses),
+      ]),
+    )
   return Object.entries(paths)
     .flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) => ({
-        operation,
+        operation: { ...operation, responses: resolveResponses(operation) },
         method: method.toUpperCase(),
         path,
-        parameters: (operation.parameters ?? []).map(resolve),
+        parameters: (operation.parameters ?? []).map((parameter) =>
+          resolve<Parameter>(parameter, components.parameters),
+        ),
       })),
     )
     .sort((a, b) => (a.operation.operationId < b.operation.operationId ? -1 : 1))
@@ -61,9 +81,7 @@ function listMethods({ paths, components }: Document): Method[] {
 /** The schema of the first 2xx response with JSON; undefined: the response has no JSON. */
 function getResponseSchema({ responses }: Operation): Schema | undefined {
   const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
-  return success !== undefined && 'content' in success
-    ? success.content?.['application/json']?.schema
-    : undefined
+  return success?.content?.['application/json']?.schema
 }
 
 const getBodySchema = ({ requestBody }: Operation): Schema | undefined =>
@@ -71,8 +89,7 @@ const getBodySchema = ({ requestBody }: Operation): Schema | undefined =>
 
 /** The name of the type: that of the component, or of the operation. */
 function getTypeName(schema: Schema, fallback: string): string {
-  const name = schema.$ref?.split('/').at(-1)
-  return name ?? fallback
+  return schema.$ref === undefined ? fallback : getName(schema.$ref)
 }
 
 /** References without what stands beside them, which would make a type of its own of each. */
@@ -223,7 +240,7 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   ]
   const input = fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
   return `  /** ${operation.summary}. */
-  ${getName(operation)}: (${args.map(([name, type]) => `${name}: ${type}`).join(', ')}): Promise<${result}> =>
+  ${getMethodName(operation)}: (${args.map(([name, type]) => `${name}: ${type}`).join(', ')}): Promise<${result}> =>
     ${call}(${isSocket ? parts[1] : parts.join(', ')}, ${input}, options),
 `
 }

@@ -5,6 +5,7 @@ import { newId } from '../../shared/ids.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { serveImagesInOneRegion } from '../support/fake-images.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
+import { expandDocument } from '../support/openapi-document.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { readAllRows } from '../support/workspace-rows.ts'
@@ -130,7 +131,9 @@ t.test('the life of a workspace', async (t) => {
     }
     const { json: document } = await coordinator.send('GET', '/openapi.json')
     // A request to the edge is refused like the wake that it needs.
-    const controlPaths = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/v1'))
+    const controlPaths = Object.entries(expandDocument(document).paths).filter(([path]) =>
+      path.startsWith('/api/v1'),
+    )
     const documented = controlPaths.flatMap(([path, methods]) =>
       Object.entries(
         methods as Record<string, { responses?: Record<string, { 'x-error-codes'?: string[] }> }>,

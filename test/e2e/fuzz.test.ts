@@ -10,6 +10,7 @@ import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { type Components, fromSchema, oddString, type Schema } from '../support/fuzz/schema-arbitrary.ts'
 import { measureHeapBytes } from '../support/heap.ts'
 import { limitsEnv } from '../support/limits-env.ts'
+import { expandDocument, type OpenApiDocument } from '../support/openapi-document.ts'
 import { DEADLINE_MS } from '../support/wait-until.ts'
 import { createCredentials } from './access/credentials.ts'
 
@@ -45,7 +46,9 @@ async function setUp() {
   const { api, waitForState, url } = coordinator
   const { json } = await api('POST', '/boxes', { name: 'plum' })
   await waitForState(json.box.id, 'running')
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
+  const document = expandDocument(
+    (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument,
+  ) as Document
   return { coordinator, boxId: json.box.id as string, document }
 }
 

@@ -9,6 +9,7 @@ import { createWorkCounter, type Work } from '../support/count-work.ts'
 import { FakeImages, withImages } from '../support/fake-images.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { fillBoxes } from '../support/fill-boxes.ts'
+import { expandDocument } from '../support/openapi-document.ts'
 import { payWorkspace } from '../support/pay-workspace.ts'
 import { createTestSession } from '../support/session.ts'
 import { createRequest, type Target, WEBSOCKETS } from './access/requests.ts'
@@ -118,7 +119,7 @@ async function measure(t: Test, size: { boxes: number; commands: number }): Prom
   }
   const countWork = createWorkCounter(t, db)
   const measured = new Map<string, Measured>()
-  for (const request of listRequests((await send('GET', '/openapi.json')).json, target)) {
+  for (const request of listRequests(expandDocument((await send('GET', '/openapi.json')).json), target)) {
     const { path, bySession } = request
     let bytes = 0
     const work = await countWork(async () => {

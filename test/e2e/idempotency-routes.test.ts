@@ -2,6 +2,7 @@
 import t from 'tap'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { expandDocument } from '../support/openapi-document.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createTestClock } from '../support/workspace.ts'
@@ -91,7 +92,7 @@ t.test('a repeated request is replayed, and a different one with the same key is
   const member = await createUserKey(coordinator, 'member')
   const limited = await createLimitedKey(coordinator, { boxIds: boxes })
 
-  const { paths } = (await send('GET', '/openapi.json')).json
+  const { paths } = expandDocument((await send('GET', '/openapi.json')).json)
   const documented = Object.entries<Record<string, { parameters?: { name: string }[] }>>(paths)
     .filter(([, { post }]) => post?.parameters?.some(({ name }) => name === 'Idempotency-Key'))
     .map(([path]) => path)

@@ -10,6 +10,7 @@ import { connectAttachClient } from '../support/attach-client.ts'
 import type { RequestOptions } from '../support/coordinator.ts'
 import { createUserKey } from '../support/limited-key.ts'
 import { limitsEnv } from '../support/limits-env.ts'
+import { expandDocument } from '../support/openapi-document.ts'
 import { createTestSession } from '../support/session.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
@@ -101,7 +102,7 @@ t.test('a ticket is accepted on its routes, and on no other one', async (t) => {
     ),
     ...['interrupt', '{runId}/interrupt'].map((name) => `POST /v1/box/{box}/prompts/${name}`),
   ])
-  const { json: document } = await send('GET', '/openapi.json')
+  const document = expandDocument((await send('GET', '/openapi.json')).json)
   const seen = new Set<string>()
   for (const [path, operations] of Object.entries<object>(document.paths))
     for (const [name, operation] of Object.entries<{ security: object[] }>(operations as never)) {

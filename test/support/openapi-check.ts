@@ -1,14 +1,6 @@
 // Checks responses against the OpenAPI document of the coordinator that sent them.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-
-type Content = Record<string, { schema?: object }>
-type Response = {
-  content?: Content
-  headers?: Record<string, { required?: boolean }>
-  'x-error-codes'?: string[]
-}
-type Operation = { tags?: string[]; responses: Record<string, Response> }
-export type OpenApiDocument = { paths: Record<string, Record<string, Operation>>; components: object }
+import { expandDocument, type OpenApiDocument } from './openapi-document.ts'
 
 export type CheckedResponse = { status: number; headers: Headers; text: string }
 
@@ -66,8 +58,10 @@ const closeComponents = (components: { schemas?: object }) => ({
   schemas: closeAll({ ...components.schemas }),
 })
 
-/** @returns a function that throws when the response is not one that the document describes */
-export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
+/** @returns a function that returns why a value does not match a schema of the document; null: it does */
+export function createSchemaCheck(
+  document: OpenApiDocument,
+): (schema: object, value: unknown) => string | null {
   // The schemas state every format as a pattern too. A test file validates few responses with each schema: compiling takes most
   // of the time.
   const ajv = new Ajv2020({
@@ -76,24 +70,27 @@ export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
   })
   ajv.addSchema({ $id: 'document', components: closeComponents(document.components) })
   const validators = new Map<object, ValidateFunction>()
-  const countParameters = (path: string) => path.split('{').length
-  // A path without a parameter takes precedence, such as /prompts/events over /prompts/{runId}.
-  const routes = Object.entries(document.paths)
-    .sort(([a], [b]) => countParameters(a) - countParameters(b))
-    .map(([path, operations]) => ({
-      pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
-      operations,
-    }))
-
-  function checkBody(schema: object, text: string): string | null {
+  return (schema, value) => {
     let validate = validators.get(schema)
     if (validate === undefined) {
       validate = ajv.compile(JSON.parse(JSON.stringify(closeSchema(schema)).replaceAll('"#/', '"document#/')))
       validators.set(schema, validate)
     }
-    if (validate(JSON.parse(text))) return null
-    return ajv.errorsText(validate.errors)
+    return validate(value) ? null : ajv.errorsText(validate.errors)
   }
+}
+
+/** @returns a function that throws when the response is not one that the document describes */
+export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
+  const checkValue = createSchemaCheck(document)
+  const countParameters = (path: string) => path.split('{').length
+  // A path without a parameter takes precedence, such as /prompts/events over /prompts/{runId}.
+  const routes = Object.entries(expandDocument(document).paths)
+    .sort(([a], [b]) => countParameters(a) - countParameters(b))
+    .map(([path, operations]) => ({
+      pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+      operations,
+    }))
 
   function findProblem(method: string, url: string, response: CheckedResponse): string | null {
     const { status, headers, text } = response
@@ -127,7 +124,7 @@ export function createOpenApiCheck(document: OpenApiDocument): OpenApiCheck {
       if (!codes.some((documentedCode) => documentedCode === code))
         return `has the undocumented error code ${code}`
     }
-    return checkBody(schema, text)
+    return checkValue(schema, JSON.parse(text))
   }
 
   return (method, path, response) => {

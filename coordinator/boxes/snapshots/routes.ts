@@ -20,10 +20,10 @@ import {
 } from '../../../shared/api/snapshots.ts'
 import { ADMISSION_ERRORS } from '../../admission/refusal.ts'
 import { byKey } from '../../http/access.ts'
-import { type Route, route } from '../../http/route.ts'
+import { idParam, type Route, route } from '../../http/route.ts'
 import type { SnapshotService } from './service.ts'
 
-const snapshotId = z.object({ id: z.string() })
+const snapshotId = z.object({ id: idParam })
 const boxId = z.object({ id: boxIdParamSchema })
 
 /** The reasons of findFilesProblem(). */

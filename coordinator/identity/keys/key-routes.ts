@@ -11,10 +11,10 @@ import {
 } from '../../../shared/api/keys.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { bySession } from '../../http/access.ts'
-import { type Route, route } from '../../http/route.ts'
+import { idParam, type Route, route } from '../../http/route.ts'
 import type { KeyService } from './key-service.ts'
 
-const keyId = z.object({ id: z.string() })
+const keyId = z.object({ id: idParam })
 
 export const keyRoutes = ({ keys }: { keys: KeyService }): Route[] => [
   route({

@@ -32,6 +32,7 @@ const setCookieHeader = z.object({
   'Set-Cookie': z.string().meta({
     description:
       'the cookie __Host-boxwood_session, with HttpOnly, Secure, SameSite=Lax and Path=/. Send it as Cookie with requests of the session.',
+    header: { id: 'Set-Cookie' },
   }),
 })
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { operationResponseSchema } from '../../../shared/api/operations.ts'
 import { byKey } from '../../http/access.ts'
-import { type Route, route } from '../../http/route.ts'
+import { idParam, type Route, route } from '../../http/route.ts'
 import type { OperationService } from './service.ts'
 
 export const operationRoutes = ({ operations }: { operations: OperationService }): Route[] => [
@@ -13,7 +13,7 @@ export const operationRoutes = ({ operations }: { operations: OperationService }
     access: byKey('boxes', 'read'),
     summary: 'Get an operation',
     description: 'Available for 30 days after the operation finishes.',
-    request: { params: z.object({ id: z.string() }) },
+    request: { params: z.object({ id: idParam }) },
     responses: { 200: operationResponseSchema },
     handler: async ({ actor, params }) => ({ operation: await operations.get(actor, params.id) }),
   }),

@@ -4,7 +4,7 @@ import { openPortShareResponseSchema } from '../../../shared/api/port-shares.ts'
 import { toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { byKey } from '../../http/access.ts'
-import { type Route, route } from '../../http/route.ts'
+import { idParam, type Route, route } from '../../http/route.ts'
 import type { PortShares, ShareViewers } from '../types.ts'
 import { createOpenUrl } from './open-url.ts'
 
@@ -28,7 +28,7 @@ export const shareViewerRoutes = ({
     summary: 'Create a URL that opens a link for members without a sign-in',
     description:
       'The URL is one of the coordinator. It starts a viewer session in the browser that opens it first, for this link only. The session acts as the caller and ends with the credential of the request, and after seven days. A link for members needs a sign-in otherwise. The url of other links opens by itself.',
-    request: { params: z.object({ id: z.string() }) },
+    request: { params: z.object({ id: idParam }) },
     responses: { 200: openPortShareResponseSchema },
     errors: [
       'port_share_disabled',

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ISOLATION_LEVELS, isolationSchema } from '../../../shared/api/boxes.ts'
+import { BOX_NETWORKS, ISOLATION_LEVELS, isolationSchema } from '../../../shared/api/boxes.ts'
 import { isUuid } from '../../../shared/ids.ts'
 import { validationMessage } from '../../../shared/validation-message.ts'
 import { writeAtomically } from '../parts/write-atomically.ts'
@@ -18,7 +18,11 @@ const MAX_MACHINE_FILE_BYTES = 64 * 1024
 
 export const processIdentity = z.object({ pid: z.int().positive(), startTicks: z.int(), bootId: z.string() })
 
-export const localIsolation = isolationSchema.extend({ level: z.enum(ISOLATION_LEVELS) })
+export const localIsolation = isolationSchema.extend({
+  level: z.enum(ISOLATION_LEVELS),
+  // Boxes that were started before this field existed share the network of the host.
+  network: z.enum(BOX_NETWORKS).default('host'),
+})
 export type LocalIsolation = z.infer<typeof localIsolation>
 
 const machine = z.object({

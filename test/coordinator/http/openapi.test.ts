@@ -1,15 +1,27 @@
 // The OpenAPI document: available without a key, complete and consistent.
 import t from 'tap'
+import { EXAMPLES } from '../../../coordinator/http/openapi-examples.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
-import { type CheckedResponse, createOpenApiCheck } from '../../support/openapi-check.ts'
+import { type CheckedResponse, createOpenApiCheck, createSchemaCheck } from '../../support/openapi-check.ts'
+import { expandDocument, type OpenApiDocument, type Operation } from '../../support/openapi-document.ts'
 
-type Operation = {
-  operationId: string
-  summary: string
-  security: Record<string, string[]>[]
-  parameters?: { name: string; in: string; required?: boolean }[]
-  responses: Record<string, { description: string; 'x-error-codes'?: string[] }>
-}
+/** Programs download the document, and generators and assistants read it whole. */
+const MAX_BYTES = 350 * 1024
+
+t.test('is small: what operations share stands in it once', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const { text, json } = await send('GET', '/openapi.json', undefined, { key: null })
+  t.ok(Buffer.byteLength(text) <= MAX_BYTES, `${Buffer.byteLength(text)} bytes`)
+  const seen = new Map<string, string>()
+  for (const [path, operations] of Object.entries<object>(json.paths))
+    for (const [method, { responses }] of Object.entries<Operation>(operations as never))
+      for (const [status, response] of Object.entries(responses)) {
+        const content = JSON.stringify(response)
+        if (response['x-error-codes'] === undefined) continue
+        t.equal(seen.get(content), undefined, `${method} ${path} ${status} repeats a response`)
+        seen.set(content, `${method} ${path}`)
+      }
+})
 
 t.test('describes the routes of both hosts, their parameters and error codes', async (t) => {
   const { send, url } = await startTestCoordinator(t)
@@ -17,10 +29,10 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
   t.equal(status, 200)
   t.equal(json.openapi, '3.1.0')
   t.same(json.servers, [{ url }])
-  t.same(json.security, [{ apiKey: [] }])
+  t.same(json.security, [{ apiKey: [] }, { session: [] }])
   t.equal(json.components.securitySchemes.apiKey.scheme, 'bearer')
 
-  const paths: Record<string, Record<string, Operation>> = json.paths
+  const { paths } = expandDocument(json as OpenApiDocument)
   const documentedRoutes = Object.entries(paths).flatMap(([path, pathItem]) =>
     Object.keys(pathItem).map((method) => `${method} ${path}`),
   )
@@ -56,7 +68,13 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
   const groups = Object.values(json.paths as Record<string, Record<string, { tags: string[] }>>)
     .flatMap((pathItem) => Object.values(pathItem))
     .map(({ tags }) => tags[0])
-  t.same([...new Set(groups)].slice(0, 4), ['Sign-in', 'Account', 'API keys', 'Boxes'])
+  const tags: { name: string; description: string }[] = json.tags
+  t.same(
+    [...new Set(groups)],
+    tags.map(({ name }) => name),
+    'the groups are declared, in their order',
+  )
+  for (const { name, description } of tags) t.match(description, /^[A-Z].{10,120}\.$/, name)
   const boxPaths = documentedRoutes.filter((route) => route.includes('/api/v1/boxes'))
   t.match(boxPaths[0], / \/api\/v1\/boxes$/, 'a resource precedes its parts')
 
@@ -97,10 +115,21 @@ t.test('describes the routes of both hosts, their parameters and error codes', a
   )
   t.match(json.info.description, /githubLogin.* always null/)
 
-  const referencedSchemas = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
-    ([, name]) => name ?? '',
+  const references = [...text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)]
+  const referenced = new Set(references.map(([, kind, name]) => `${kind}/${name}`))
+  const defined = Object.entries(json.components as Record<string, object>).flatMap(([kind, components]) =>
+    Object.keys(components).map((name) => `${kind}/${name}`),
   )
-  for (const name of new Set(referencedSchemas)) t.ok(json.components.schemas[name], `${name} is defined`)
+  t.same(
+    [...referenced].filter((name) => !defined.includes(name)),
+    [],
+    'all components are defined',
+  )
+  t.same(
+    defined.filter((name) => !referenced.has(name)).sort(),
+    ['securitySchemes/apiKey', 'securitySchemes/session', 'securitySchemes/ticket'],
+    'all components are used; credentials are named without a reference',
+  )
 })
 
 /** The status of the response, and the codes of the spec that do not follow from the method of the route (§4.3, §4.8, §7.1). */
@@ -158,7 +187,7 @@ const BOX_ROUTES: Record<string, [status: number, codes: string]> = {
 
 t.test('describes the statuses and codes of the routes of boxes and snapshots', async (t) => {
   const { send } = await startTestCoordinator(t)
-  const { paths } = (await send('GET', '/openapi.json')).json
+  const { paths } = expandDocument((await send('GET', '/openapi.json')).json)
   for (const [route, [status, codes]] of Object.entries(BOX_ROUTES)) {
     const [method = '', path] = route.split(' ')
     const { responses }: Operation = paths[`/api/v1${path}`][method]
@@ -172,7 +201,7 @@ t.test('describes the statuses and codes of the routes of boxes and snapshots', 
 
 t.test('describes headers, content types, required bodies and implied errors', async (t) => {
   const { send } = await startTestCoordinator(t)
-  const { paths } = (await send('GET', '/openapi.json')).json
+  const { paths } = expandDocument((await send('GET', '/openapi.json')).json)
   const exec = paths['/v1/box/{box}/exec'].post
   const codes = (operation: Operation) =>
     Object.values(operation.responses).flatMap((response) => response['x-error-codes'] ?? [])
@@ -244,10 +273,10 @@ t.test('the document names the missing features', async (t) => {
 
 t.test('the text of an error fits the route, and no route lists what cannot occur', async (t) => {
   const { send } = await startTestCoordinator(t)
-  const { paths } = (await send('GET', '/openapi.json')).json
+  const { paths } = expandDocument((await send('GET', '/openapi.json')).json)
   const describe = (method: string, path: string, status: number, code: string): string => {
     const { description } = paths[path][method].responses[status]
-    return description.split('\n\n').find((line: string) => line.startsWith(`\`${code}\``)) ?? ''
+    return description.split('\n\n').find((line: string) => line.startsWith(`\`${code}\`:`)) ?? ''
   }
   const api = (path: string) => `/api/v1${path}`
   const edge = (path: string) => `/v1/box/{box}${path}`
@@ -279,6 +308,45 @@ t.test('the text of an error fits the route, and no route lists what cannot occu
     t.match(describe('get', path, 403, 'not_allowed'), /: This request came from a page of another origin/)
 })
 
+t.test('most operations have an example, which matches its schema', async (t) => {
+  const { send } = await startTestCoordinator(t)
+  const document = expandDocument((await send('GET', '/openapi.json')).json as OpenApiDocument)
+  const check = createSchemaCheck(document)
+  type Schema = { $ref?: string; properties?: Record<string, Schema>; items?: Schema; examples?: unknown[] }
+  const schemas = document.components.schemas as Record<string, Schema>
+  for (const [name, { examples = [] }] of Object.entries(schemas))
+    for (const example of examples)
+      t.equal(check({ $ref: `#/components/schemas/${name}` }, example), null, name)
+
+  const resolve = (schema: Schema): Schema => schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
+  /** Viewers compose the example of a response from those of its parts. */
+  const hasExample = (schema: Schema): boolean => {
+    const { examples, properties = {}, items } = resolve(schema)
+    if (examples !== undefined || (items !== undefined && hasExample(items))) return true
+    return (
+      schema.$ref === undefined &&
+      Object.values(properties).some((property) => hasExample(property.items ?? property))
+    )
+  }
+  let withExample = 0
+  for (const { operationId, requestBody, responses } of Object.values(document.paths).flatMap(
+    Object.values,
+  )) {
+    const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+    const mediaTypes = [requestBody, success].flatMap((body) => body?.content?.['application/json'] ?? [])
+    for (const { schema = {}, example } of mediaTypes)
+      if (example !== undefined) t.equal(check(schema, example), null, operationId)
+    if (mediaTypes.some(({ schema = {}, example }) => example !== undefined || hasExample(schema)))
+      withExample++
+  }
+  t.ok(withExample >= 60, `${withExample} operations have an example`)
+  const unknown = Object.keys(EXAMPLES).filter(
+    (id) =>
+      !Object.values(document.paths).some((item) => Object.values(item).some((op) => op.operationId === id)),
+  )
+  t.same(unknown, [], 'otherwise run `npm run docs:examples`')
+})
+
 t.test('the tests reject responses that the document does not describe', async (t) => {
   const { send, api } = await startTestCoordinator(t)
   const check = createOpenApiCheck((await send('GET', '/openapi.json')).json)
@@ -295,6 +363,11 @@ t.test('the tests reject responses that the document does not describe', async (
     [{ text: JSON.stringify({ boxes: [{ ...box, observedState: 'lost' }] }) }, 'must be equal to one of'],
     [{ status: 404, text: '{"error":"unknown"}' }, 'undocumented'],
     [{ status: 401, text: '{"error":"unknown"}' }, 'undocumented error code unknown'],
+    // Codes of the response `default` that this route cannot get, and one with the status of another.
+    [{ status: 404, text: '{"error":"not_found"}' }, 'undocumented status'],
+    [{ status: 408, text: '{"error":"request_timeout"}' }, 'undocumented status'],
+    [{ status: 409, text: '{"error":"idempotency_in_progress"}' }, 'undocumented status'],
+    [{ status: 503, text: '{"error":"internal_error"}' }, 'undocumented error code internal_error'],
   ] as const)
     t.throws(checkBoxes(changes), new RegExp(problem))
   t.throws(() => check('GET', '/api/v1/unknown', { status: 200, headers, text }), /is not documented/)
