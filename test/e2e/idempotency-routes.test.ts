@@ -96,6 +96,8 @@ t.test('a repeated request is replayed, and a different one with the same key is
   const documented = Object.entries<Record<string, { parameters?: { name: string }[] }>>(paths)
     .filter(([, { post }]) => post?.parameters?.some(({ name }) => name === 'Idempotency-Key'))
     .map(([path]) => path)
+    // Agents keep the keys of commands: see start-once.test.ts.
+    .filter((path) => path !== '/v1/box/{box}/exec')
   t.equal(documented.length, routes.length, `no other route accepts the header: ${documented}`)
 
   const { db } = instance.context
