@@ -38,11 +38,13 @@ export type ReadOutputOptions = {
   outageMs: number
   /** Requests the stream after a position. */
   open(position: Offsets): Promise<TransportResponse>
+  /** null: the stream is connected; else why it is interrupted. */
+  onConnection?(error: BoxwoodError | null): void
 }
 
 /** Yields the output in the order in which it arrives, and returns the exit. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, Exit, undefined> {
-  const { from, signal, outageMs, open } = options
+  const { from, signal, outageMs, open, onConnection } = options
   const position = { ...from }
   const reconnect = createReconnect(outageMs, signal)
   for (;;) {
@@ -51,7 +53,8 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
       for await (const { event, data } of readEvents(await open(position), signal)) {
         reconnect.recordData()
         const fields = JSON.parse(data)
-        if (event === 'stdout' || event === 'stderr') {
+        if (event === 'attached') onConnection?.(null)
+        else if (event === 'stdout' || event === 'stderr') {
           const chunk = advance(position, event, fields)
           if (chunk !== null) yield chunk
         } else if (event === 'exit') {
@@ -69,6 +72,7 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
       if (!(error instanceof ErrorClass)) throw error
       lost = error
     }
+    onConnection?.(lost)
     await reconnect.waitAfter(lost)
   }
 }
@@ -98,9 +102,12 @@ function advance(
   }
 }
 
-/** An error of the stream, which is temporary unless the command does not exist. */
+/** The errors after which no new connection helps. */
+const STREAM_STATUSES: Readonly<Record<string, number>> = { not_found: 404, box_not_running: 409 }
+
+/** An error of the stream, which is temporary unless the command or its box does not exist. */
 const toStreamError = ({ code, message }: { code: string; message: string }): BoxwoodError =>
-  createError({ code, message, status: code === 'not_found' ? 404 : 503 })
+  createError({ code, message, status: STREAM_STATUSES[code] ?? 503 })
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text)

@@ -44,6 +44,8 @@ export type Calls = {
 export type CallsOptions = {
   /** The URL of the coordinator, with a path if it has one. */
   url: string
+  /** The URL of the edge. Default: the coordinator names it. */
+  edgeUrl?: string
   /** null: the transport has another credential. */
   apiKey: string | null
   transport: Transport
@@ -65,7 +67,7 @@ const UNAVAILABLE = new Set([502, 503, 504])
 export function createCalls(options: CallsOptions): Calls {
   const { apiKey, transport, retryMs, traceparent } = options
   const root = options.url.replace(/\/+$/, '')
-  let edge: Promise<string> | undefined
+  let edge = options.edgeUrl === undefined ? undefined : Promise.resolve(options.edgeUrl.replace(/\/+$/, ''))
 
   /** The coordinator names the URL of its edge. */
   function findEdge(call: CallOptions): Promise<string> {
@@ -120,6 +122,7 @@ export function createCalls(options: CallsOptions): Calls {
       let waitedMs = 0
       for (let attempt = 0; ; attempt += 1) {
         let failure: BoxwoodError
+        signal.throwIfAborted()
         try {
           const response = await transport.send({
             method,
@@ -254,7 +257,7 @@ export async function readText({ body }: TransportResponse): Promise<string> {
 function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController()
   const abort = () => {
-    const message = `The call took longer than ${timeoutMs} ms.`
+    const message = `The coordinator does not respond: the call was not complete after ${timeoutMs / 1000} s.`
     controller.abort(new TimeoutError({ code: 'timeout', message, status: 0 }))
   }
   const timer = timeoutMs <= MAX_TIMER_MS ? setTimeout(abort, timeoutMs) : undefined

@@ -106,18 +106,19 @@ export function createError(details: ErrorDetails): BoxwoodError {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+type Headers = { get(name: string): string | null }
+
+/** The error of a response that is not 2xx. @param text the body */
+export const parseErrorResponse = (status: number, text: string, headers: Headers): BoxwoodError =>
+  createResponseError(parseJson(text), status, headers)
+
 /**
- * The error of a response that is not 2xx. Reads the forms of the control plane and of the boxes.
- * @param text the body
+ * Reads the forms of the control plane and of the boxes.
+ * @param body the parsed body; undefined: it is not JSON
  */
-export function parseErrorResponse(
-  status: number,
-  text: string,
-  headers: { get(name: string): string | null },
-): BoxwoodError {
+export function createResponseError(body: unknown, status: number, headers: Headers): BoxwoodError {
   const requestId = headers.get('x-request-id')
   const retryAfterMs = parseRetryAfter(headers.get('retry-after'))
-  const body = parseJson(text)
   const { error, ...rest } = isRecord(body) ? body : {}
   const { code, message, ...fields } = isRecord(error) ? error : { ...rest, code: error }
   if (typeof code !== 'string')
@@ -126,7 +127,7 @@ export function parseErrorResponse(
       message:
         status >= 300 && status < 400
           ? `The response is a redirect (${status}). The URL must be that of the coordinator itself.`
-          : `The response with the status ${status} is not one of a Boxwood coordinator. Check the URL, and the proxy in front of it.`,
+          : `The response with status ${status} is not one of a Boxwood coordinator. Check the URL, and the proxy in front of it.`,
       status,
       requestId,
       retryAfterMs,

@@ -32,9 +32,11 @@ export type Transport = {
 /** `duplex` is what fetch() requires for a stream. */
 type FetchInit = RequestInit & { duplex?: 'half' }
 
-export const fetchTransport: Transport = {
+/** @param credentials whether a page sends its cookies. Default: to its own origin */
+export const createFetchTransport = (credentials?: RequestCredentials): Transport => ({
   async send({ method, url, headers, body, signal }) {
     const init: FetchInit = { method, headers, signal, redirect: 'manual' }
+    if (credentials !== undefined) init.credentials = credentials
     if (body !== undefined) init.body = body
     if (body instanceof ReadableStream) init.duplex = 'half'
     return (await fetch(url, init)) as TransportResponse
@@ -49,4 +51,6 @@ export const fetchTransport: Transport = {
       socket.onerror = () => reject(new Error('the WebSocket was refused'))
     })
   },
-}
+})
+
+export const fetchTransport: Transport = createFetchTransport()

@@ -1,12 +1,14 @@
 // Sends requests to one box, with a ticket. The ticket is in memory only, and is renewed before it expires.
+import { type CallInput, type CallOptions, createCalls } from '../../client/http/calls.ts'
+import type { Transport, TransportRequest, TransportResponse } from '../../client/http/transport.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
-import { createSend, type Fetch, fetchSuccessful, type Send } from './send.ts'
 
 export type BoxClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
   base: string
   boxId: string
-  fetch: Fetch
+  /** Sends no cookie: that of the session is not for the box. */
+  transport: Transport
   createTicket(): Promise<CreateTicketResponse>
   /** The time of the coordinator, in milliseconds since the epoch. */
   getTime(): number
@@ -19,16 +21,24 @@ export type BoxClient = {
   getTicket(): Promise<string>
   /** The ticket was refused: the next request gets another one. */
   discardTicket(secret: string): void
-  /** Rejects with RequestError. */
-  send: Send
-  /** The response of a stream or of a file. Rejects with RequestError, also for an error response. */
-  open(path: string, init?: RequestInit): Promise<Response>
+  /** Rejects with a BoxwoodError. */
+  send<Result>(
+    method: string,
+    path: string,
+    input?: Pick<CallInput, 'body'>,
+    options?: CallOptions,
+  ): Promise<Result>
+  /** The response of a stream or of a file. Rejects with a BoxwoodError, also for an error response. */
+  open(path: string, options?: CallOptions): Promise<TransportResponse>
 }
 
 const RENEWAL_MS = 60_000
+/** A user does not wait longer for a request that is repeated. */
+export const RETRY_MS = 5_000
 
-export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: BoxClientOptions): BoxClient {
-  const root = new URL(`v1/box/${encodeURIComponent(boxId)}/`, base).href
+export function createBoxClient(options: BoxClientOptions): BoxClient {
+  const { base, boxId, transport, createTicket, getTime } = options
+  const path = `/v1/box/${encodeURIComponent(boxId)}/`
   let current: Promise<CreateTicketResponse> | null = null
   let currentSecret = ''
   let expiresAt = Number.POSITIVE_INFINITY
@@ -59,13 +69,11 @@ export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: B
   }
 
   /** Repeats a refused request once: the ticket may have been revoked, with nothing done. */
-  async function fetchWithTicket(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  async function sendWithTicket(request: TransportRequest): Promise<TransportResponse> {
     const secret = await getTicket()
     const run = (ticket: string) => {
-      const headers = new Headers(init.headers)
-      headers.set('authorization', `Bearer ${ticket}`)
-      // The cookie of the session is not for the box.
-      return fetch(url, { ...init, headers, credentials: 'omit' })
+      const headers = { ...request.headers, authorization: `Bearer ${ticket}` }
+      return transport.send({ ...request, headers })
     }
     const response = await run(secret)
     if (response.status !== 401) return response
@@ -73,11 +81,21 @@ export function createBoxClient({ base, boxId, fetch, createTicket, getTime }: B
     return run(await getTicket())
   }
 
+  const calls = createCalls({
+    url: base,
+    edgeUrl: base,
+    apiKey: null,
+    transport: { ...transport, send: sendWithTicket },
+    retryMs: RETRY_MS,
+    traceparent: () => undefined,
+  })
   return {
-    root,
+    root: base.replace(/\/$/, '') + path,
     getTicket,
     discardTicket,
-    send: createSend(fetchWithTicket, root),
-    open: (path, init = {}) => fetchSuccessful(fetchWithTicket, new URL(path, root), init),
+    // What changes something may take longer than a response usually does.
+    send: (method, route, input = {}, callOptions = {}) =>
+      calls.json(method, path + route, { ...input, isSlow: method !== 'GET' }, callOptions),
+    open: (route, callOptions) => calls.open('GET', path + route, { isResumed: true }, callOptions),
   }
 }

@@ -1,4 +1,7 @@
 // Sends requests to the API of the coordinator, with the session cookie of the browser.
+import { createCalls } from '../../client/http/calls.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import type { Transport } from '../../client/http/transport.ts'
 import type { Box, BoxDetail, CreateBoxRequest, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type {
   Command,
@@ -23,14 +26,14 @@ import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/
 import type { TeamStatus } from '../../shared/api/team.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
 import type { Region, Tier } from '../../shared/tiers.ts'
-import type { RequestError } from './errors.ts'
+import { RETRY_MS } from './box-client.ts'
 import { createPullImage } from './pull-image.ts'
-import { createSend, type Fetch, RESPONSE_MS } from './send.ts'
 
 export type ClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
   base: string
-  fetch: Fetch
+  /** Sends the cookie of the session. */
+  transport: Transport
 }
 
 /** @param key the idempotency key: a repeated request with the same key has the effect and the response of the first one */
@@ -59,22 +62,30 @@ export type CommandQuery = Omit<CommandListQuery, 'to'> & { to?: string }
 
 export type Client = ReturnType<typeof createClient>
 
-/** The methods reject with RequestError. */
-export function createClient({ base, fetch }: ClientOptions) {
-  const root = new URL('api/v1/', base).href
-  const sendOnce = createSend(fetch, root)
+/** The methods reject with BoxwoodError. */
+export function createClient({ base, transport }: ClientOptions) {
+  const calls = createCalls({
+    url: base,
+    apiKey: null,
+    transport,
+    retryMs: RETRY_MS,
+    traceparent: () => undefined,
+  })
+  // What changes something may take longer than a response usually does.
   const send: ClientSend = (method, path, body, key) =>
-    sendOnce(method, path, {
-      ...(body && { body }),
-      ...(key !== undefined && { headers: { 'idempotency-key': key } }),
-    })
+    calls.json(
+      method,
+      `/api/v1/${path}`,
+      { body, isSlow: method !== 'GET', isIdempotent: key !== undefined },
+      key === undefined ? {} : { idempotencyKey: key },
+    )
   const boxPath = (id: string, action = '') => `boxes/${encodeURIComponent(id)}${action}`
 
   return {
     send,
     /** Null: there is no session. */
     loadSession: (): Promise<CurrentSession | null> =>
-      send<CurrentSession>('GET', 'session').catch((error: RequestError) => {
+      send<CurrentSession>('GET', 'session').catch((error: BoxwoodError) => {
         if (error.status === 401) return null
         throw error
       }),
@@ -103,11 +114,10 @@ export function createClient({ base, fetch }: ClientOptions) {
     listRegions: () => send<RegionList>('GET', 'regions'),
     loadPolicies: () => send<PolicyResponse>('GET', 'workspace/policies'),
     listEnvironments: () => send<{ environments: Environment[] }>('GET', 'environments'),
-    pullImage: createPullImage(fetch, root),
+    pullImage: createPullImage(calls),
     createTicket: (id: string) =>
-      sendOnce<CreateTicketResponse>('POST', boxPath(id, '/tickets'), {
+      calls.json<CreateTicketResponse>('POST', `/api/v1/${boxPath(id, '/tickets')}`, {
         body: { expiresInSeconds: TICKET_SECONDS },
-        responseMs: RESPONSE_MS,
       }),
     listCommands: (id: string, query: CommandQuery) =>
       send<CommandList>('GET', boxPath(id, `/commands${formatQuery(query)}`)),
@@ -137,9 +147,6 @@ export function createClient({ base, fetch }: ClientOptions) {
     loadSnapshots: () => send<{ snapshots: Snapshot[] }>('GET', 'snapshots'),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
     /** The build of the dashboard that the coordinator serves now. */
-    async loadBuildId(): Promise<string | null> {
-      const response = await fetch(new URL('dashboard/build.json', base))
-      return response.ok ? ((await response.json()) as { buildId: string }).buildId : null
-    },
+    loadBuildId: async () => (await calls.json<{ buildId: string }>('GET', '/dashboard/build.json')).buildId,
   }
 }

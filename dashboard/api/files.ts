@@ -1,4 +1,5 @@
 // Requests for the files of a box.
+import { BoxwoodError, createError, createResponseError } from '../../client/http/errors.ts'
 import type {
   FileEntry,
   FileList,
@@ -9,13 +10,12 @@ import type {
   FileWritten,
 } from '../../shared/api/files.ts'
 import type { BoxClient } from './box-client.ts'
-import { createResponseError, RequestError } from './errors.ts'
 
 export type UploadOptions = { signal: AbortSignal; onProgress(bytes: number): void }
 
 export type Files = ReturnType<typeof createFiles>
 
-/** The methods reject with RequestError. */
+/** The methods reject with BoxwoodError. */
 export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'discardTicket' | 'send'>) {
   const withPath = (route: string, path: string, params: Record<string, string> = {}) =>
     `${route}?${new URLSearchParams({ path, ...params })}`
@@ -29,7 +29,7 @@ export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'disc
       try {
         return (await stat(path)).entry
       } catch (error) {
-        if (error instanceof RequestError && error.code === 'not_found') return null
+        if (error instanceof BoxwoodError && error.code === 'not_found') return null
         throw error
       }
     },
@@ -51,7 +51,7 @@ export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'disc
         return await sendBody(url, ticket, body, options)
       } catch (error) {
         // The session that has created the ticket may have ended.
-        if (!(error instanceof RequestError) || error.status !== 401) throw error
+        if (!(error instanceof BoxwoodError) || error.status !== 401) throw error
         client.discardTicket(ticket)
         return sendBody(url, await client.getTicket(), body, options)
       }
@@ -71,10 +71,19 @@ function sendBody(url: URL, ticket: string, body: Blob, { signal, onProgress }: 
     request.onload = () => {
       const parsed = parseJson(request.responseText)
       if (request.status === 200 && parsed !== undefined) resolve(parsed as FileUploaded)
-      else reject(createResponseError(parsed, request.status, request.getResponseHeader('x-request-id')))
+      else
+        reject(
+          createResponseError(parsed, request.status, { get: (name) => request.getResponseHeader(name) }),
+        )
     }
     request.onerror = () =>
-      reject(new RequestError('no_response', 'The upload was interrupted. The file is unchanged.', 0))
+      reject(
+        createError({
+          code: 'no_response',
+          message: 'The upload was interrupted. The file is unchanged.',
+          status: 0,
+        }),
+      )
     request.onabort = () => reject(signal.reason)
     signal.addEventListener('abort', () => request.abort(), { once: true })
     request.send(body)

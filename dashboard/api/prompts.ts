@@ -1,4 +1,6 @@
 // Requests for the prompts of a box.
+import { createError } from '../../client/http/errors.ts'
+import { readEvents, toLostError } from '../../client/http/events.ts'
 import type {
   ConversationList,
   PromptEvent,
@@ -12,8 +14,6 @@ import type {
   Run,
 } from '../../shared/api/prompts.ts'
 import type { BoxClient } from './box-client.ts'
-import { createResponseError, RequestError } from './errors.ts'
-import { readEvents } from './read-events.ts'
 
 /** The events of the stream of all runs. */
 export type StreamHandlers = {
@@ -29,7 +29,7 @@ const PAGE_EVENTS = '1000'
 
 export type Prompts = ReturnType<typeof createPrompts>
 
-/** The methods reject with RequestError. */
+/** The methods reject with BoxwoodError. */
 export function createPrompts(client: Pick<BoxClient, 'send' | 'open'>) {
   const runPath = (id: string, action = '') => `prompts/${encodeURIComponent(id)}${action}`
   return {
@@ -54,28 +54,19 @@ export function createPrompts(client: Pick<BoxClient, 'send' | 'open'>) {
      * reason of an aborted signal.
      */
     async follow(lastEventId: string, signal: AbortSignal, handlers: StreamHandlers): Promise<void> {
-      const { body } = await client.open('prompts/events', {
-        headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
-        signal,
-      })
-      if (body === null) throw LOST
-      let end: RequestError | null = LOST
-      await readEvents(body, ({ event, data, id }) => {
+      const headers = { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) }
+      const response = await client.open('prompts/events', { headers, signal })
+      for await (const { event, data, id } of readEvents(response, signal)) {
         const fields = JSON.parse(data)
         if (event === 'run') handlers.onRun(fields.run)
         else if (event === 'prompt') handlers.onEvent(fields.runId, fields)
         else if (event === 'run.done') handlers.onRunDone(fields.run)
-        else if (event === 'done') end = null
-        // An error about one run, which has been deleted, does not end the stream.
-        else if (event === 'error' && fields.code !== 'not_found')
-          end = createResponseError({ error: fields }, 0, null)
         if (id) handlers.onPosition(id)
-        return end !== LOST
-      })
-      signal.throwIfAborted()
-      if (end !== null) throw end
+        if (event === 'done') return
+        // An error about one run, which has been deleted, does not end the stream.
+        if (event === 'error' && fields.code !== 'not_found') throw createError({ ...fields, status: 0 })
+      }
+      throw toLostError()
     },
   }
 }
-
-const LOST = new RequestError('no_response', 'The stream of the prompts was interrupted.', 0)

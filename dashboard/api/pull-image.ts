@@ -1,8 +1,8 @@
 // Downloads an image to the engine of a region, with its progress as server-sent events.
+import type { Calls } from '../../client/http/calls.ts'
+import { createError } from '../../client/http/errors.ts'
+import { readEvents, toLostError } from '../../client/http/events.ts'
 import type { Image, PullImageRequest, PullProgress } from '../../shared/api/images.ts'
-import { createResponseError, RequestError } from './errors.ts'
-import { readEvents } from './read-events.ts'
-import { type Fetch, fetchSuccessful } from './send.ts'
 
 export type PullOptions = {
   /** The download ends when it is aborted, unless another request waits for the same image. */
@@ -10,31 +10,19 @@ export type PullOptions = {
   onProgress(progress: PullProgress): void
 }
 
-/** Rejects with RequestError, and with the reason of an aborted signal. */
+/** Rejects with a BoxwoodError, and with the reason of an aborted signal. */
 export type PullImage = (request: PullImageRequest, options: PullOptions) => Promise<Image>
 
-const LOST = new RequestError('no_response', 'The connection to the download is lost.', 0)
-
-/** @param root the URL of the API, with a slash at its end */
 export const createPullImage =
-  (fetch: Fetch, root: string): PullImage =>
-  async (request, { signal, onProgress }) => {
-    const { body, status, headers } = await fetchSuccessful(fetch, new URL('images', root), {
-      method: 'POST',
-      headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
-      body: JSON.stringify(request),
-      signal,
-    })
-    if (body === null) throw createResponseError(undefined, status, headers.get('x-request-id'))
-    let result: Image | RequestError = LOST
-    await readEvents(body, ({ event, data }) => {
+  (calls: Calls): PullImage =>
+  async (body, { signal, onProgress }) => {
+    const headers = { accept: 'text/event-stream' }
+    const response = await calls.open('POST', '/api/v1/images', { body, isSlow: true }, { headers, signal })
+    for await (const { event, data } of readEvents(response, signal)) {
       const fields = JSON.parse(data)
       if (event === 'progress') onProgress(fields)
-      else if (event === 'done') result = fields.image as Image
-      else if (event === 'error') result = new RequestError(fields.code, fields.message, status)
-      return result !== LOST
-    }).catch(() => undefined)
-    signal.throwIfAborted()
-    if (result instanceof RequestError) throw result
-    return result
+      else if (event === 'done') return fields.image
+      else if (event === 'error') throw createError({ ...fields, status: response.status })
+    }
+    throw toLostError()
   }

@@ -1,7 +1,7 @@
 // A terminal session over WebSockets (shared/attach-format.ts): the next one continues where the previous one was lost, so that
 // no byte of the output or the input is missing or repeated.
+import { BoxwoodError, createError } from '../../client/http/errors.ts'
 import type { ClientMessage, ServerMessage } from '../../shared/api/attach.ts'
-import { RequestError } from './errors.ts'
 import { TerminalInput } from './terminal-input.ts'
 import { TerminalOutput, type TerminalSink } from './terminal-output.ts'
 
@@ -17,17 +17,17 @@ export type TerminalExit = Extract<ServerMessage, { type: 'exit' }>
 export type TerminalState =
   | { type: 'connecting' | 'connected' | 'detached' }
   /** The next attempt follows by itself. */
-  | { type: 'lost'; error: RequestError }
+  | { type: 'lost'; error: BoxwoodError }
   | { type: 'exited'; exit: TerminalExit }
   /** No new connection can help. */
-  | { type: 'failed'; error: RequestError }
+  | { type: 'failed'; error: BoxwoodError }
 
 export type TerminalOptions = {
   session: string
   /** The random id of this client: a client that connects again with its id continues its input. */
   client: string
   connect(query: Record<string, string>, handlers: TerminalSocketHandlers): TerminalSocket
-  /** Why a connection was refused, which a browser does not report: rejects with RequestError. Resolves when the session exists. */
+  /** Why a connection was refused, which a browser does not report: rejects with BoxwoodError. Resolves when the session exists. */
   checkSession(session: string): Promise<void>
   sink: TerminalSink
   onState(state: TerminalState): void
@@ -40,8 +40,16 @@ export type TerminalOptions = {
 const BACKOFF = { baseMs: 250, maxMs: 5_000 }
 /** A later attempt may succeed. */
 const TEMPORARY_CODES = ['box_unreachable', 'control_plane_unavailable', 'no_response', 'invalid_response']
-const LOST = new RequestError('no_response', 'The connection to the terminal is lost.', 0)
-const STOPPING = new RequestError('control_plane_unavailable', 'The coordinator is stopping.', 0)
+const LOST = createError({
+  code: 'no_response',
+  message: 'The connection to the terminal is lost.',
+  status: 0,
+})
+const STOPPING = createError({
+  code: 'control_plane_unavailable',
+  message: 'The coordinator is stopping.',
+  status: 0,
+})
 
 export class TerminalConnection {
   readonly #options: TerminalOptions
@@ -147,7 +155,7 @@ export class TerminalConnection {
   #receive(message: ServerMessage, requested: number | null): void {
     const { sink, onState } = this.#options
     if (message.type === 'error') {
-      const error = new RequestError(message.code, message.message, 0)
+      const error = createError({ code: message.code, message: message.message, status: 0 })
       if (TEMPORARY_CODES.includes(message.code)) this.#retry(error)
       else this.#end({ type: 'failed', error })
     } else if (message.type === 'reconnect') this.#retry(STOPPING)
@@ -189,14 +197,14 @@ export class TerminalConnection {
     // A new socket, opened meanwhile, makes the result irrelevant.
     const error = await checkSession(session).then(
       () => LOST,
-      (reason) => (reason instanceof RequestError ? reason : LOST),
+      (reason) => (reason instanceof BoxwoodError ? reason : LOST),
     )
     if (this.#socket !== null || this.#isPaused || this.#isEnded) return
     if (error === LOST || TEMPORARY_CODES.includes(error.code) || error.status >= 500) this.#retry(error)
     else this.#end({ type: 'failed', error })
   }
 
-  #retry(error: RequestError): void {
+  #retry(error: BoxwoodError): void {
     this.#release()
     this.#options.onState({ type: 'lost', error })
     const delay = Math.min(BACKOFF.baseMs * 2 ** this.#failures, BACKOFF.maxMs)

@@ -52,7 +52,7 @@ export type MountList = { mounts: SecretMount[]; broker: BrokerTest }
 
 export type WorkspaceClient = ReturnType<typeof createWorkspaceClient>
 
-/** The methods reject with RequestError. */
+/** The methods reject with BoxwoodError. */
 export function createWorkspaceClient(send: ClientSend) {
   const path = (collection: string, id: string, action = '') =>
     `${collection}/${encodeURIComponent(id)}${action}`

@@ -24,7 +24,7 @@ export type AllPrompts = {
   notRunning: string[]
 }
 
-/** @param load rejects with RequestError */
+/** @param load rejects with BoxwoodError */
 export async function loadAllPrompts(
   boxes: Iterable<Box>,
   load: (box: Box) => Promise<PromptList>,

@@ -1,9 +1,10 @@
 // The clients of the boxes that are open in this tab.
+import { createFetchTransport } from '../../client/http/transport.ts'
 import { type BoxClient, createBoxClient } from '../api/box-client.ts'
 import { getClient, getCoordinatorTime } from './live.ts'
 import { resolveUrl } from './navigation.ts'
-import { retryingFetch } from './retrying-fetch.ts'
 
+const transport = createFetchTransport('omit')
 const clients = new Map<string, BoxClient>()
 
 export function getBoxClient(boxId: string): BoxClient {
@@ -12,7 +13,7 @@ export function getBoxClient(boxId: string): BoxClient {
   const client = createBoxClient({
     base: resolveUrl('').href,
     boxId,
-    fetch: retryingFetch,
+    transport,
     createTicket: () => getClient().createTicket(boxId),
     getTime: getCoordinatorTime,
   })

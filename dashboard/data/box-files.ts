@@ -1,4 +1,5 @@
 // The files of the boxes that are open in this tab: their requests, uploads and unsaved texts.
+
 import { type Signal, signal } from '@preact/signals'
 import { createFiles, type Files } from '../api/files.ts'
 import { getBoxClient } from './box-clients.ts'
@@ -62,7 +63,7 @@ function warn(event: Event): void {
   if (hasUnsaved()) event.preventDefault()
 }
 
-/** Starts a download to disk. Rejects with RequestError. */
+/** Starts a download to disk. Rejects with BoxwoodError. */
 export async function startDownload(boxId: string, path: string): Promise<void> {
   const { url } = await getClient().createDownloadLink(boxId, path)
   const link = document.createElement('a')

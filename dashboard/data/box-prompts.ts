@@ -1,7 +1,8 @@
 // The prompts of the boxes that are open in this tab: their lists, events and unsent texts.
+
 import { type Signal, signal } from '@preact/signals'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Run } from '../../shared/api/prompts.ts'
-import type { RequestError } from '../api/errors.ts'
 import { createPrompts, type Prompts } from '../api/prompts.ts'
 import { getBoxClient } from './box-clients.ts'
 import { getCoordinatorTime } from './live.ts'
@@ -14,10 +15,10 @@ export type BoxPrompts = {
   feed: PromptFeed
   runs: PromptRuns
   lists: Signal<(PromptLists & { conversation: string | null; at: number }) | null>
-  error: Signal<RequestError | null>
+  error: Signal<BoxwoodError | null>
   /** Counts changes of the events. */
   changes: Signal<number>
-  /** Loads the events of a run that has ended, unless they are there. Rejects with RequestError. */
+  /** Loads the events of a run that has ended, unless they are there. Rejects with BoxwoodError. */
   loadEvents(runId: string): Promise<void>
   /** Shows the runs of a conversation; null: of all. */
   select(conversation: string | null): void
@@ -34,7 +35,7 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
   if (existing !== undefined) return existing
   const prompts = createPrompts(getBoxClient(boxId))
   const lists: BoxPrompts['lists'] = signal(null)
-  const error = signal<RequestError | null>(null)
+  const error = signal<BoxwoodError | null>(null)
   const changes = signal(0)
   let isScheduled = false
   const runs = createPromptRuns(() => {

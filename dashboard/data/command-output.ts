@@ -1,10 +1,11 @@
 // A command with its output: loads what is stored, and follows a command that is running, until it has exited.
+import { type OutputStream, readOutput } from '../../client/boxes/output.ts'
+import { BoxwoodError } from '../../client/http/errors.ts'
 import type { Command } from '../../shared/api/commands.ts'
 import type { ExecList } from '../../shared/api/processes.ts'
 import type { BoxClient } from '../api/box-client.ts'
 import type { Client } from '../api/client.ts'
-import { RequestError, toRequestError } from '../api/errors.ts'
-import { followOutput, type OutputStream } from '../api/follow-output.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { OutputLines } from './output-lines.ts'
 import type { AcquireStream } from './stream-slots.ts'
 
@@ -19,7 +20,6 @@ export type CommandOutputOptions = {
   onChange(): void
   acquireStream: AcquireStream
   wait(ms: number, signal: AbortSignal): Promise<void>
-  random(): number
 }
 
 /** A synchronous command has no stream, and other tabs may have all streams: the output arrives in the history too. */
@@ -38,7 +38,7 @@ export class CommandOutputLoader {
   /** Null until it is loaded. */
   command: Command | null = null
   /** The last request has failed. */
-  error: RequestError | null = null
+  error: BoxwoodError | null = null
   /** DELETE /exec/{id} terminates the command. */
   canStop = false
   #position: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
@@ -62,7 +62,7 @@ export class CommandOutputLoader {
         if ((await this.#followStream(signal)) && (await this.#load(signal))) return
       } catch (reason) {
         if (signal.aborted) return
-        this.error = toRequestError(reason)
+        this.error = toBoxwoodError(reason)
         onChange()
         if (FINAL_STATUSES.includes(this.error.status)) return
       }
@@ -107,7 +107,7 @@ export class CommandOutputLoader {
       await this.#follow(signal).finally(release)
       return true
     } catch (error) {
-      if (error instanceof RequestError) return false
+      if (error instanceof BoxwoodError) return false
       throw error
     }
   }
@@ -123,25 +123,30 @@ export class CommandOutputLoader {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { boxClient, commandId, onChange, wait, random } = this.#options
-    await followOutput({
-      open: boxClient.open,
-      processId: commandId,
+    const { boxClient, commandId, onChange } = this.#options
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+    const output = readOutput({
       from: { ...this.#position },
       signal,
-      onOutput: (stream, text, nextOffset) => {
-        this.#append(stream, text)
-        this.#position = { ...this.#position, [stream]: nextOffset }
-        onChange()
-      },
-      onSkipped: (stream, bytes) => this.#skip(stream, bytes),
+      outageMs: Number.POSITIVE_INFINITY,
+      open: ({ stdout, stderr }) =>
+        boxClient.open(
+          `exec/${commandId}/stream?stdoutOffset=${stdout}&stderrOffset=${stderr}&encoding=base64`,
+          { headers: { accept: 'text/event-stream' }, signal },
+        ),
       onConnection: (error) => {
         this.error = error
         onChange()
       },
-      wait,
-      random,
     })
+    for await (const { stream, bytes, offset, missing } of output) {
+      this.#skip(stream, missing)
+      this.#append(stream, decoders[stream].decode(bytes, { stream: true }))
+      this.#position = { ...this.#position, [stream]: offset + bytes.length }
+      onChange()
+    }
+    // A character that is cut at the end of the output.
+    for (const stream of ['stdout', 'stderr'] as const) this.#append(stream, decoders[stream].decode())
   }
 
   #append(stream: OutputStream, text: string): void {

@@ -1,6 +1,7 @@
 // The downloads of images that this tab has started. They continue while other pages are shown.
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { PullImageRequest, PullProgress } from '../../shared/api/images.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import type { PullImage } from '../api/pull-image.ts'
 import { formatBytes } from './sizes.ts'
 
@@ -9,7 +10,7 @@ export type ImagePull = {
   readonly request: PullImageRequest
   readonly state: 'running' | 'done' | 'failed' | 'canceled'
   readonly layers: PullProgress['layers']
-  readonly error: RequestError | null
+  readonly error: BoxwoodError | null
 }
 
 export type ImagePulls = {
@@ -39,7 +40,7 @@ export function createImagePulls(
       change(id, { state: 'done' })
     } catch (reason) {
       if (signal.aborted) change(id, { state: 'canceled' })
-      else change(id, { state: 'failed', error: toRequestError(reason) })
+      else change(id, { state: 'failed', error: toBoxwoodError(reason) })
     } finally {
       controllers.delete(id)
     }

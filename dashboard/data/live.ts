@@ -1,13 +1,15 @@
 // What the coordinator has sent: the session, the boxes, and whether the feed is connected.
+
 import { batch, signal } from '@preact/signals'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { fetchTransport, type Transport } from '../../client/http/transport.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { Client } from '../api/client.ts'
 import { createClient } from '../api/client.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { createFeed, type Feed } from '../api/feed.ts'
 import { type Boxes, createItemCollector, type Items } from './items.ts'
 import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
-import { retryingFetch } from './retrying-fetch.ts'
 import { hasUnsent } from './unsent.ts'
 
 export const session = signal<CurrentSession | null>(null)
@@ -18,7 +20,7 @@ export const snapshots = signal<Items['snapshots'] | null>(null)
 /** The deletions of boxes and snapshots that have not ended, or have failed. */
 export const operations = signal<Items['operations']>(new Map())
 /** Why the first request has failed. */
-export const startError = signal<RequestError | null>(null)
+export const startError = signal<BoxwoodError | null>(null)
 /** When the feed has sent its last message, by the clock of the coordinator; null: the feed is connected. */
 export const lostSince = signal<number | null>(null)
 /** The tab was hidden or the device was asleep, and the feed is connecting for the first time since. */
@@ -45,10 +47,13 @@ function setTime(at: string): void {
 }
 
 /** The first response has the time of the coordinator in seconds; the messages of the feed are more precise. */
-async function fetchWithTime(...args: Parameters<typeof fetch>): Promise<Response> {
-  const response = await retryingFetch(...args)
-  if (offset === null) setTime(response.headers.get('date') ?? '')
-  return response
+const transport: Transport = {
+  ...fetchTransport,
+  async send(request) {
+    const response = await fetchTransport.send(request)
+    if (offset === null) setTime(response.headers.get('date') ?? '')
+    return response
+  },
 }
 
 const TICK_MS = 5_000
@@ -63,7 +68,7 @@ let client: Client | null = null
 export function getClient(): Client {
   client ??= createClient({
     base: resolveUrl('').href,
-    fetch: fetchWithTime,
+    transport,
   })
   return client
 }
@@ -77,7 +82,7 @@ export async function startStore(): Promise<void> {
   try {
     session.value = await getClient().loadSession()
   } catch (error) {
-    startError.value = toRequestError(error)
+    startError.value = toBoxwoodError(error)
     return
   }
   if (session.value === null) {
@@ -99,7 +104,7 @@ function openSignIn(): void {
   location.replace(resolveUrl(`sign-in${query}`))
 }
 
-/** Ends the session, and opens the sign-in page. Rejects with RequestError; the session then continues. */
+/** Ends the session, and opens the sign-in page. Rejects with BoxwoodError; the session then continues. */
 export async function signOut(): Promise<void> {
   isSigningOut = true
   try {

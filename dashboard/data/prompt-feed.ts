@@ -1,6 +1,7 @@
 // Follows the prompts of a box: lists that are polled, and one stream while runs are in progress.
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { ConversationList, PromptEvent, PromptList, Run } from '../../shared/api/prompts.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import type { Prompts } from '../api/prompts.ts'
 import type { AcquireStream } from './stream-slots.ts'
 
@@ -9,7 +10,7 @@ export type PromptLists = { conversations: ConversationList; prompts: PromptList
 export type PromptFeedOptions = {
   prompts: Pick<Prompts, 'list' | 'listConversations' | 'follow'>
   acquireStream: AcquireStream
-  /** Loads the events of a run that are not there. Rejects with RequestError. */
+  /** Loads the events of a run that are not there. Rejects with BoxwoodError. */
   loadEvents(runId: string): Promise<void>
   /** Resolves after the time, or when the signal is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>
@@ -17,7 +18,7 @@ export type PromptFeedOptions = {
   onRun(run: Run, isFinished: boolean): void
   onEvent(runId: string, event: PromptEvent): void
   /** Null: the last request was successful. */
-  onError(error: RequestError | null): void
+  onError(error: BoxwoodError | null): void
 }
 
 export type PromptFeed = {
@@ -60,7 +61,7 @@ export function createPromptFeed(options: PromptFeedOptions): PromptFeed {
       onLists({ conversations, prompts: list })
       onError(null)
     } catch (error) {
-      if (request === requests && controller !== null) onError(toRequestError(error))
+      if (request === requests && controller !== null) onError(toBoxwoodError(error))
     }
     if (isActive) resumeStream()
   }

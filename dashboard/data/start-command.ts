@@ -5,7 +5,7 @@ import { getBoxClient } from './box-clients.ts'
 import { navigate } from './navigation.ts'
 import { formatCommandPath } from './routes.ts'
 
-/** Opens the page of the command. Rejects with RequestError. */
+/** Opens the page of the command. Rejects with BoxwoodError. */
 export async function startCommand(
   box: { id: string; hostname: string },
   { command, cwd }: Pick<ExecRequest, 'command' | 'cwd'>,

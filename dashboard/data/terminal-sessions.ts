@@ -1,4 +1,5 @@
 // The terminal sessions of a box over the API.
+import { createError } from '../../client/http/errors.ts'
 import type {
   TerminalKilled,
   TerminalList,
@@ -6,14 +7,13 @@ import type {
   TerminalStart,
   TerminalStarted,
 } from '../../shared/api/terminal.ts'
-import { RequestError } from '../api/errors.ts'
 import { getBoxClient } from './box-clients.ts'
 import { formatBoxPath } from './routes.ts'
 
 export const formatSessionPath = (boxName: string, session: string): string =>
   `${formatBoxPath(boxName, 'terminals')}?session=${encodeURIComponent(session)}`
 
-/** The functions reject with RequestError. */
+/** The functions reject with BoxwoodError. */
 export const listSessions = async (boxId: string): Promise<TerminalSession[]> =>
   (await getBoxClient(boxId).send<TerminalList>('GET', 'terminal/sessions')).sessions
 
@@ -27,5 +27,5 @@ export const endSession = (boxId: string, session: string): Promise<TerminalKill
 export async function checkSession(boxId: string, session: string): Promise<void> {
   const sessions = await listSessions(boxId)
   if (!sessions.some((other) => other.session === session))
-    throw new RequestError('not_found', `The session ${session} has ended.`, 404)
+    throw createError({ code: 'not_found', message: `The session ${session} has ended.`, status: 404 })
 }

@@ -1,6 +1,6 @@
 // Edits of text files. A file that a program has changed meanwhile is not replaced without a question.
+import { createError } from '../../client/http/errors.ts'
 import type { FileEntry } from '../../shared/api/files.ts'
-import { RequestError } from '../api/errors.ts'
 import type { Files } from '../api/files.ts'
 import { applyLineEnd, findLineEnd, type LineEnd, readContent } from './file-content.ts'
 
@@ -16,7 +16,7 @@ export type Draft = { origin: Origin; text: string }
 type EditFiles = Pick<Files, 'find' | 'read' | 'writeText'>
 
 /**
- * Reads a text to edit, with the line end of text areas. Rejects with RequestError, also for a text that a text area would change.
+ * Reads a text to edit, with the line end of text areas. Rejects with BoxwoodError, also for a text that a text area would change.
  * @param path the real path
  */
 export async function openText(files: EditFiles, path: string): Promise<Draft> {
@@ -24,14 +24,15 @@ export async function openText(files: EditFiles, path: string): Promise<Draft> {
   const entry = await files.find(path)
   const content = readContent(await files.read(path))
   if (content.kind !== 'text' || entry === null)
-    throw new RequestError('not_text', 'The file is not a text.', 0)
+    throw createError({ code: 'not_text', message: 'The file is not a text.', status: 0 })
   const lineEnd = findLineEnd(content.text)
   if (lineEnd === null)
-    throw new RequestError(
-      'mixed_line_ends',
-      'The lines of the file end in different ways, which this editor would change. Edit the file in a terminal.',
-      0,
-    )
+    throw createError({
+      code: 'mixed_line_ends',
+      message:
+        'The lines of the file end in different ways, which this editor would change. Edit the file in a terminal.',
+      status: 0,
+    })
   const { mtime, size } = entry
   return { origin: { path, lineEnd, mtime, size }, text: content.text.replaceAll('\r\n', '\n') }
 }
@@ -41,7 +42,7 @@ export type SaveResult =
   /** Another program has changed the file. Null: it has removed the file. */
   | { isSaved: false; current: FileEntry | null }
 
-/** Writes the text, unless the file has changed since it was read. Rejects with RequestError. */
+/** Writes the text, unless the file has changed since it was read. Rejects with BoxwoodError. */
 export async function saveText(
   files: EditFiles,
   { origin, text }: Draft,
@@ -50,7 +51,11 @@ export async function saveText(
   const { path, lineEnd, mtime, size } = origin
   const content = applyLineEnd(text, lineEnd)
   if (new TextEncoder().encode(content).length > MAX_TEXT_BYTES)
-    throw new RequestError('payload_too_large', 'The text is longer than 1 MiB. Upload it as a file.', 0)
+    throw createError({
+      code: 'payload_too_large',
+      message: 'The text is longer than 1 MiB. Upload it as a file.',
+      status: 0,
+    })
   if (!overwrite) {
     const current = await files.find(path)
     if (current === null || current.mtime !== mtime || current.size !== size)

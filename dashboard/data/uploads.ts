@@ -1,5 +1,6 @@
 // Uploads files to a box, one after the other. A file that exists is replaced only on request.
-import { RequestError, toRequestError } from '../api/errors.ts'
+import { type BoxwoodError, createError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import type { UploadOptions } from '../api/files.ts'
 
 /** `transferBytes` of shared/limits.ts. */
@@ -13,7 +14,7 @@ export type Upload = {
   /** exists: waits for the decision whether to replace the file. */
   readonly state: 'waiting' | 'sending' | 'exists' | 'done' | 'failed' | 'canceled'
   readonly sent: number
-  readonly error: RequestError | null
+  readonly error: BoxwoodError | null
 }
 
 export type NewUpload<Content> = { path: string; size: number; content: Content }
@@ -63,7 +64,7 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
         await upload(...args)
         return
       } catch (error) {
-        if (toRequestError(error).code !== 'rate_limited' || attempt === RATE_LIMIT_ATTEMPTS) throw error
+        if (toBoxwoodError(error).code !== 'rate_limited' || attempt === RATE_LIMIT_ATTEMPTS) throw error
         await wait(RATE_LIMIT_MS)
       }
     }
@@ -91,7 +92,7 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
       jobs.delete(id)
       change(id, { state: 'done' })
     } catch (error) {
-      if (!signal.aborted) change(id, { state: 'failed', error: toRequestError(error) })
+      if (!signal.aborted) change(id, { state: 'failed', error: toBoxwoodError(error) })
     }
   }
 
@@ -115,7 +116,11 @@ export function createUploads<Content>(options: UploadsOptions<Content>): Upload
         lastId += 1
         const isTooLarge = size > MAX_UPLOAD_BYTES
         const error = isTooLarge
-          ? new RequestError('payload_too_large', 'The file is larger than 1 GiB. Split it.', 0)
+          ? createError({
+              code: 'payload_too_large',
+              message: 'The file is larger than 1 GiB. Split it.',
+              status: 0,
+            })
           : null
         if (!isTooLarge) jobs.set(lastId, { replaces: false, content, controller: new AbortController() })
         list = [...list, { id: lastId, path, size, state: isTooLarge ? 'failed' : 'waiting', sent: 0, error }]

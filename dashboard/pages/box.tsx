@@ -1,9 +1,11 @@
 // The page of one box.
+
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { mayUseSecrets } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import { formatLabels, formatState } from '../data/items.ts'
@@ -100,7 +102,7 @@ function TabPage({ box, tab }: { box: Box; tab: BoxTab }) {
 
 function Detail({ box }: { box: Box }) {
   const detail = useSignal<BoxDetail | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const isWorking = (detail.value?.job ?? null) !== null
   // `box` is another object after each change.
   useEffect(() => {
@@ -115,7 +117,7 @@ function Detail({ box }: { box: Box }) {
             error.value = null
           },
           (reason) => {
-            if (isCurrent) error.value = toRequestError(reason)
+            if (isCurrent) error.value = toBoxwoodError(reason)
           },
         )
     void load()

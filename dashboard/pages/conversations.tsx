@@ -1,9 +1,11 @@
 // The page of the coding agents of a box: all conversations, or one with its runs.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box, CodingAgents } from '../../shared/api/boxes.ts'
 import type { Conversation, QueuedPrompt, Run } from '../../shared/api/prompts.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { type BoxPrompts, getBoxPrompts } from '../data/box-prompts.ts'
 import { CODING_AGENTS, describeReadiness } from '../data/coding-agents.ts'
@@ -178,7 +180,7 @@ function formatConversationState({ running, lastStatus, queued }: Conversation):
 }
 
 function Queue({ boxPrompts, queued }: { boxPrompts: BoxPrompts; queued: readonly QueuedPrompt[] }) {
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   if (queued.length === 0) return <Problem error={error.value} />
   async function remove(id: string) {
     const button = document.activeElement
@@ -189,7 +191,7 @@ function Queue({ boxPrompts, queued }: { boxPrompts: BoxPrompts; queued: readonl
       // The button is removed. The user may have moved on since, such as to the next prompt.
       if ([button, document.body].includes(document.activeElement)) focusHeading()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   return (

@@ -1,7 +1,9 @@
 // What all pages have: the header with the navigation, the banner, and the page of the current path.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { mayOpenPage } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import {
@@ -63,13 +65,13 @@ function skip(event: Event): void {
 }
 
 function User() {
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   if (session.value === null) return null
   const { user, workspace } = session.value
   function end() {
     error.value = null
     signOut().catch((reason) => {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     })
   }
   return (

@@ -1,8 +1,10 @@
 // The buttons of a box, with the dialogs of the actions that need values.
+
 import { signal, useSignal } from '@preact/signals'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Tier } from '../../shared/tiers.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { type Action, listActions } from '../data/items.ts'
 import { boxes, getClient } from '../data/live.ts'
@@ -41,7 +43,7 @@ export function BoxActions({ box }: { box: Box }) {
   const { id, hostname: name } = box
   const message = useSignal('')
   const created = useSignal<string | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const client = getClient()
   async function run(action: Action) {
     error.value = null
@@ -63,7 +65,7 @@ export function BoxActions({ box }: { box: Box }) {
     try {
       await (action === 'wake' ? client.wakeBox(id) : client.suspendBox(id))
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   return (

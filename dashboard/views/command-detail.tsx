@@ -1,10 +1,12 @@
 // One command with its output, which is followed while the command runs.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { OutputStream } from '../../client/boxes/output.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
-import type { OutputStream } from '../api/follow-output.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { getBoxClient } from '../data/box-clients.ts'
 import { canRunAgain, formatActor, formatDuration, formatResult } from '../data/command-list.ts'
@@ -43,7 +45,6 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
         },
         acquireStream,
         wait,
-        random: Math.random,
       }),
     [],
   )
@@ -111,7 +112,7 @@ function Facts({ command }: { command: CommandRecord }) {
 }
 
 function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; canStop: boolean }) {
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const message = useSignal('')
   const isBusy = useSignal(false)
   const run = (action: () => Promise<unknown>, text: string) => async () => {
@@ -122,7 +123,7 @@ function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; 
     try {
       await action()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       message.value = ''
       isBusy.value = false
@@ -167,13 +168,13 @@ type OutputProps = { box: Box; command: CommandRecord; loader: CommandOutputLoad
 
 function Output({ box, command, loader, version }: OutputProps) {
   const chosen = useSignal<OutputStream | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const { position, streams, skipped } = loader
   const stream = chosen.value ?? (position.stdout === 0 && position.stderr > 0 ? 'stderr' : 'stdout')
   const download = () => {
     error.value = null
     downloadStoredOutput(box, command, stream).catch((reason) => {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     })
   }
   if (!command.outputKept) return <p>The output is not stored: the workspace retains no data.</p>

@@ -1,10 +1,12 @@
 // The list of the commands of a box, newest first, with the form that starts one.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import type { CommandQuery } from '../api/client.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import {
   appendOlder,
@@ -38,7 +40,7 @@ export function CommandHistory({ box }: { box: Box }) {
   const commands = useSignal<readonly CommandRecord[] | null>(null)
   const before = useSignal<string | null>(null)
   const loadedAt = useSignal(0)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const status = useSignal<'' | (typeof STATUSES)[number]>('')
   const filter = useSignal('')
   const loadedStatus = useRef<string | null>(null)
@@ -61,7 +63,7 @@ export function CommandHistory({ box }: { box: Box }) {
       loadedAt.value = getCoordinatorTime()
       error.value = null
     } catch (reason) {
-      if (current === generation.current) error.value = toRequestError(reason)
+      if (current === generation.current) error.value = toBoxwoodError(reason)
     }
   }
   async function loadOlder(): Promise<void> {
@@ -73,7 +75,7 @@ export function CommandHistory({ box }: { box: Box }) {
       commands.value = appendOlder(commands.value ?? [], page.commands)
       before.value = page.nextBefore
     } catch (reason) {
-      if (current === generation.current) error.value = toRequestError(reason)
+      if (current === generation.current) error.value = toBoxwoodError(reason)
     }
   }
 
@@ -143,7 +145,7 @@ export function CommandHistory({ box }: { box: Box }) {
 function RunForm({ box }: { box: Box }) {
   const text = useSignal('')
   const isBusy = useSignal(false)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   async function run(event: Event) {
     event.preventDefault()
     if (isBusy.value || text.value.trim() === '') return
@@ -152,7 +154,7 @@ function RunForm({ box }: { box: Box }) {
     try {
       await startCommand(box, { command: text.value })
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isBusy.value = false
     }

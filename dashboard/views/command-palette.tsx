@@ -1,7 +1,9 @@
 // The command palette: a dialog with a combobox that goes to boxes and pages, and runs actions.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { boxes, getClient, session, signOut } from '../data/live.ts'
 import { navigate } from '../data/navigation.ts'
 import { findPaletteItems, listPaletteItems, type PaletteItem } from '../data/palette.ts'
@@ -55,7 +57,7 @@ function Palette({ onClose }: { onClose(): void }) {
   const dialog = useModal(onClose)
   const text = useSignal('')
   const index = useSignal(0)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const all = session.value === null ? [] : listPaletteItems(boxes.value ?? new Map(), session.value)
   const items = findPaletteItems(all, text.value)
   const selected = items[Math.min(index.value, items.length - 1)]
@@ -71,7 +73,7 @@ function Palette({ onClose }: { onClose(): void }) {
       // The user may have closed this dialog, and opened the next one.
       if (dialog.current !== null) onClose()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   function onKeyDown(event: KeyboardEvent) {

@@ -1,10 +1,11 @@
 // Saves the stored output of a command as a file. The history has at most 1 MiB of a stream.
+
+import type { OutputStream } from '../../client/boxes/output.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Command } from '../../shared/api/commands.ts'
-import type { OutputStream } from '../api/follow-output.ts'
 import { getClient } from '../data/live.ts'
 
-/** Rejects with RequestError. */
+/** Rejects with BoxwoodError. */
 export async function downloadStoredOutput(box: Box, { id }: Command, stream: OutputStream): Promise<void> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for (let offset = 0; ; ) {

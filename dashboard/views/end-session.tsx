@@ -1,7 +1,9 @@
 // The button that ends a terminal session, after a question.
+
 import { useSignal } from '@preact/signals'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { endSession } from '../data/terminal-sessions.ts'
 import { showHidden } from '../data/visible-text.ts'
@@ -12,7 +14,7 @@ import { Question } from './question.tsx'
 /** @param props.onEnd called when the programs are terminated */
 export function EndSession({ box, session, onEnd }: { box: Box; session: string; onEnd(): void }) {
   const isAsking = useSignal(false)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const close = () => {
     isAsking.value = false
   }
@@ -20,7 +22,7 @@ export function EndSession({ box, session, onEnd }: { box: Box; session: string;
     close()
     error.value = null
     endSession(box.id, session).then(onEnd, (reason) => {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     })
   }
   return (

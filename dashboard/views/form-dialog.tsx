@@ -1,9 +1,11 @@
 // A modal dialog with the fields of an action. It closes when the request has succeeded, and stays open, with what was typed, when
 // the request fails.
+
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { createRandomId } from '../data/live.ts'
 import { Command } from './command.tsx'
 import { type Field, FormField } from './form-field.tsx'
@@ -51,7 +53,7 @@ export function FormDialog(props: FormDialogProps) {
   const values = useSignal<FormValues>(
     Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
   )
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const isBusy = useSignal(false)
 
   async function send(event: Event) {
@@ -65,7 +67,7 @@ export function FormDialog(props: FormDialogProps) {
       values.value = withoutSecrets(values.value, fields)
       if (dialog.current !== null) onClose()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isBusy.value = false
     }

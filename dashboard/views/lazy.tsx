@@ -1,8 +1,10 @@
 // A page in a file of its own, which is loaded when it is first shown.
+
 import { useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { navigations } from '../data/navigation.ts'
 import { focusHeading } from './focus-heading.ts'
 import { Problem } from './problem.tsx'
@@ -11,7 +13,7 @@ import { Problem } from './problem.tsx'
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let loaded: ComponentType<Props> | null = null
   return function Lazy(props: Props) {
-    const error = useSignal<RequestError | null>(null)
+    const error = useSignal<BoxwoodError | null>(null)
     const isLoaded = useSignal(loaded !== null)
     useEffect(() => {
       if (loaded !== null) return
@@ -21,7 +23,7 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
           isLoaded.value = true
         },
         (reason) => {
-          error.value = toRequestError(reason)
+          error.value = toBoxwoodError(reason)
         },
       )
     }, [])

@@ -1,8 +1,10 @@
 // What a request has loaded, with its age. It is loaded again when the tab becomes visible. The last value stays while the next
 // one is loaded, and after an error.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
 import { Problem } from './problem.tsx'
@@ -10,7 +12,7 @@ import { Problem } from './problem.tsx'
 export type Loaded<Value> = {
   /** Null: not loaded yet. */
   value: Value | null
-  error: RequestError | null
+  error: BoxwoodError | null
   /** When the value was loaded, by the clock of the coordinator. */
   at: number
   reload(): Promise<void>
@@ -35,7 +37,7 @@ export function useLoaded<Value>(
       const value = await load()
       if (own === attempt.current) state.value = { value, error: null, at: getCoordinatorTime() }
     } catch (error) {
-      if (own === attempt.current) state.value = { ...state.value, error: toRequestError(error) }
+      if (own === attempt.current) state.value = { ...state.value, error: toBoxwoodError(error) }
     }
   }
   useEffect(() => {

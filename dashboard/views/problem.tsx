@@ -1,8 +1,8 @@
 // An error of a request, with the message and the code of the API.
-import type { RequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import { showHidden } from '../data/visible-text.ts'
 
-export function Problem({ error }: { error: RequestError | null }) {
+export function Problem({ error }: { error: BoxwoodError | null }) {
   return (
     <div role="alert">
       {error && (

@@ -1,9 +1,11 @@
 // The list of the terminal sessions of a box, with the form that starts one.
+
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { TerminalSession } from '../../shared/api/terminal.ts'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
@@ -22,7 +24,7 @@ export function TerminalSessions({ box }: { box: Box }) {
   const { id, hostname } = box
   const sessions = useSignal<TerminalSession[] | null>(null)
   const loadedAt = useSignal(0)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const isRunning = box.observedState === 'running'
   const load = () =>
     listSessions(id).then(
@@ -32,7 +34,7 @@ export function TerminalSessions({ box }: { box: Box }) {
         error.value = null
       },
       (reason) => {
-        error.value = toRequestError(reason)
+        error.value = toBoxwoodError(reason)
       },
     )
   const visible = isVisible.value
@@ -82,7 +84,7 @@ function StartForm({ box }: { box: Box }) {
   const name = useSignal('')
   const command = useSignal('')
   const isBusy = useSignal(false)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   async function start(event: Event) {
     event.preventDefault()
     if (isBusy.value) return
@@ -95,7 +97,7 @@ function StartForm({ box }: { box: Box }) {
       })
       navigate(formatSessionPath(box.hostname, session))
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isBusy.value = false
     }

@@ -1,8 +1,9 @@
 // One terminal session with its actions. It is in a file of its own, because the emulator is large.
+
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import type { RequestError } from '../api/errors.ts'
 import type { TerminalState } from '../api/terminal-connection.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { formatBoxPath } from '../data/routes.ts'
@@ -134,7 +135,7 @@ function LinkQuestion({ link, onClose }: { link: string; onClose(): void }) {
   )
 }
 
-const getError = (state: TerminalState): RequestError | null =>
+const getError = (state: TerminalState): BoxwoodError | null =>
   state.type === 'failed' || state.type === 'lost' ? state.error : null
 
 function formatState(state: TerminalState): string {

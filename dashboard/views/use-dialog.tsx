@@ -1,7 +1,9 @@
 // The dialog of a page: at most one is open. It closes when its request has succeeded.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type RequestError, toRequestError } from '../api/errors.ts'
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { toBoxwoodError } from '../api/errors.ts'
 import { AdmissionDialog, type ToAdmission } from './admission-dialog.tsx'
 import { FormDialog, type FormDialogProps } from './form-dialog.tsx'
 import { Problem } from './problem.tsx'
@@ -14,7 +16,7 @@ export type DialogProps = Omit<FormDialogProps, 'onClose'> & {
 export function useDialog() {
   /** Each dialog has a key: its fields and its idempotency key are not those of the previous one. */
   const current = useSignal<(DialogProps & { key: number }) | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const attempts = useRef(0)
   useEffect(
     () => () => {
@@ -39,7 +41,7 @@ export function useDialog() {
       const props = await create()
       if (own === attempts.current) open(props)
     } catch (reason) {
-      if (own === attempts.current) error.value = toRequestError(reason)
+      if (own === attempts.current) error.value = toBoxwoodError(reason)
     }
   }
 

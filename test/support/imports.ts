@@ -94,11 +94,11 @@ const RULES: Rule[] = [
   {
     files: ['dashboard/**'],
     reason:
-      'the dashboard runs in browsers: it may import itself, packages for browsers, and the types of shared, whose code it does not contain',
+      'the dashboard runs in browsers: it may import itself, the client, packages for browsers, and the types of shared, whose code it does not contain',
     allows: (target, _, isType) =>
       isPackage(target)
         ? BROWSER_PACKAGES.includes(packageName(target))
-        : isInside(target, 'dashboard') || (isType && isInside(target, 'shared')),
+        : isInside(target, 'dashboard', 'client') || (isType && isInside(target, 'shared')),
   },
   {
     files: ['dashboard/{api,data}/**'],

@@ -1,8 +1,9 @@
 // The AWS roles that boxes assume without a key. Owners connect, verify and disconnect them.
 
 import { useSignal } from '@preact/signals'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { AwsRole, AwsRoleList } from '../../../shared/api/federation.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { findConnected, NO_LINK, type OpenLink } from '../../data/aws.ts'
 import { session } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -33,7 +34,7 @@ export function AwsPage() {
   const loaded = useLoaded(() => client.listAwsRoles(), [isWaiting], isWaiting ? WAITING_MS : REFRESH_MS)
   const names = useMemberNames()
   const message = useSignal('')
-  const problem = useSignal<RequestError | null>(null)
+  const problem = useSignal<BoxwoodError | null>(null)
   const dialog = useDialog()
   const { user } = session.value ?? {}
   const isOwner = user?.role === 'owner'
@@ -62,7 +63,7 @@ export function AwsPage() {
       message.value = 'The link was cancelled.'
       hideLink()
     } catch (reason) {
-      const error = toRequestError(reason)
+      const error = toBoxwoodError(reason)
       problem.value = error
       // The link was used, or another one has replaced it.
       if (error.code === 'not_found') hideLink()

@@ -1,6 +1,8 @@
 // Verifies the hash chain of the audit log in the browser.
+
 import { useSignal } from '@preact/signals'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { createSha256, type Verification, verifyChain } from '../../data/audit-chain.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Command } from '../../views/command.tsx'
@@ -9,7 +11,7 @@ import { Problem } from '../../views/problem.tsx'
 export function ChainCheck() {
   const progress = useSignal<number | null>(null)
   const result = useSignal<Verification | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const sha256 = createSha256(crypto.subtle as SubtleCrypto | undefined)
   async function verify() {
     if (sha256 === null || progress.value !== null) return
@@ -25,7 +27,7 @@ export function ChainCheck() {
         },
       )
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       progress.value = null
     }

@@ -24,7 +24,7 @@ export function PromptsPage() {
       all === null
         ? null
         : loadAllPrompts(all.values(), ({ id }) =>
-            getBoxClient(id).send<PromptList>('GET', 'prompts', { responseMs: RESPONSE_MS }),
+            getBoxClient(id).send<PromptList>('GET', 'prompts', {}, { timeoutMs: RESPONSE_MS }),
           ),
     [all === null],
   )

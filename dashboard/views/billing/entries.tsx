@@ -1,7 +1,9 @@
 // The entries of the ledger, newest first, with older ones on request.
+
 import { useSignal } from '@preact/signals'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { BillingEntry, EntryList } from '../../../shared/api/billing.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { describeKind, formatMicros } from '../../data/billing.ts'
 import { boxes } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -13,7 +15,7 @@ import { Problem } from '../problem.tsx'
 export function BillingEntries() {
   /** What was loaded after this first page. A newer first page has other pages after it. */
   const more = useSignal<{ first: EntryList; older: EntryList } | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const loaded = useLoaded(() => getWorkspaceClient().listBillingEntries(null))
   const { value: first } = loaded
   const older = more.value?.first === first ? more.value?.older : undefined
@@ -27,7 +29,7 @@ export function BillingEntries() {
       const page = await getWorkspaceClient().listBillingEntries(before)
       more.value = { first, older: { ...page, entries: [...(older?.entries ?? []), ...page.entries] } }
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isLoading.value = false
     }

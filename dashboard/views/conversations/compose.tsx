@@ -1,6 +1,8 @@
 // Sends a prompt: to a new conversation with a coding agent, or to a conversation. What was typed stays until it is sent.
+
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { CodingAgents } from '../../../shared/api/boxes.ts'
 import type {
   Conversation,
@@ -8,7 +10,7 @@ import type {
   ProviderName,
   ReasoningEffort,
 } from '../../../shared/api/prompts.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { CODING_AGENTS, chooseAgent, describeReadiness, REASONING_EFFORTS } from '../../data/coding-agents.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
@@ -39,7 +41,7 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
   const isAuto = useSignal(false)
   const isBusy = useSignal(false)
   const message = useSignal('')
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const provider = conversation?.provider ?? chosen.value ?? chooseAgent(agents)
   const waits = conversation !== null && (conversation.running || conversation.queued > 0)
 
@@ -73,7 +75,7 @@ export function Compose({ boxName, boxPrompts, conversation, agents, onSent }: C
       onSent(isQueued ? response.conversationId : response.run.conversationId)
     } catch (reason) {
       message.value = ''
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isBusy.value = false
     }

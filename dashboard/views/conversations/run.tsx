@@ -1,9 +1,11 @@
 // One run of a coding agent: its prompt, and its events as they arrive.
+
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { PromptStatus, Run } from '../../../shared/api/prompts.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { now } from '../../data/live.ts'
@@ -24,14 +26,14 @@ export function RunView({ boxPrompts, run, isNewest }: RunViewProps) {
   const isShown = useSignal(isNewest)
   const isBusy = useSignal(false)
   const detail = useSignal<PromptStatus | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const isRunning = run.status === 'running'
   const attempt = async (send: () => Promise<unknown>) => {
     error.value = null
     try {
       await send()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   // The stream sends the events of a run in progress.

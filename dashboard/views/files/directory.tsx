@@ -1,9 +1,11 @@
 // A directory of a box: its entries with their actions, and the target of uploads.
+
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { readChosen, readDropped, type Selection } from '../../data/dropped-files.ts'
@@ -31,7 +33,7 @@ const MAX_SHOWN = 2000
 export function DirectoryView({ box, path }: { box: Box; path: string }) {
   const { files, uploads, uploadList } = getBoxFiles(box.id)
   const listing = useSignal<Listing | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const sort = useSignal<FileSort>('name')
   const action = useSignal<FileAction | null>(null)
 
@@ -49,7 +51,7 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
       }
       error.value = null
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
 
@@ -152,7 +154,7 @@ type UploadTargetProps = { directory: string; boxName: string; add(selection: Se
 
 function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
   const isOver = useSignal(false)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   return (
     // biome-ignore lint/a11y/noNoninteractiveElementInteractions: the input in it does the same with the keyboard.
     <section
@@ -171,7 +173,7 @@ function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
         error.value = null
         if (event.dataTransfer !== null)
           readDropped(directory, event.dataTransfer).then(add, (reason) => {
-            error.value = toRequestError(reason)
+            error.value = toBoxwoodError(reason)
           })
       }}
     >

@@ -1,8 +1,10 @@
 // The entries of a directory. Those that the API has no path for are shown without actions.
+
 import { useSignal } from '@preact/signals'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { startDownload } from '../../data/box-files.ts'
 import { formatFilesPath, getType, hasPath, joinPath } from '../../data/files.ts'
@@ -93,7 +95,7 @@ function EntryName(props: { boxName: string; directory: string; entry: FileEntry
 }
 
 function EntryActions({ box, directory, entry, onAction }: EntryProps & { entry: FileEntry }) {
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const path = joinPath(directory, entry.name)
   const name = showHidden(entry.name)
   const kind = getType(entry)
@@ -102,7 +104,7 @@ function EntryActions({ box, directory, entry, onAction }: EntryProps & { entry:
     try {
       await startDownload(box.id, path)
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   return (

@@ -1,9 +1,11 @@
 // A file of a box: its text, its image, or its size.
+
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileRead } from '../../../shared/api/files.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { getBoxFiles, startDownload } from '../../data/box-files.ts'
 import { type FileContent, readContent } from '../../data/file-content.ts'
 import { joinPath } from '../../data/files.ts'
@@ -21,7 +23,7 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
   const { files, getDraft } = getBoxFiles(box.id)
   const path = joinPath(directory, name)
   const read = useSignal<FileRead | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const draft = useSignal<Draft | null>(null)
 
   async function attempt(run: () => Promise<void>): Promise<void> {
@@ -29,7 +31,7 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
     try {
       await run()
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     }
   }
   const load = () =>
@@ -86,7 +88,7 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
   )
 }
 
-type ContentProps = { name: string; content: FileContent | null; error: RequestError | null }
+type ContentProps = { name: string; content: FileContent | null; error: BoxwoodError | null }
 
 function Content({ name, content, error }: ContentProps) {
   if (content === null) {

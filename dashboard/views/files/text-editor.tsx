@@ -1,9 +1,11 @@
 // Edits a text file. What was typed stays until it is saved or discarded, also while another page is shown.
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { type Draft, saveText } from '../../data/text-edits.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -15,7 +17,7 @@ export function TextEditor({ box, draft, onClose }: { box: Box; draft: Draft; on
   const area = useRef<HTMLTextAreaElement>(null)
   const current = useSignal(draft)
   const message = useSignal('')
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   /** Undefined: no other program has changed the file. */
   const conflict = useSignal<FileEntry | null | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -42,7 +44,7 @@ export function TextEditor({ box, draft, onClose }: { box: Box; draft: Draft; on
         area.current?.focus()
       }
     } catch (reason) {
-      error.value = toRequestError(reason)
+      error.value = toBoxwoodError(reason)
     } finally {
       isBusy.value = false
     }

@@ -2,9 +2,10 @@
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { PortAudience, PortShare, PortShares } from '../../../shared/api/port-shares.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { formatCount } from '../../data/format-count.ts'
 import { getClient, now } from '../../data/live.ts'
@@ -31,7 +32,7 @@ const OLD_MS = 60_000
 
 export function Ports({ box }: { box: Box }) {
   const { value, error, reload } = useLoaded(() => getClient().loadPortShares(box.id), [box], POLL_MS)
-  const actionError = useSignal<RequestError | null>(null)
+  const actionError = useSignal<BoxwoodError | null>(null)
   /** The text of the port in the dialog; null: it is closed. */
   const sharing = useSignal<string | null>(null)
   const created = useSignal<PortShare | null>(null)
@@ -53,7 +54,7 @@ export function Ports({ box }: { box: Box }) {
       if (created.value?.id === share.id) created.value = null
       void reload()
     } catch (reason) {
-      actionError.value = toRequestError(reason)
+      actionError.value = toBoxwoodError(reason)
     }
   }
   const rows = listPortRows(value)

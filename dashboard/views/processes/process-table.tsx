@@ -2,10 +2,10 @@
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { createError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { ExecResult } from '../../../shared/api/exec.ts'
 import type { LiveProcess, LiveProcesses } from '../../../shared/api/live-processes.ts'
-import { RequestError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
 import { formatCount } from '../../data/format-count.ts'
@@ -63,11 +63,15 @@ export function ProcessTable({ box }: { box: Box }) {
   async function kill(process: LiveProcess, signal: KillSignal): Promise<void> {
     const current = (await load()).processes.find(({ pid }) => pid === process.pid)
     if (!isSameProcess(process, current))
-      throw new RequestError('not_found', `The process ${process.pid} has exited.`, 0)
+      throw createError({ code: 'not_found', message: `The process ${process.pid} has exited.`, status: 0 })
     const command = formatKill(process.pid, signal)
     const result = await client.send<ExecResult>('POST', 'exec', { body: { command } })
     if (result.exitCode !== 0)
-      throw new RequestError('kill_failed', result.stderr.trim() || `${command} has failed.`, 0)
+      throw createError({
+        code: 'kill_failed',
+        message: result.stderr.trim() || `${command} has failed.`,
+        status: 0,
+      })
     message.value = `SIG${signal} was sent to the process ${process.pid}.`
     // The row with the button is removed. The user may have closed the dialog.
     if (killed.value === process) requestAnimationFrame(focusHeading)

@@ -1,6 +1,6 @@
 // Loads what the timeline of a box shows. Each source has an error of its own.
+import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
-import type { RequestError } from '../../api/errors.ts'
 import { createPrompts } from '../../api/prompts.ts'
 import { mayOpenPage } from '../../data/access.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
@@ -30,7 +30,7 @@ export type TimelineData = {
   sources: Sources
   /** The names of the members by id. */
   names: ReadonlyMap<string, string>
-  errors: RequestError[]
+  errors: BoxwoodError[]
   earlierCommands: Pick<Earlier<CommandPages>, 'load'>
   earlierRuns: Earlier<EarlierRuns>
   /** Null: contractors may not read the audit log. */

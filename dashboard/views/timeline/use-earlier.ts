@@ -1,12 +1,14 @@
 // Earlier items of the range, which are loaded when the user asks for them.
+
 import { useSignal } from '@preact/signals'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
+import { toBoxwoodError } from '../../api/errors.ts'
 import type { Range } from '../../data/timeline/range.ts'
 
 export type Earlier<Pages> = {
   /** Null: none was loaded for the range. */
   pages: Pages | null
-  error: RequestError | null
+  error: BoxwoodError | null
   load(): Promise<void>
 }
 
@@ -20,7 +22,7 @@ export function useEarlier<Pages>(
   load: (previous: Pages | null) => Promise<Pages>,
 ): Earlier<Pages> {
   const state = useSignal<{ boxId: string; range: Range; pages: Pages } | null>(null)
-  const error = useSignal<RequestError | null>(null)
+  const error = useSignal<BoxwoodError | null>(null)
   const { value } = state
   const covers =
     value !== null &&
@@ -37,7 +39,7 @@ export function useEarlier<Pages>(
         state.value = { boxId, range: covers ? value.range : range, pages: await load(pages) }
         error.value = null
       } catch (reason) {
-        error.value = toRequestError(reason)
+        error.value = toBoxwoodError(reason)
       }
     },
   }

@@ -1,12 +1,19 @@
 // The requests of the dashboard to a box: the ticket is shared, renewed before it expires, and renewed once when it is refused.
+
 import { mock } from 'node:test'
 import t from 'tap'
+import { type BoxwoodError, createError } from '../../../client/http/errors.ts'
+import type { Transport } from '../../../client/http/transport.ts'
 import { createBoxClient } from '../../../dashboard/api/box-client.ts'
 import { createClient } from '../../../dashboard/api/client.ts'
-import { RequestError } from '../../../dashboard/api/errors.ts'
 import { createFiles } from '../../../dashboard/api/files.ts'
 
 const MINUTE = 60_000
+
+const createTransport = (send: Transport['send']): Transport => ({
+  send,
+  connect: () => Promise.reject(new Error('no WebSocket')),
+})
 
 function createFixture(refused: readonly string[] = []) {
   let time = 0
@@ -21,13 +28,13 @@ function createFixture(refused: readonly string[] = []) {
       const ticket = { id: 't', boxId: 'a/b', expiresAt: new Date(time + 60 * MINUTE).toISOString() }
       return { ticket, secret: `dct_${tickets}` }
     },
-    async fetch(url, init) {
-      const authorization = new Headers(init?.headers).get('authorization')
-      requests.push({ url: String(url), authorization })
+    transport: createTransport(async ({ url, headers }) => {
+      const { authorization = null } = headers
+      requests.push({ url, authorization })
       const isRefused = refused.some((secret) => authorization === `Bearer ${secret}`)
       const body = isRefused ? { ok: false, error: { code: 'unauthorized', message: 'No.' } } : { ok: true }
       return new Response(JSON.stringify(body), { status: isRefused ? 401 : 200 })
-    },
+    }),
   })
   const advance = (ms: number) => {
     time += ms
@@ -54,7 +61,10 @@ t.test('a refused ticket is renewed once', async (t) => {
   t.same(await once.client.send('GET', 'files'), { ok: true })
   t.equal(once.requests.length, 2)
   const always = createFixture(['dct_1', 'dct_2'])
-  await t.rejects(always.client.open('download'), new RequestError('unauthorized', 'No.', 401))
+  await t.rejects(
+    always.client.open('download'),
+    createError({ code: 'unauthorized', message: 'No.', status: 401 }),
+  )
   t.equal(always.requests.length, 2)
 })
 
@@ -63,13 +73,16 @@ t.test('a request that gets no response ends', async (t) => {
   t.teardown(() => mock.timers.reset())
   const { createTicket, loadBox, wakeBox } = createClient({
     base: 'http://localhost/',
-    fetch: (_, init) =>
-      new Promise((_, reject) =>
-        init?.signal?.addEventListener('abort', () => reject(init.signal?.reason), { once: true }),
-      ),
+    transport: createTransport(
+      ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+          if (signal.aborted) reject(signal.reason)
+        }),
+    ),
   })
   const results = [createTicket('a'), loadBox('a')].map((request) =>
-    request.catch(({ code }: RequestError) => code),
+    request.catch(({ code }: BoxwoodError) => code),
   )
   let hasFailed = false
   void wakeBox('a').then(
@@ -79,7 +92,7 @@ t.test('a request that gets no response ends', async (t) => {
     },
   )
   mock.timers.tick(60_000)
-  t.same(await Promise.all(results), ['no_response', 'no_response'])
+  t.same(await Promise.all(results), ['timeout', 'timeout'])
   t.notOk(hasFailed, 'what changes something may take longer')
 })
 

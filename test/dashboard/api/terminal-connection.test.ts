@@ -1,6 +1,7 @@
 // The protocol of terminals against a fake WebSocket: output and input continue over lost connections, each byte once.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { type BoxwoodError, createError } from '../../../client/http/errors.ts'
 import {
   TerminalConnection,
   type TerminalSocketHandlers,
@@ -244,12 +245,12 @@ t.test('the exit, and errors', async (t) => {
 })
 
 t.test('a refused connection: the reason decides whether the next attempt follows', async (t) => {
-  const cases: [RequestError | null, string][] = [
+  const cases: [BoxwoodError | null, string][] = [
     [null, 'lost'],
-    [new RequestError('no_response', 'None.', 0), 'lost'],
-    [new RequestError('box_unreachable', 'None.', 502), 'lost'],
-    [new RequestError('not_found', 'The session has ended.', 404), 'failed'],
-    [new RequestError('box_not_running', 'Suspended.', 409), 'failed'],
+    [createError({ code: 'no_response', message: 'None.', status: 0 }), 'lost'],
+    [createError({ code: 'box_unreachable', message: 'None.', status: 502 }), 'lost'],
+    [createError({ code: 'not_found', message: 'The session has ended.', status: 404 }), 'failed'],
+    [createError({ code: 'box_not_running', message: 'Suspended.', status: 409 }), 'failed'],
   ]
   for (const [error, expected] of cases) {
     const { connection, last, state, settle, runTimers, sockets } = createFixture(async () => {

@@ -1,6 +1,7 @@
 // The prompts of all boxes: order, boxes that do not answer, boxes that are not asked, and the filter.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { createError } from '../../../client/http/errors.ts'
 import { loadAllPrompts, selectPrompts } from '../../../dashboard/data/all-prompts.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { PromptList, QueuedPrompt, Run } from '../../../shared/api/prompts.ts'
@@ -47,7 +48,8 @@ t.test('asks the running boxes, and lists their prompts from the newest on', asy
     async ({ hostname }) => {
       asked.push(hostname)
       const list = lists[hostname]
-      if (list === undefined) throw new RequestError('box_unreachable', 'The agent is not connected.', 503)
+      if (list === undefined)
+        throw createError({ code: 'box_unreachable', message: 'The agent is not connected.', status: 503 })
       return list
     },
   )

@@ -1,6 +1,7 @@
 // The pure parts of the page of boxes and of the settings of a box.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { createError } from '../../../client/http/errors.ts'
 import { runForEach } from '../../../dashboard/data/batch.ts'
 import {
   acceptsSchedule,
@@ -84,7 +85,7 @@ t.test('an action on several boxes tries each, and lists the failures in order',
   const tried: number[] = []
   const failures = await runForEach([1, 2, 3, 4, 5], async (item) => {
     tried.push(item)
-    if (item % 2 === 0) throw new RequestError('name_taken', `no ${item}`, 409)
+    if (item % 2 === 0) throw createError({ code: 'name_taken', message: `no ${item}`, status: 409 })
   })
   t.same(tried.sort(), [1, 2, 3, 4, 5])
   t.match(failures, [

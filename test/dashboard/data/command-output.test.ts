@@ -1,6 +1,7 @@
 // The page of a command: stored output, a stream that is resumed by offset, and the lists of commands.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { BoxwoodError, createError } from '../../../client/http/errors.ts'
 import {
   appendOlder,
   filterCommands,
@@ -31,11 +32,11 @@ const formatEvents = (events: [event: string, data: object][]) =>
 
 const output = (from: number, to: number): [string, object] => [
   'stdout',
-  { data: TEXT.slice(from, to), offset: from, nextOffset: to },
+  { data: btoa(TEXT.slice(from, to)), offset: from, nextOffset: to },
 ]
 
 /** @param streams the responses to the requests for the stream */
-function createFixture(streams: ((() => Response) | RequestError)[], command = createCommand()) {
+function createFixture(streams: ((() => Response) | BoxwoodError)[], command = createCommand()) {
   let stored = 4
   /** Called at each wait. */
   const waits: (() => void)[] = []
@@ -51,7 +52,6 @@ function createFixture(streams: ((() => Response) | RequestError)[], command = c
     onChange: () => errors.push(loader.error?.code),
     acquireStream: async () => (slots.shift() === false ? null : () => released.push(true)),
     wait: async () => waits.shift()?.(),
-    random: () => 0,
     client: {
       loadCommand: async () => ({ command: { ...command } }),
       async loadCommandOutput(_box, _id, { stream = 'stdout', offset = 0 }) {
@@ -76,8 +76,9 @@ function createFixture(streams: ((() => Response) | RequestError)[], command = c
       async open(path) {
         requests.push(path)
         const next = streams.shift()
-        if (next === undefined) throw new RequestError('not_found', 'No such process.', 404)
-        if (next instanceof RequestError) throw next
+        if (next === undefined)
+          throw createError({ code: 'not_found', message: 'No such process.', status: 404 })
+        if (next instanceof BoxwoodError) throw next
         return next()
       },
     },
@@ -96,7 +97,7 @@ t.test(
   async (t) => {
     const fixture = createFixture([
       () => new Response(formatEvents([['attached', {}], output(4, 6)])),
-      new RequestError('no_response', 'None.', 0),
+      createError({ code: 'no_response', message: 'None.', status: 0 }),
       () => {
         fixture.finish()
         return new Response(formatEvents([['attached', {}], output(6, 14), ['exit', { status: 'exited' }]]))
@@ -106,7 +107,7 @@ t.test(
     t.same(fixture.read(), ['one', 'two', 'three'])
     t.same(
       fixture.requests.filter((request) => request.startsWith('exec')),
-      [4, 6, 6].map((offset) => `exec/p_1/stream?stdoutOffset=${offset}&stderrOffset=0`),
+      [4, 6, 6].map((offset) => `exec/p_1/stream?stdoutOffset=${offset}&stderrOffset=0&encoding=base64`),
     )
     t.ok(fixture.errors.includes('no_response'), 'a lost connection is shown')
     t.equal(fixture.loader.error, null)

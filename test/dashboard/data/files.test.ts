@@ -1,6 +1,7 @@
 // The pure parts of the page of files: paths, entries, contents, edits and uploads.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { type BoxwoodError, createError } from '../../../client/http/errors.ts'
 import { applyLineEnd, findLineEnd, readContent } from '../../../dashboard/data/file-content.ts'
 import {
   formatFilesPath,
@@ -134,7 +135,7 @@ t.test('an edit keeps the line ends, and does not replace a file that has change
 t.test('uploads are sent one after the other', async (t) => {
   t.equal(MAX_UPLOAD_BYTES, LIMITS.transferBytes)
   const calls: string[] = []
-  const failures = new Map<string, RequestError[]>()
+  const failures = new Map<string, BoxwoodError[]>()
   let list: readonly Upload[] = []
   let block: Promise<void> | undefined
   const uploads = createUploads<string>({
@@ -162,8 +163,8 @@ t.test('uploads are sent one after the other', async (t) => {
     )
   const entry = (path: string, size = 1) => ({ path, size, content: 'x' })
 
-  failures.set('/d/limited', [new RequestError('rate_limited', '', 429)])
-  failures.set('/d/broken', [new RequestError('disk_full', 'Full.', 507)])
+  failures.set('/d/limited', [createError({ code: 'rate_limited', message: '', status: 429 })])
+  failures.set('/d/broken', [createError({ code: 'disk_full', message: 'Full.', status: 507 })])
   uploads.add(
     ['/d/new', '/d/old', '/d/limited', '/d/broken'].map((path) => entry(path)),
     ['/d'],

@@ -1,6 +1,7 @@
 // The pure parts of the page of conversations: Markdown, blocks of events, and the feed of a box.
+
 import t from 'tap'
-import { RequestError } from '../../../dashboard/api/errors.ts'
+import { type BoxwoodError, createError } from '../../../client/http/errors.ts'
 import { createPrompts, type StreamHandlers } from '../../../dashboard/api/prompts.ts'
 import { chooseAgent, describeReadiness } from '../../../dashboard/data/coding-agents.ts'
 import { parseInline, parseMarkdown } from '../../../dashboard/data/markdown.ts'
@@ -231,8 +232,8 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   const positions: string[] = []
   let streams: { handlers: StreamHandlers; resolve(): void; reject(error: Error): void }[] = []
   const lists: PromptLists[] = []
-  const errors: (RequestError | null)[] = []
-  let failure: RequestError | null = null
+  const errors: (BoxwoodError | null)[] = []
+  let failure: BoxwoodError | null = null
   const seen: string[] = []
   /** False: other tabs have all streams. */
   let hasSlot = true
@@ -280,7 +281,7 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   await streamCount(1)
   streams[0]?.handlers.onEvent(run.id, createEvent(1))
   streams[0]?.handlers.onPosition('p1')
-  streams[0]?.reject(new RequestError('no_response', 'Lost.', 0))
+  streams[0]?.reject(createError({ code: 'no_response', message: 'Lost.', status: 0 }))
   await streamCount(2)
   feed.stop()
   feed.start()
@@ -291,7 +292,7 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   streams[2]?.resolve()
   await feed.refresh()
   t.equal(streams.length, 3, 'no stream after the end of the last run')
-  failure = new RequestError('box_unreachable', 'Gone.', 503)
+  failure = createError({ code: 'box_unreachable', message: 'Gone.', status: 503 })
   await feed.refresh()
   t.match(errors.at(-1), { code: 'box_unreachable' })
   failure = null
@@ -303,7 +304,7 @@ t.test('the feed streams while runs are in progress, and resumes', async (t) => 
   t.same(seen, [`${run.id} 1`, 'released', 'released', `${run.id} true`, 'released'])
   t.same(loaded, [])
   hasSlot = false
-  streams[3]?.reject(new RequestError('no_response', 'Lost.', 0))
+  streams[3]?.reject(createError({ code: 'no_response', message: 'Lost.', status: 0 }))
   await streamCount(5)
   t.same(loaded, [run.id, run.id], 'the events are polled until there is a slot')
   feed.stop()

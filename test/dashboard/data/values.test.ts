@@ -1,6 +1,7 @@
 // The pure parts of the dashboard: paths, errors, the list of boxes, ages, and text with hidden characters.
+
 import t from 'tap'
-import { createResponseError } from '../../../dashboard/api/errors.ts'
+import { createResponseError } from '../../../client/http/errors.ts'
 import { formatAge } from '../../../dashboard/data/age.ts'
 import { listActions, selectBoxes } from '../../../dashboard/data/items.ts'
 import { formatBoxPath, getBoxKey, isBoxId, parseRoute } from '../../../dashboard/data/routes.ts'
@@ -24,17 +25,30 @@ t.test('hidden characters are visible', async (t) => {
 })
 
 t.test('errors of both hosts, and of a proxy', async (t) => {
-  t.match(createResponseError({ error: 'name_taken', message: 'Taken.' }, 409, 'r1'), {
-    code: 'name_taken',
-    message: 'Taken.',
-    status: 409,
-    requestId: 'r1',
+  t.match(
+    createResponseError(
+      { error: 'name_taken', message: 'Taken.' },
+      409,
+      new Headers({ 'x-request-id': 'r1' }),
+    ),
+    {
+      code: 'name_taken',
+      message: 'Taken.',
+      status: 409,
+      requestId: 'r1',
+    },
+  )
+  t.match(
+    createResponseError({ ok: false, error: { code: 'not_found', message: 'None.' } }, 404, new Headers()),
+    {
+      code: 'not_found',
+      message: 'None.',
+    },
+  )
+  t.match(createResponseError(undefined, 502, new Headers()), {
+    code: 'invalid_response',
+    message: /status 502/,
   })
-  t.match(createResponseError({ ok: false, error: { code: 'not_found', message: 'None.' } }, 404, null), {
-    code: 'not_found',
-    message: 'None.',
-  })
-  t.match(createResponseError(undefined, 502, null), { code: 'invalid_response', message: /status 502/ })
 })
 
 t.test('ages', async (t) => {
