@@ -109,8 +109,14 @@ export function removeLinks(dir: string | undefined): string[] {
   return links
 }
 
-const isLinkTo = (script: string, path: string): boolean =>
-  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true && isSameFile(path, script)
+/** The PATH may have directories that this user cannot read. */
+function isLinkTo(script: string, path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink() && isSameFile(path, script)
+  } catch {
+    return false
+  }
+}
 
 const getReason = (error: unknown): string => {
   const { code, message } = error as NodeJS.ErrnoException

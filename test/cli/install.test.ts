@@ -48,7 +48,9 @@ t.test('puts box on the PATH, and removes it again', async (t) => {
   for (const file of files) t.match(readFileSync(join(home, file), 'utf8'), /__complete/, file)
 
   mkdirSync(join(home, '.config/boxwood'), { recursive: true })
-  t.match(await box(['uninstall'], path), {
+  const loop = join(home, 'loop')
+  symlinkSync(loop, loop)
+  t.match(await box(['uninstall'], { PATH: `${loop}:${path.PATH}` }), {
     code: 0,
     stdout: new RegExp(`^Kept ${join(home, '.config/boxwood')}: your sign-ins .*\nKept `, 'm'),
   })
