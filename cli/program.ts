@@ -35,7 +35,7 @@ export async function createProgram(actions: Actions, names: readonly string[] |
     // output/report-error.ts prints the errors.
     .configureOutput({
       outputError: () => undefined,
-      writeOut: (text) => process.stdout.write(wrapHelp(text, process.stdout.columns ?? DEFAULT_COLUMNS)),
+      writeOut: (text) => process.stdout.write(wrapHelp(text, process.stdout.columns || DEFAULT_COLUMNS)),
     })
     .enablePositionalOptions()
     // commands/help.ts has the command.

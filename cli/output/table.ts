@@ -48,9 +48,9 @@ function colorizeCells(
   return result
 }
 
-/** Width in characters. Infinite when stdout is not a terminal, so that scripts get whole lines. */
+/** Width in characters. Infinite when stdout is not a terminal, so that scripts get whole lines, and for one of unknown width. */
 export const getTerminalWidth = (): number =>
-  process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY
+  (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
 
 function truncateLine(line: string, width: number): string {
   if (line.length <= width) return line

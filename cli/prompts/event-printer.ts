@@ -50,7 +50,7 @@ function createTextPrinter(
   }
   /** One line. */
   async function printShort(prefix: string, text: string): Promise<void> {
-    const width = (process.stderr.isTTY ? process.stderr.columns : DEFAULT_COLUMNS) - prefix.length
+    const width = ((process.stderr.isTTY && process.stderr.columns) || DEFAULT_COLUMNS) - prefix.length
     await print(process.stderr, `${prefix}${shorten(text, Math.max(20, width))}`.trimEnd(), 'dim')
   }
 

@@ -1,8 +1,13 @@
 // Wraps long lines between words, for a terminal.
 
-/** Lines that start with a space, such as commands to paste, stay unchanged. A longer word stays in one line. */
+const DEFAULT_COLUMNS = 80
+
+/**
+ * Lines that start with a space, such as commands to paste, stay unchanged. A longer word stays in one line.
+ * @param columns 0: the terminal does not know its width
+ */
 export function wrapText(text: string, columns: number): string {
-  const width = Math.max(1, columns)
+  const width = columns || DEFAULT_COLUMNS
   return text
     .split('\n')
     .map((line) => (line.startsWith(' ') ? line : wrapLine(line, width)))
