@@ -16,7 +16,7 @@ import { formatActor, loadMemberNames } from '../members/member-names.ts'
 import { formatBoxState } from '../output/box-state.ts'
 import { getStateColor } from '../output/colors.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatAge, formatBytes, formatWholeSeconds } from '../output/format.ts'
+import { formatAge, formatBytes, formatTimestamp, formatWholeSeconds } from '../output/format.ts'
 import { print, printJson } from '../output/print.ts'
 import { type Cell, formatTable } from '../output/table.ts'
 import { loadMounts, type MountList } from '../secrets/mounts.ts'
@@ -108,7 +108,7 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
     ...(box.image ? [['image', formatImage(box)] as [string, Cell]] : []),
     ['tier', describeTier(box.tier, detail.size)],
     ['region', `${box.region}${box.desiredRegion ? `, moving to ${box.desiredRegion}` : ''}`],
-    ['created', `${box.createdAt} (${formatAge(box.createdAt, now)} ago)`],
+    ['created', `${formatTimestamp(box.createdAt)} (${formatAge(box.createdAt, now)} ago)`],
   ]
   const labels = formatLabels(box.labels)
   if (labels.length > 0) rows.push(['labels', labels.join(', ')])
@@ -140,7 +140,7 @@ function formatDetail(detail: BoxDetail, { count, secrets, getUserName, now }: C
   if (problem !== null)
     rows.push(['last error', problem.reason], ['check', replaceCommandName(describeChecks(box))])
   const changes = events.map(({ at, fromState, toState, reason, actor }) => [
-    at,
+    formatTimestamp(at),
     {
       text: fromState === null || fromState === toState ? toState : `${fromState} → ${toState}`,
       color: getStateColor(toState),
@@ -157,7 +157,7 @@ const formatImage = ({ image, imageDigest }: BoxDetail['box']): string =>
 function formatEnvironmentPin(environment: NonNullable<BoxDetail['environment']>): string {
   const { name, versionNo, latestVersionNo, deletedAt } = environment
   const pin = `${name}, version ${versionNo}`
-  if (deletedAt) return `${pin}; deleted at ${deletedAt}, the box keeps its version`
+  if (deletedAt) return `${pin}; deleted at ${formatTimestamp(deletedAt)}, the box keeps its version`
   if (versionNo === latestVersionNo) return pin
   return `${pin} of ${latestVersionNo} (${boxCommand()} environments upgrade ${name})`
 }

@@ -55,6 +55,9 @@ export function formatLocalTime(time: number): string {
   return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(pad).join(':')}`
 }
 
+/** Formats as formatLocalTime does. */
+export const formatTimestamp = (timestamp: string): string => formatLocalTime(Date.parse(timestamp))
+
 const pad = (value: number): string => String(value).padStart(2, '0')
 
 /** A single argument is a shell command line and stays unchanged. Each of several arguments is quoted. */

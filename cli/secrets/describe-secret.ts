@@ -1,6 +1,6 @@
 // The details of a secret as text, without its value.
 import type { Secret } from '../../shared/api/secrets.ts'
-import { formatAge } from '../output/format.ts'
+import { formatAge, formatTimestamp } from '../output/format.ts'
 import { type Cell, formatTable } from '../output/table.ts'
 import { formatLocations } from './locations.ts'
 import { formatHosts, getGrantee } from './secret-list.ts'
@@ -40,12 +40,12 @@ export function formatSecret(secret: Secret, now: number): string {
         : secret.grants.map(describeGrant).join(', ') || 'none',
     ],
     ['mounts', String(secret.mountCount)],
-    ['created', `${secret.createdAt} (${formatAge(secret.createdAt, now)} ago)`],
+    ['created', `${formatTimestamp(secret.createdAt)} (${formatAge(secret.createdAt, now)} ago)`],
     [
       'rotated',
       secret.lastRotatedAt === null
         ? 'never'
-        : `${secret.lastRotatedAt} (${formatAge(secret.lastRotatedAt, now)} ago)`,
+        : `${formatTimestamp(secret.lastRotatedAt)} (${formatAge(secret.lastRotatedAt, now)} ago)`,
     ],
   ]
   return formatTable(rows)

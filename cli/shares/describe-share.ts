@@ -2,7 +2,7 @@
 
 import type { PortShare } from '../../shared/api/port-shares.ts'
 import { isLoopback } from '../../shared/loopback.ts'
-import { formatAge } from '../output/format.ts'
+import { formatAge, formatTimestamp } from '../output/format.ts'
 
 /** The address of the link. The secret of a link for anyone is not known after its creation. */
 export const getAddress = ({ url, origin }: PortShare): string => url ?? `${origin}/?boxwood_secret=…`
@@ -16,7 +16,9 @@ export function formatExpiry(expiresAt: string | null, now: number): string {
 
 export function describeAudience({ access, hostname, expiresAt }: PortShare, now: number): string {
   const until =
-    expiresAt === null ? 'until `box unshare`' : `until ${expiresAt} (${formatExpiry(expiresAt, now)})`
+    expiresAt === null
+      ? 'until `box unshare`'
+      : `until ${formatTimestamp(expiresAt)} (${formatExpiry(expiresAt, now)})`
   switch (access) {
     case 'members':
       return `Members of the workspace who see ${hostname} may open it, ${until}.`

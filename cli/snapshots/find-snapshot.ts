@@ -5,6 +5,7 @@ import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import { AMBIGUOUS_ID, findByPrefix } from '../arguments/unique-prefix.ts'
 import type { Client } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatTimestamp } from '../output/format.ts'
 import { sanitize } from '../output/print.ts'
 
 const ID_PREFIX = 'snp_'
@@ -75,7 +76,7 @@ function ambiguousNameError(
 ): CliError {
   const lines = snapshots.slice(0, 10).map(({ id, boxId, sourceBoxHostname, createdAt }) => {
     const note = existingBoxes?.has(boxId) === false ? ' (deleted)' : ''
-    return `\n  ${sanitize(id)}  ${sanitize(sourceBoxHostname)}${note}  ${sanitize(createdAt)}`
+    return `\n  ${sanitize(id)}  ${sanitize(sourceBoxHostname)}${note}  ${formatTimestamp(createdAt)}`
   })
   return new CliError(
     EXIT.usage,

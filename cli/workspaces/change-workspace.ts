@@ -5,6 +5,7 @@ import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import type { Session } from '../connection/session.ts'
 import { canAsk, confirm } from '../output/confirm.ts'
 import { EXIT } from '../output/exit-codes.ts'
+import { formatTimestamp } from '../output/format.ts'
 import { print, printJson, printMessage, printStderr, sanitize } from '../output/print.ts'
 import { formatTable, getTerminalWidth } from '../output/table.ts'
 
@@ -28,11 +29,16 @@ function formatWorkspace({
   return formatTable([
     ['name', name],
     ['id', id],
-    ['created', createdAt],
+    ['created', formatTimestamp(createdAt)],
     ['zero data retention', zeroDataRetention ? 'on' : 'off'],
-    ...(closingAt === null
+    ...(closingAt === null || purgeAfter === null
       ? []
-      : [['closing', `since ${closingAt}; everything is deleted at ${purgeAfter}`]]),
+      : [
+          [
+            'closing',
+            `since ${formatTimestamp(closingAt)}; everything is deleted at ${formatTimestamp(purgeAfter)}`,
+          ],
+        ]),
   ])
 }
 
@@ -93,10 +99,12 @@ export async function closeWorkspace(
   if (!(await isConfirmed(session, question, options))) return EXIT.failed
   const { workspace } = await session.client.requestBySession<Response>('POST', '/workspace/close', { name })
   if (options.json) printJson(workspace)
-  else if (!options.quiet)
+  else if (!options.quiet) {
+    const end = workspace.purgeAfter === null ? 'later' : `at ${formatTimestamp(workspace.purgeAfter)}`
     printStderr(
-      `Workspace ${sanitize(name)} is closing. Everything is deleted at ${workspace.purgeAfter}. \`box workspace reopen\` reopens it until then.`,
+      `Workspace ${sanitize(name)} is closing. Everything is deleted ${end}. \`box workspace reopen\` reopens it until then.`,
     )
+  }
   return EXIT.ok
 }
 

@@ -53,7 +53,7 @@ t.test('the options of a link', async (t) => {
   t.match(anyone.stdout, /^http:\S+\/\?boxwood_secret=\S+\n$/)
   t.match(
     anyone.stderr,
-    /Anyone who has the link may open it, until 2\S+ \(in 2h\)\. Its secret is shown only now\./,
+    /Anyone who has the link may open it, until 2\S+ \d\d:\d\d:\d\d \(in 2h\)\. Its secret is shown only now\./,
   )
   t.notMatch(anyone.stderr, /code=/, 'a link with a secret needs no sign-in')
   t.match(await listShares(), [{ access: 'anyone', rewriteHost: true }])

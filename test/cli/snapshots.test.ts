@@ -144,7 +144,7 @@ t.test('a snapshot is found by its id, its template name, its name, or the start
   t.match(await box('restore', 'before'), {
     code: 2,
     stderr:
-      /^box: 2 snapshots have the name 'before'\. Use an id:\n {2}snp_\w+ {2}fig \(deleted\) {2}\S+Z\n {2}snp_/,
+      /^box: 2 snapshots have the name 'before'\. Use an id:\n {2}snp_\w+ {2}fig \(deleted\) {2}[\d-]+ [\d:]+\n {2}snp_/,
   })
   t.match(await box('snapshots', 'rm', 'before'), { code: 2, stderr: /2 snapshots have the name 'before'/ })
   t.match(await box('restore', other.id.slice(0, 5)), { code: /[02]/ })
