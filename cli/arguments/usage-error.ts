@@ -55,15 +55,29 @@ function explain(code: string, text: string, typed: TypedCommand): Explanation {
   }
 }
 
-function explainUnknownCommand(text: string, word: string, { command, name }: TypedCommand): Explanation {
+function explainUnknownCommand(
+  text: string,
+  word: string,
+  { command, name, words }: TypedCommand,
+): Explanation {
   const hint = name === '' ? findCommandHint(word) : findSubcommandHint(name, word)
   if (hint !== undefined) return { text, hint }
   const names = command.commands.flatMap((candidate) => [candidate.name(), ...candidate.aliases()])
   const [similar] = findSimilarNames(word, names)
-  if (name === '') return { text }
+  if (name === '')
+    return { text, hint: similar === undefined ? findSwappedCommand(command, words) : undefined }
   return similar === undefined
     ? { text, hint: findArgumentHint(name) }
     : { text, hint: `(Did you mean ${similar}?)`, isComplete: false }
+}
+
+/** The name of a box before a command, such as `box fig exec ls`. */
+function findSwappedCommand(program: Command, words: readonly string[]): string | undefined {
+  const [box = '', second, ...args] = words
+  const command = findCommand(program, second)
+  const [argument] = command?.registeredArguments ?? []
+  if (command === undefined || argument === undefined || !isBoxArgument(argument)) return undefined
+  return `The command comes first: ${formatCommandLine(command.name(), [box, ...args])}.`
 }
 
 /** @param failing the name of the command that has refused the arguments: of several, that which needs no name */

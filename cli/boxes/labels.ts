@@ -100,7 +100,10 @@ function parseLabel(subject: string, text: string): [key: string, value: string]
   const { key, value } = parseLabelSelector(text) ?? { key: text.split('=', 1)[0] ?? '', value: null }
   if (value !== null) return [key, value]
   if (!text.includes('='))
-    throw new CliError(EXIT.usage, `${subject} must be KEY=VALUE: '${sanitize(text)}' has no value.`)
+    throw new CliError(
+      EXIT.usage,
+      `${subject} must be KEY=VALUE: '${sanitize(text)}' has no value. For an empty one, write '${sanitize(text)}='.`,
+    )
   if (!isLabelValue(text.slice(key.length + 1)))
     throw new CliError(
       EXIT.usage,

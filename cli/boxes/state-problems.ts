@@ -60,4 +60,4 @@ export function describeChecks({ id, kind, region, isolation }: Box): string {
 
 /** A line below a list. */
 export const describeProblem = ({ hostname, observedState }: Box, { reason }: StateProblem): string =>
-  `${hostname} is ${observedState.replaceAll('_', ' ')}: ${sanitize(reason)} \`box show ${hostname}\` says more.`
+  `${hostname} ${observedState === 'provision_failed' ? 'could not be created' : `is ${observedState.replaceAll('_', ' ')}`}: ${sanitize(reason).replace(/\.?$/, '.')} \`box show ${hostname}\` says more.`

@@ -1,5 +1,6 @@
 // box docs: prints the documentation.
 import type { Command } from 'commander'
+import { suggestNames } from '../arguments/similar-names.ts'
 import { boxCommand } from '../command-name.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import { getTitle, listTopics, readPage } from '../docs/pages.ts'
@@ -30,8 +31,17 @@ export function addDocsCommand(program: Command, runLocalAction: RunLocalAction)
 function printPage(topic: string): void {
   const topics = listTopics()
   if (!topics.includes(topic))
-    throw new CliError(EXIT.usage, `No such topic: '${sanitize(topic)}'. Topics: ${topics.join(', ')}.`)
+    throw new CliError(
+      EXIT.usage,
+      `No such topic: '${sanitize(topic)}'.${suggestTopics(topic, topics)} \`${boxCommand()} docs\` lists the topics.`,
+    )
   process.stdout.write(readPage(topic))
+}
+
+/** A sentence with a leading space: topics with the word, such as share-domain for share, else similar ones. */
+function suggestTopics(word: string, topics: readonly string[]): string {
+  const related = topics.filter((topic) => topic.split('-').includes(word))
+  return related.length > 0 ? ` Did you mean ${related.join(' or ')}?` : suggestNames(word, topics)
 }
 
 function printTopics(): void {

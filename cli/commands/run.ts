@@ -87,7 +87,9 @@ async function createAndRun(session: Session, args: string[], options: Options):
   const removeClosedPipeHandler = session.onClosedPipe(cleanUp)
   try {
     session.signal.throwIfAborted()
-    await waitForState(session, box, 'running', options.json ? 'none' : 'terminal')
+    await waitForState(session, box, 'running', options.json ? 'none' : 'terminal', {
+      isTemporary: options.rm === true,
+    })
     const { env: _, ...execOptions } = options
     result = await runCommand(session, box.hostname, args, execOptions)
     return result.exitCode

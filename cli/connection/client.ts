@@ -156,7 +156,8 @@ type EdgeRequest = { boxName: string; noSuchBox: CliError | null; route: string 
 /** The edge's not_found means the box, or a path or process on it: `noSuchBox` decides which. */
 function toEdgeError(error: CliError, { boxName, noSuchBox, route }: EdgeRequest): CliError {
   if (error.code === 'not_found' && noSuchBox !== null) return noSuchBox
-  if (error.code !== 'box_not_running') return error
+  // The coordinator says why such a box cannot be started.
+  if (error.code !== 'box_not_running' || error.fields.state === 'provision_failed') return error
   const history = route.startsWith('/exec')
     ? ` \`box history ${boxName}\` and \`box output ${boxName} ID\` also work while it is not running.`
     : ''

@@ -31,7 +31,10 @@ export function formatStatus(
           ),
         ]
       : []
-  if (session === null) return [row('state', 'not running'), ...programRows, ...hint]
+  if (session === null) {
+    const start = hint.length === 0 ? `; \`box desktop start ${boxName}\` starts it` : ''
+    return [row('state', `not running${start}`), ...programRows, ...hint]
+  }
   const { modes, display, authority, width, height, dpi, viewers } = session
   return [
     row('state', `running: ${modes.join(', ') || 'X server only'}`),

@@ -51,7 +51,7 @@ async function changeEmail(
 ): Promise<SignedInUser> {
   const { id } = await client.requestBySession<IssuedCode>('POST', '/session/email', { email })
   printStderr(
-    `A code has been sent to ${sanitize(email)}. A coordinator without a mail server prints it in its log.`,
+    `A code has been sent to ${sanitize(email)}. A coordinator without a mail server prints it on its terminal, after \`box up\` in coordinator.log in its data directory.`,
   )
   const lines = createLineReader(signal)
   try {

@@ -44,7 +44,7 @@ export async function signInByEmail(
     const requests = createRequests(baseUrl, signal)
     const { id } = await requests.requestJson<IssuedCode>('POST', `${baseUrl}/sign-in`, { email: address })
     printStderr(
-      `If ${sanitize(address)} is a member, a code has been sent to that address. A coordinator without a mail server prints it in its log.`,
+      `If ${sanitize(address)} is a member, a code has been sent to that address. A coordinator without a mail server prints it on its terminal, after \`box up\` in coordinator.log in its data directory.`,
     )
     return await askForCode(lines, (code) => post(baseUrl, '/sign-in/confirm', { id, code }, signal))
   } finally {

@@ -35,12 +35,16 @@ export function waitForBox(
   )
 }
 
-/** Throws CliError on timeout, when provisioning failed, or when another request has changed the desired state. */
+/**
+ * Throws CliError on timeout, when provisioning failed, or when another request has changed the desired state.
+ * @param isTemporary the caller deletes the box
+ */
 export function waitForState(
   session: WaitSession,
   box: Box,
   targetState: 'running' | 'suspended',
   progress: Progress,
+  { isTemporary = false }: { isTemporary?: boolean } = {},
 ): Promise<Box> {
   const name = sanitize(box.hostname)
   return waitForBox(session, box, progress, {
@@ -49,7 +53,7 @@ export function waitForState(
       const { observedState, desiredState } = detail.box
       if (observedState === targetState || (targetState === 'suspended' && isSuspended(observedState)))
         return true
-      throwIfProvisionFailed(detail)
+      throwIfProvisionFailed(detail, isTemporary)
       if (desiredState === targetState) return false
       throw new CliError(
         EXIT.failed,
@@ -62,12 +66,12 @@ export function waitForState(
 /** A coordinator of another version may have other operations. */
 export const hasJob = ({ job }: { job: { op: string } | null }, op: string): boolean => job?.op === op
 
-export function throwIfProvisionFailed({ box, job, events }: BoxDetail): void {
+export function throwIfProvisionFailed({ box, job, events }: BoxDetail, isTemporary = false): void {
   if (box.observedState !== 'provision_failed') return
   const name = sanitize(box.hostname)
   const reason = (job?.lastError ?? events[0]?.reason ?? 'no reason was given').replace(/\.$/, '')
   throw new CliError(
     EXIT.failed,
-    `Could not create ${name}: ${sanitize(reason)}. Delete it with \`${boxCommand()} rm ${name}\` and create another.`,
+    `Could not create ${name}: ${sanitize(reason)}.${isTemporary ? '' : ` Delete it with \`${boxCommand()} rm ${name}\` and create another.`}`,
   )
 }

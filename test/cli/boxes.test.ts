@@ -161,6 +161,17 @@ t.test('cp from a box that is suspended meanwhile names the command that starts 
   })
 })
 
+t.test('exec on a box that could not be created says what the coordinator says', async (t) => {
+  coordinator.respondNext('POST /v1/box/fig/exec', 409, {
+    ok: false,
+    error: { code: 'box_not_running', message: 'Delete it and create another.', state: 'provision_failed' },
+  })
+  t.match(await box('exec', 'fig', 'true'), {
+    code: 125,
+    stderr: 'box: Delete it and create another. (box_not_running)\n',
+  })
+})
+
 t.test('rm waits for the operation', async (t) => {
   t.match(await boxJson('rm', 'fig'), { box: { hostname: 'fig' }, operation: { status: 'completed' } })
   t.match(await box('rm', 'fig'), {

@@ -49,7 +49,15 @@ const MISTAKES: Record<string, [words: string[], message: RegExp][]> = {
     ],
     [['repos', 'fig', 'update'], /^too many arguments for 'repos'.*\nThe command.* `box repos update fig`/],
   ],
+  'a name before the command': [
+    [['pear', 'exec', 'ls', '-l'], /^unknown command 'pear'\nThe command.* `box exec pear ls -l`/],
+    [['mulberry', 'pear'], /^unknown command 'mulberry'\nSee 'box --help'/],
+    [['mulberry', 'ls'], /^unknown command 'mulberry'\nSee 'box --help'/],
+    [['docter', 'ps'], /^unknown command 'docter'\n\(Did you mean doctor\?\)/],
+  ],
+  'a word that is no command': [[['delete-after', 'fig', '1h'], /`box set NAME --delete-after 2h`/]],
   'an argument of a command that has none': [
+    [['profile', 'ada@example.com'], /`box profile --email ADDRESS`/],
     [['billing', 'add', '10'], /`box billing`.*`boxwood credit WORKSPACE 25\.00`/],
     [['team', 'rm', 'ada'], /`box members rm EMAIL`/],
     [['regions', 'add', 'x'], /BOXWOOD_REGIONS.*`box docs engines`/],
@@ -62,6 +70,7 @@ const MISTAKES: Record<string, [words: string[], message: RegExp][]> = {
   'a missing argument': [
     [['mount', 'fig'], /^missing.*\nType `box mount fig SECRET`\. `box secrets` lists the secrets\./],
     [['mount'], /Type `box mount BOX SECRET`\. `box ls` lists the boxes/],
+    [['logs', '-f'], /Type `box logs NAME`/],
     [['unmount', 'fig'], /Type `box unmount fig VARIABLE`\. `box mounts NAME`/],
     [['desktop'], /Type `box desktop NAME`\. `box ls`/],
     [['give', 'fig'], /Type `box give fig MEMBER`\. `box members`/],
@@ -76,6 +85,8 @@ const MISTAKES: Record<string, [words: string[], message: RegExp][]> = {
     [['policies', 'set'], /Type `box policies set POLICY VALUE`\. `box policies`/],
   ],
   'a filter as an option': [
+    [['ls', '--running'], /\nUse --filter state=running\./],
+    [['ls', '--stopped'], /\nUse --filter state=suspended\./],
     [['history', 'fig', '--user', 'ada lovelace'], /\nUse --filter user='ada lovelace'\./],
     [['history', 'fig', '--user=ada'], /\nUse --filter user=ada\./],
     [['ls', '--state'], /\nUse --filter state=STATE\./],

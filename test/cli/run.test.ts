@@ -46,7 +46,10 @@ t.test('--rm deletes the box after success and failure, and prints nothing', asy
 
 t.test('--rm deletes the box when it does not start, and when the command cannot be started', async (t) => {
   coordinator.changeDetailNext({ observedState: 'provision_failed' })
-  t.match(await run(['--rm', '--', 'true']), { code: 125, stderr: /Could not create plum/ })
+  t.match(await run(['--rm', '--', 'true']), {
+    code: 125,
+    stderr: /^box: Could not create plum: [^.]*\.\n$/,
+  })
   await waitForDeletion('plum')
   coordinator.respondNext('POST /v1/box/plum/exec', 502, {
     ok: false,

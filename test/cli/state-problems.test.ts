@@ -21,7 +21,7 @@ t.test('the list has the attempts, and the reason below', async (t) => {
   t.equal(code, 0)
   t.match(stdout, /^plum +provisioning, attempt 4 failed +/m)
   t.match(stdout, /^fig +running +/m)
-  t.equal(stderr, 'box: plum is provisioning: The agent did not connect.\ufffd `box show plum` says more.\n')
+  t.equal(stderr, 'box: plum is provisioning: The agent did not connect.\ufffd. `box show plum` says more.\n')
 })
 
 t.test('a box whose first attempt is in progress, and JSON, have no reason', async (t) => {

@@ -105,6 +105,11 @@ t.test('docs lists the topics, and prints one', async (t) => {
   t.match(await runBox(null, ['docs', 'cli']), { code: 0, stdout: /^# The box command\n/ })
   t.match(await runBox(null, ['docs', '../README']), {
     code: 2,
-    stderr: /^box: No such topic: .*Topics: .*cli/,
+    stderr: /^box: No such topic: '..\/README'\. `box docs` lists the topics\.\n$/,
   })
+  t.match(await runBox(null, ['docs', 'share']), {
+    code: 2,
+    stderr: /Did you mean share-domain or share-elsewhere\? `box docs`/,
+  })
+  t.match(await runBox(null, ['docs', 'sercets']), { code: 2, stderr: /Did you mean secrets\?/ })
 })
