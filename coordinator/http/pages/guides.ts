@@ -107,8 +107,21 @@ export function guideRoutes(
       ]
     }),
   )
-  return routes.length === 0 ? [] : [...routes, ...listImages().map(imageRoute)]
+  const [first] = groups.flatMap(({ guides }) => guides)
+  return first === undefined
+    ? []
+    : [...routes, ...firstGuideRoutes(first.topic), ...listImages().map(imageRoute)]
 }
+
+/** For an address that was cut off by hand. */
+const firstGuideRoutes = (topic: string): PublicRoute[] =>
+  [
+    ['/docs/guides', `guides/${topic}`],
+    ['/docs/guides/', topic],
+  ].map(([path = '', target = '']) => ({
+    path,
+    handler: async (_request, reply) => reply.redirect(target, 302),
+  }))
 
 const listImages = (): string[] => {
   const directory = join(DIRECTORY, 'images')

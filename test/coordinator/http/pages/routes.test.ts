@@ -182,6 +182,12 @@ t.test('the guides are pages and text, whose links lead to pages and headings', 
   for (const path of loaded) t.equal((await get(path)).status, 200, path)
 })
 
+t.test('an address of a guide that was cut off leads to the first one', async (t) => {
+  const { url } = await startTestCoordinator(t)
+  for (const path of ['/docs/guides', '/docs/guides/'])
+    t.equal((await fetch(`${url}${path}`)).url, `${url}/docs/guides/cli`, path)
+})
+
 t.test('only the listed files are served', async (t) => {
   const { send } = await startTestCoordinator(t)
   for (const path of [
