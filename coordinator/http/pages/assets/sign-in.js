@@ -8,8 +8,15 @@ const LINK_SECRET = /bwl_[\w-]+/
 const nextUrl = getNextUrl(location.search, location.origin)
 let codeId = ''
 
+/** Messages have commands between backticks. */
 function showError(message) {
-  find('#error').textContent = message
+  const parts = message.split('`').map((text, index) => {
+    if (index % 2 === 0) return text
+    const code = document.createElement('code')
+    code.textContent = text
+    return code
+  })
+  find('#error').replaceChildren(...parts)
 }
 
 function showStep(id) {
@@ -70,6 +77,15 @@ handle('#owner-form', 'submit', () => {
   // A whole link can be pasted too.
   return signInAsOwner(LINK_SECRET.exec(text)?.[0] ?? text)
 })
+/** A link that this browser has used before leads to the dashboard again. */
+async function signInByLink(secret) {
+  try {
+    await signInAsOwner(secret)
+  } catch (error) {
+    if ((await loadSession()) === null) throw error
+    location.replace(nextUrl ?? './')
+  }
+}
 handle('#back', 'click', async () => showStep('start'))
 handle('#sign-out', 'click', async () => {
   await send('DELETE', 'session')
@@ -82,7 +98,7 @@ async function start() {
     if (secret !== undefined) {
       // The history of the browser must not keep the secret.
       history.replaceState(null, '', location.pathname + location.search)
-      return await signInAsOwner(secret)
+      return await signInByLink(secret)
     }
     const session = await loadSession()
     if (session === null) showStep('start')
