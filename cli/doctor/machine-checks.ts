@@ -101,7 +101,7 @@ export function checkEngines({
 }: Pick<MachineDiagnosis, 'engines' | 'dockerStartLine'>): Check[] {
   if (engines.length > 0)
     return engines.map(({ kind, status, message, advice }) => ({ name: kind, status, message, advice }))
-  const line = dockerStartLine === null ? '' : `, and start Boxwood with:\n${dockerStartLine}`
+  const line = dockerStartLine === null ? '' : `; then stop Boxwood and start it with:\n${dockerStartLine}`
   const advice = `For boxes with root and images, install one, such as Docker (Debian, Ubuntu: \`apt-get install docker.io\`)${line}`
   return [{ ...ok('engines', 'none: no Docker, Podman or Incus runs on this machine'), advice }]
 }

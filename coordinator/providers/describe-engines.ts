@@ -2,7 +2,7 @@
 import type { EngineDiagnosis } from '../../shared/coordinator-process.ts'
 import { DEFAULT_REGION, REGIONS, type Region } from '../../shared/tiers.ts'
 import type { EngineProviderKind, EngineReport } from './probe-engines.ts'
-import type { RegionProvider } from './settings.ts'
+import { formatProvider, type RegionProvider } from './settings.ts'
 
 export const ENGINE_NAMES: Readonly<Record<EngineProviderKind, string>> = {
   docker: 'Docker',
@@ -36,7 +36,7 @@ export function describeEngine(report: EngineReport, options: DescribeOptions): 
       kind,
       status: regions.length > 0 ? 'warn' : 'ok',
       message: `${ENGINE_NAMES[kind]}: ${found}`,
-      advice: adviseRepair(report, regions),
+      advice: adviseRepair(report, regions, formatStartLine(kind, options)),
       startLine: null,
     }
   }
@@ -51,7 +51,7 @@ export function describeEngine(report: EngineReport, options: DescribeOptions): 
     advice:
       startLine === null
         ? 'An engine needs a region without local boxes and snapshots: move or delete those of one.'
-        : `To add it, start Boxwood with: ${startLine}`,
+        : `To add it, stop Boxwood and start it with: ${startLine}`,
     startLine,
   }
 }
@@ -63,16 +63,24 @@ const describeAbilities = ({ canFreeze, canResizeLive }: Extract<EngineReport, {
     canResizeLive ? 'live resize' : 'a resize restarts the box',
   ].join(', ')
 
-function adviseRepair({ kind, status, address }: EngineReport, regions: readonly Region[]): string {
+/** @param startLine adds an engine that no region has */
+function adviseRepair(
+  { kind, status, address }: EngineReport,
+  regions: readonly Region[],
+  startLine: string | null,
+): string {
   const socket = address.replace(/^unix:\/\//, '')
   if (status === 'denied')
     return kind === 'incus'
       ? 'Add the user to the group incus-admin, or trust the certificate of the coordinator with `incus config trust add-certificate`.'
       : `Let this user connect to ${socket}; who may use a rootful engine has root on this machine.`
-  if (status === 'missing' && kind === 'podman')
-    return socket.startsWith('/run/podman') && process.getuid?.() === 0
-      ? 'Start its socket with `systemctl enable --now podman.socket`.'
-      : 'Start its socket with `systemctl --user enable --now podman.socket`.'
+  if (status === 'missing' && kind === 'podman') {
+    const isSystem = socket.startsWith('/run/podman') && process.getuid?.() === 0
+    const start = `Start its socket with \`systemctl ${isSystem ? '' : '--user '}enable --now podman.socket\``
+    return regions.length > 0 || startLine === null
+      ? `${start}.`
+      : `${start}, then stop Boxwood and start it with: ${startLine}`
+  }
   return regions.length > 0
     ? `Boxes in ${regions.join(', ')} cannot be used until it answers. Start it, or check its address.`
     : 'Start it, or check its address.'
@@ -108,16 +116,15 @@ export function formatStartLine(
   return `BOXWOOD_REGIONS=${entries.join(',')} ${startCommand}`
 }
 
-const formatProvider = ({ kind, target }: RegionProvider): string =>
-  target === null ? kind : `${kind}/${target}`
-
 /** Returns the text for a start message: the engines that could be added, and configured ones that cannot be used. */
 export function formatEngines(reports: readonly EngineReport[], options: DescribeOptions): string {
   const lines = reports
     .map((report) => describeEngine(report, options))
     .flatMap(({ status, message, advice, startLine }) => {
       if (status === 'warn') return [`${message}. ${advice}`]
-      return startLine === null ? [] : [`Found ${message}. To add it, start Boxwood with:`, `  ${startLine}`]
+      return startLine === null
+        ? []
+        : [`Found ${message}. To add it, stop Boxwood and start it with:`, `  ${startLine}`]
     })
   return lines.join('\n')
 }

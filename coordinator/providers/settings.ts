@@ -15,6 +15,10 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number]
 /** The provider of a region. `target` is where Incus places the boxes: a member of the cluster, or `@` and a group. */
 export type RegionProvider = { kind: ProviderKind; target: string | null }
 
+/** As in BOXWOOD_REGIONS. */
+export const formatProvider = ({ kind, target }: RegionProvider): string =>
+  target === null ? kind : `${kind}/${target}`
+
 const ISOLATION_CHOICES = ['auto', ...ISOLATION_LEVELS] as const
 const NETWORK_CHOICES = ['auto', ...BOX_NETWORKS] as const
 const PROTECTIONS_CHOICES = ['keep', 'any'] as const

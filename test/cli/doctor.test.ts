@@ -104,7 +104,8 @@ t.test('offers an engine that runs, and warns of one that a region needs', async
   t.match(docker, {
     status: 'ok',
     message: /^Docker 28\.2\.2 .*: boxes with root and images/,
-    advice: 'To add it, start Boxwood with: BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker npm start',
+    advice:
+      'To add it, stop Boxwood and start it with: BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker npm start',
   })
   const regions = 'us-west-2=local,us-east-1=docker,us-east-2=podman'
   const checks = await diagnose(null, { ...env, BOXWOOD_REGIONS: regions })
@@ -119,7 +120,7 @@ t.test('says how to add an engine where none is installed', (t) => {
       name: 'engines',
       status: 'ok',
       advice:
-        /apt-get install docker\.io.*, and start Boxwood with:\nBOXWOOD_REGIONS=us-east-1=docker npm start$/,
+        /apt-get install docker\.io.*; then stop Boxwood and start it with:\nBOXWOOD_REGIONS=us-east-1=docker npm start$/,
     },
   ])
   t.end()

@@ -3,12 +3,13 @@ import t from 'tap'
 import { StartError } from '../../../coordinator/base/start-error.ts'
 import { listProviderUses } from '../../../coordinator/boxes/store/provider-uses.ts'
 import { checkProviders } from '../../../coordinator/providers/check-providers.ts'
+import { loadConfig } from '../../../coordinator/server/config.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const regions = (...entries: [Region, 'local' | 'docker'][]) =>
-  new Map(entries.map(([region, kind]) => [region, { kind }]))
+  new Map(entries.map(([region, kind]) => [region, { kind, target: null }]))
 
 t.test('a region must keep the provider of its boxes and snapshots', async (t) => {
   const use = { region: 'us-east-1', boxes: 2, snapshots: 1 } as const
@@ -21,12 +22,17 @@ t.test('a region must keep the provider of its boxes and snapshots', async (t) =
   t.throws(
     () => checkProviders([{ ...use, provider: 'docker' }], regions(['us-east-1', 'local'])),
     new StartError(
-      'Region us-east-1 has the provider local in BOXWOOD_REGIONS, but the provider docker has 2 boxes and 1 snapshot there. Set us-east-1=docker; to use another provider, first start with it and delete them, or move the boxes to another region.',
+      'Region us-east-1 has the provider local in this start, but the provider docker has 2 boxes and 1 snapshot there.\nStart with BOXWOOD_REGIONS=us-east-1=docker. To use another provider, first start with this one and delete them, or move the boxes to another region.',
     ),
   )
   t.throws(
     () => checkProviders([{ ...use, provider: 'docker', boxes: 0 }], regions(['us-west-2', 'local'])),
-    /^Region us-east-1 is not in BOXWOOD_REGIONS, but the provider docker has 1 snapshot there/,
+    /^Region us-east-1 is not in BOXWOOD_REGIONS, but the provider docker has 1 snapshot there\.\nStart with BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker\./,
+  )
+  t.throws(
+    () => checkProviders([{ ...use, provider: 'docker' }], loadConfig({}).regions),
+    /\nStart with BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker\./,
+    'the regions of a start without the variable',
   )
 })
 

@@ -163,7 +163,7 @@ t.test('the start message offers engines, and warns of configured ones that fail
   }
   t.equal(
     formatEngines([RUNNING, podman], createOptions(undefined)),
-    `Found Docker 28.2.2 (rootful, cgroup v2): boxes with root and images, freeze, live resize. To add it, start Boxwood with:
+    `Found Docker 28.2.2 (rootful, cgroup v2): boxes with root and images, freeze, live resize. To add it, stop Boxwood and start it with:
   BOXWOOD_REGIONS=us-west-2=local,us-east-1=docker npm start`,
   )
   t.match(
@@ -171,6 +171,10 @@ t.test('the start message offers engines, and warns of configured ones that fail
     /^Podman: does not run \(unix:.*podman\.sock\)\. Start its socket with `systemctl /,
   )
   t.equal(formatEngines([RUNNING], createOptions('us-west-2=docker')), '')
+  t.match(
+    describeEngine(podman, createOptions(undefined)).advice,
+    /podman\.socket`, then stop Boxwood and start it with: BOXWOOD_REGIONS=us-west-2=local,us-east-2=podman npm start$/,
+  )
 })
 
 t.test('a region is occupied by boxes and by snapshots, not by its directory', async (t) => {
