@@ -56,6 +56,17 @@ export const formatAuditCommand = (filter: AuditFilter): string =>
     ...[...toAuditQuery(filter)].flatMap(([name, value]) => [`--${name}`, value]),
   )
 
+/** The names of boxes in their own events, by id: the newest ones, also of deleted boxes. @param events newest first */
+export function getNamesOfEvents(
+  events: readonly Pick<AuditEvent, 'kind' | 'boxId' | 'detail'>[],
+): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const { kind, boxId, detail } of events)
+    if (boxId !== null && kind.startsWith('box.') && typeof detail.name === 'string' && !names.has(boxId))
+      names.set(boxId, detail.name)
+  return names
+}
+
 /** All kinds of events. The dashboard contains no code of shared/. */
 export const KINDS = [
   'session.sign_in',

@@ -10,6 +10,7 @@ import {
   describeDetail,
   formatAuditCommand,
   formatCsvPath,
+  getNamesOfEvents,
   groupKinds,
   KINDS,
   NO_FILTER,
@@ -84,6 +85,7 @@ export function AuditPage() {
 }
 
 function EventTable({ events, names }: { events: readonly AuditEvent[]; names: AuditNames }) {
+  const namesOfEvents = getNamesOfEvents(events)
   return (
     <table>
       <thead>
@@ -111,7 +113,15 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: A
               {showHidden(describeActor({ actorUserId, actorTokenId, actorKind }, names))}
             </td>
             <td data-label="Box">
-              {boxId === null ? '–' : <CommandsLink boxId={boxId} name={names.boxes.get(boxId)} />}
+              {boxId === null ? (
+                '–'
+              ) : (
+                <CommandsLink
+                  boxId={boxId}
+                  name={names.boxes.get(boxId)}
+                  deletedName={namesOfEvents.get(boxId) ?? boxId.slice(0, 8)}
+                />
+              )}
             </td>
             <td data-label="Detail">{showHidden(describeDetail(detail, names, formatLocalTime)) || '–'}</td>
           </tr>
@@ -121,9 +131,12 @@ function EventTable({ events, names }: { events: readonly AuditEvent[]; names: A
   )
 }
 
-/** @param name undefined: the box is deleted. Its page shows the commands as long as they are stored. */
-function CommandsLink({ boxId, name }: { boxId: string; name: string | undefined }) {
-  return <a href={formatBoxPath(name ?? boxId, 'commands')}>{showHidden(name ?? boxId.slice(0, 8))}</a>
+/** @param props.name undefined: the box is deleted. Its page shows the commands as long as they are stored. */
+function CommandsLink(props: { boxId: string; name: string | undefined; deletedName: string }) {
+  const { boxId, name, deletedName } = props
+  return (
+    <a href={formatBoxPath(name ?? boxId, 'commands')}>{showHidden(name ?? `${deletedName} (deleted)`)}</a>
+  )
 }
 
 function Filters({ names, apply }: { names: AuditNames; apply(filter: AuditFilter): void }) {

@@ -12,6 +12,7 @@ import {
   describeDetail,
   formatAuditCommand,
   formatCsvPath,
+  getNamesOfEvents,
   groupKinds,
   KINDS,
   NO_FILTER,
@@ -211,6 +212,30 @@ t.test('the filters of the audit log', async (t) => {
     { object: 'exec', kinds: ['exec'] },
     { object: 'key', kinds: ['key.create', 'key.revoke'] },
   ])
+})
+
+t.test('boxes have the newest name of their events', async (t) => {
+  const event = (kind: string, boxId: string | null, name?: string) => ({
+    kind,
+    boxId,
+    detail: name === undefined ? {} : { name },
+  })
+  t.same(
+    [
+      ...getNamesOfEvents([
+        event('box.delete', 'a', 'plum'),
+        event('secret.mount', 'b', 'TOKEN'),
+        event('box.create', 'b', 'kiwi'),
+        event('box.create', 'a', 'fig'),
+        event('box.delete', 'c'),
+        event('workspace.create', null),
+      ]),
+    ],
+    [
+      ['a', 'plum'],
+      ['b', 'kiwi'],
+    ],
+  )
 })
 
 t.test('events of the audit log are described with names', async (t) => {
