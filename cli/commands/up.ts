@@ -72,9 +72,11 @@ async function hasStopped(running: CoordinatorRecord, signal: AbortSignal): Prom
 }
 
 function printRunning({ url, pid }: CoordinatorRecord, dataDir: string, options: Options): undefined {
-  if (options.listen !== undefined)
+  const setting =
+    options.listen !== undefined ? '--listen' : process.env.BOXWOOD_REGIONS ? 'BOXWOOD_REGIONS' : null
+  if (setting !== null)
     printMessage(
-      '--listen applies to a start. To change the address, run `box down`, and then this command again.',
+      `${setting} applies to a start. To change it, run \`box down\`, and then this command again.`,
     )
   if (options.json) printJson({ started: false, url, pid, dataDirectory: dataDir })
   else print(`The coordinator is already running at ${url} (pid ${pid}).`)

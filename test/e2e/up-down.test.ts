@@ -122,6 +122,11 @@ t.test('a start without an address uses that of the last start', async (t) => {
     code: 0,
     stderr: /--listen applies to a start/,
   })
+  t.match(await box(['up'], { ...env, BOXWOOD_REGIONS: 'us-west-2=local' }), {
+    code: 0,
+    stdout: /already running/,
+    stderr: /BOXWOOD_REGIONS applies to a start.*box down/,
+  })
   await box(['down'], env)
   t.match(await box(['up'], env), { code: 0 })
   t.equal(await readHost(), '127.0.0.2')
