@@ -9,7 +9,7 @@ import type { ListOptions } from '../lists/options.ts'
 import { printList } from '../lists/print-list.ts'
 import { loadMemberNames } from '../members/member-names.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { formatLocalTime } from '../output/format.ts'
+import { formatLocalTime, formatTimestamp } from '../output/format.ts'
 import { printStderr } from '../output/print.ts'
 import {
   type AuditFilter,
@@ -41,7 +41,7 @@ const createEventList = ({ getUser, getBox }: Names, kinds: readonly string[]): 
     { header: 'BOX', cell: ({ boxId }) => (boxId === null ? '-' : getBox(boxId)) },
     { header: 'ORIGIN', cell: ({ origin }) => origin, isWide: true },
     { header: 'CREDENTIAL', cell: ({ actorTokenId }) => actorTokenId ?? '-', isWide: true },
-    { header: 'DETAIL', cell: ({ detail }) => formatDetail(detail) },
+    { header: 'DETAIL', cell: ({ detail }) => formatDetail(detail, { getUser, getBox }) },
   ],
   getId: ({ id }) => String(id),
   getName: ({ id }) => String(id),
@@ -53,10 +53,28 @@ const createEventList = ({ getUser, getBox }: Names, kinds: readonly string[]): 
   isAppendOnly: true,
 })
 
-const formatDetail = (detail: AuditEvent['detail']): string =>
-  Object.entries(detail)
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+/**
+ * With the names that ids stand for; without fields that have no value, and without ids of other objects when the detail has
+ * their name. --json and --csv have all.
+ */
+function formatDetail(detail: AuditEvent['detail'], { getUser, getBox }: Names): string {
+  const hasName = typeof detail.name === 'string'
+  return Object.entries(detail)
+    .filter(([name, value]) => value !== null && value !== '' && !isUnknownId(name, value, hasName))
+    .map(([name, value]) => {
+      if (name === 'userId') return `user=${getUser(String(value))}`
+      if (name === 'boxIds') return `boxes=${String(value).split(/,\s*/).map(getBox).join(',')}`
+      if (typeof value !== 'string') return `${name}=${JSON.stringify(value)}`
+      return `${name}=${INSTANT.test(value) ? formatTimestamp(value) : value}`
+    })
     .join(' ')
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
+/** Of a session, and of an object whose name the detail has. */
+const isUnknownId = (name: string, value: unknown, hasName: boolean): boolean =>
+  name === 'sessionId' ||
+  (hasName && name.endsWith('Id') && name !== 'userId' && /^[a-z]+_/.test(String(value)))
 
 /** Returns the exit code. */
 export async function showAudit(session: Session, options: AuditOptions): Promise<number> {

@@ -181,6 +181,15 @@ t.test('box audit lists, filters, follows and writes CSV', async (t) => {
   t.match(await follow, { code: 143, stdout: /^\d+ .* audit\.export .*\n\d+ .* audit\.export .*\n$/ })
 })
 
+t.test('box audit prints details with names, and without fields that have no value', async (t) => {
+  await run('keys', 'create', 'limited', '-q', '--box', 'fig', '--access', 'boxes=run', '--expires', '30d')
+  const details = await run('audit', '--kind', 'key.create', '--no-header', '-n', '100')
+  t.match(details, / name=limited kind=api user=Owner expiresAt=\S+ \d\d:\d\d:\d\d boxes=fig access=\S+$/m)
+  t.notMatch(details, /null|usr_| keyId=/)
+  const [event] = JSON.parse(await run('audit', '--kind', 'key.create', '-n', '1', '--json')).events
+  t.match(event.detail, { keyId: /^key_/, userId: /^usr_/ }, 'JSON has all')
+})
+
 t.test('box audit --actor accepts what the column ACTOR shows', async (t) => {
   const actors = async (...args: string[]) => {
     const rows = (await run('audit', '-n', '100', '--no-header', ...args)).trimEnd().split('\n')
