@@ -63,6 +63,17 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
   const { requestJson, send } = createApiRequests(config, signal)
   const request = <T>(method: string, path: string, body?: unknown) =>
     requestJson<T>(method, `${config.baseUrl}${path}`, body)
+  /** Only for a message: another problem must not hide that the box does not exist. */
+  async function wasDeleted(name: string): Promise<boolean> {
+    try {
+      const query = new URLSearchParams({ box: name, deleted: '1' })
+      const { boxes } = await request<{ boxes: Box[] }>('GET', `/boxes?${query}`)
+      return boxes.some(({ hostname }) => hostname === name)
+    } catch (error) {
+      if (error instanceof CliError) return false
+      throw error
+    }
+  }
 
   return {
     request,
@@ -83,7 +94,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       const box = findBox(boxes, nameOrId)
       if (box !== undefined) return box
       const all = await request<{ boxes: Box[] }>('GET', '/boxes?live=1')
-      throw noSuchBoxError(nameOrId, all.boxes)
+      throw noSuchBoxError(nameOrId, all.boxes, await wasDeleted(nameOrId))
     },
     async createEdgeClient(nameOrId) {
       const { boxes, edge } = await request<Account>('GET', `/me?${toBoxQuery(nameOrId)}`)
@@ -93,7 +104,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       const boxExists = box !== undefined && isLive(box)
       const noSuchBox = boxExists
         ? null
-        : noSuchBoxError(boxName, (await request<Account>('GET', '/me')).boxes)
+        : noSuchBoxError(boxName, (await request<Account>('GET', '/me')).boxes, await wasDeleted(boxName))
       const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
       const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
         const requests = createApiRequests(config, edgeSignal)

@@ -23,13 +23,18 @@ export function findBox(boxes: readonly Box[], text: string): Box | undefined {
 export const isLive = ({ observedState }: Pick<Box, 'observedState'>): boolean =>
   observedState !== 'terminated'
 
-/** @param boxes the boxes of the response in which the box was searched, for a similar name */
-export function noSuchBoxError(nameOrId: string, boxes: readonly Box[] = []): CliError {
+/**
+ * @param boxes the boxes of the response in which the box was searched, for a similar name
+ * @param isDeleted the records of a deleted box with this name are stored
+ */
+export function noSuchBoxError(nameOrId: string, boxes: readonly Box[] = [], isDeleted = false): CliError {
   return new NoSuchNameError({
     kind: 'box',
     typed: nameOrId,
     names: boxes.filter(isLive).map(({ hostname }) => hostname),
-    advice: 'Run `box ls` to list boxes.',
+    advice: isDeleted
+      ? `It was deleted: \`box history ${nameOrId}\` shows its commands.`
+      : 'Run `box ls` to list boxes.',
     code: 'no_such_box',
   })
 }

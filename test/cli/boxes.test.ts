@@ -176,7 +176,7 @@ t.test('rm waits for the operation', async (t) => {
   t.match(await boxJson('rm', 'fig'), { box: { hostname: 'fig' }, operation: { status: 'completed' } })
   t.match(await box('rm', 'fig'), {
     code: 5,
-    stderr: "box: No such box: 'fig'. Run `box ls` to list boxes.\n",
+    stderr: "box: No such box: 'fig'. It was deleted: `box history fig` shows its commands.\n",
   })
   t.same(await box('rm', '-f', 'fig'), { code: 0, stdout: '', stderr: '' })
 })

@@ -42,6 +42,16 @@ t.test('the name means the box that was deleted last, and a note says so', async
   t.same(new Set(events.map(({ boxId }) => boxId)), new Set([last]))
 })
 
+t.test('other commands say that the box was deleted', async (t) => {
+  for (const args of [
+    ['exec', 'fig', 'ls'],
+    ['suspend', 'fig'],
+  ])
+    t.match(await box(...args), {
+      stderr: "box: No such box: 'fig'. It was deleted: `box history fig` shows its commands.\n",
+    })
+})
+
 t.test('an earlier one has its id, and the start of it', async (t) => {
   for (const typed of [first, first.slice(0, 8)]) {
     const { code, stdout, stderr } = await box('history', typed, '--json')
