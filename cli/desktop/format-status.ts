@@ -1,5 +1,6 @@
 // Formats the state of the desktop of a box.
 import type { DesktopStatus } from '../../shared/api/desktop.ts'
+import { boxCommand } from '../command-name.ts'
 import { sanitize } from '../output/print.ts'
 
 const LABELS: Record<DesktopStatus['programs'][number]['role'], string> = {
@@ -27,12 +28,12 @@ export function formatStatus(
       ? [
           row(
             '',
-            `\`box desktop install ${boxName}${install.desktop === null ? ' --mode browser' : ''}\` installs what is missing, or prints how.`,
+            `\`${boxCommand()} desktop install ${boxName}${install.desktop === null ? ' --mode browser' : ''}\` installs what is missing, or prints how.`,
           ),
         ]
       : []
   if (session === null) {
-    const start = hint.length === 0 ? `; \`box desktop start ${boxName}\` starts it` : ''
+    const start = hint.length === 0 ? `; \`${boxCommand()} desktop start ${boxName}\` starts it` : ''
     return [row('state', `not running${start}`), ...programRows, ...hint]
   }
   const { modes, display, authority, width, height, dpi, viewers } = session

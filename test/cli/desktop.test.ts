@@ -65,7 +65,7 @@ t.test('the state, with and without the name of the command', async (t) => {
   await box('stop', name)
   t.match(
     (await box(name)).stdout,
-    new RegExp(`^state +not running; \`box desktop start ${name}\` starts it$`, 'm'),
+    new RegExp(`^state +not running; \`\\S*box desktop start ${name}\` starts it$`, 'm'),
   )
   t.match(await box('none'), { code: 5, stderr: /No such box/ })
 })
