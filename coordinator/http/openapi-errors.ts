@@ -270,7 +270,13 @@ export function createErrorResponses(
     const byStatus = Map.groupBy(allCodes, (code) => ERRORS[code][0])
     const responses = [...byStatus].map(([status, codes]) => {
       const uses = codes.map((code) => ({ code, text: describeError(route, host, code) }))
-      const own = uses.filter(({ code, text }) => !generalCodes.includes(code) || text !== texts.get(code))
+      const own = uses.filter(
+        ({ code, text }) =>
+          !generalCodes.includes(code) ||
+          text !== texts.get(code) ||
+          // On the other routes, it follows from a parameter of the path.
+          (code === 'not_found' && route.request?.params === undefined),
+      )
       if (own.length === 0) return ['default', route.bareErrors ? createBareGeneral(allCodes) : general[host]]
       const { description, undescribed } = describeErrors(own, texts)
       for (const code of undescribed) allUndescribed.add(code)

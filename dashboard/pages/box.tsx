@@ -144,7 +144,9 @@ function Detail({ box }: { box: Box }) {
         <p>Loading the details.</p>
       ) : (
         <Figures detail={detail.value}>
-          {session.value !== null && mayUseSecrets(session.value.user.role) && <BoxSecrets box={box} />}
+          {session.value !== null &&
+            mayUseSecrets(session.value.user.role) &&
+            box.desiredState !== 'terminated' && <BoxSecrets box={box} />}
         </Figures>
       )}
     </>
