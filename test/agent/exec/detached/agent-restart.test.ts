@@ -99,7 +99,7 @@ t.test('a repeated start request does not start the command again', async (t) =>
   const { pid } = await first.start('exec sleep 600', { processId })
   const second = await restart(t, first)
   t.equal((await second.start('exec sleep 600', { processId })).pid, pid)
-  t.match(await second.expectStartError('exec sleep 601', { processId }), { code: 'invalid_request' })
+  t.match(await second.expectStartError('exec sleep 601', { processId }), { code: 'idempotency_key_reused' })
 })
 
 t.test('keeps the order of the list', async (t) => {

@@ -40,10 +40,10 @@ t.test('a repeated request gets the same process, during and after the start', a
 t.test('rejects another command with the same id, during and after the start', async (t) => {
   const { starts, pending } = createStarts()
   const first = starts.start(toRequest('date'))
-  await t.rejects(starts.start(toRequest('uptime')), { code: 'invalid_request' })
+  await t.rejects(starts.start(toRequest('uptime')), { code: 'idempotency_key_reused' })
   pending[0]?.resolve(toProcess('p1'))
   await first
-  await t.rejects(starts.start(toRequest('uptime')), { code: 'invalid_request' })
+  await t.rejects(starts.start(toRequest('uptime')), { code: 'idempotency_key_reused' })
   t.equal(pending.length, 1)
 })
 

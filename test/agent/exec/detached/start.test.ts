@@ -163,8 +163,11 @@ t.test('repeated start requests with one id start the command once', async (t) =
   t.equal(new Set(responses.map(({ pid }) => pid)).size, 1)
   t.equal(await waitForPid(home, 'starts'), responses[0]?.pid)
   t.equal((await list()).length, 1)
-  t.match(await expectStartError('sleep 601', { processId }), { status: 400, code: 'invalid_request' })
-  t.match(await expectStartError(command, { processId, cwd: '/' }), { status: 400, code: 'invalid_request' })
+  t.match(await expectStartError('sleep 601', { processId }), { status: 422, code: 'idempotency_key_reused' })
+  t.match(await expectStartError(command, { processId, cwd: '/' }), {
+    status: 422,
+    code: 'idempotency_key_reused',
+  })
 })
 
 t.test('a running process counts as activity', async (t) => {
