@@ -66,9 +66,9 @@ export class Files {
     return (await this.#context.routes.files.stat(this.#boxId, { path }, options)).entry
   }
 
-  /** Creates a directory, and those above it. */
+  /** Creates a directory, and those above it. A directory that exists is accepted. */
   makeDirectory(path: string, options?: CallOptions) {
-    return this.#context.routes.files.makeDirectory(this.#boxId, { path }, options)
+    return this.#context.routes.files.makeDirectory(this.#boxId, { path, parents: true }, options)
   }
 
   move(from: string, to: string, options?: CallOptions) {

@@ -76,6 +76,8 @@ t.test('a detached command is followed from any offset', async (t) => {
 t.test('files of all kinds of content', async (t) => {
   const bytes = new Uint8Array(300_000).map((_byte, index) => index % 251)
   await box.files.makeDirectory('src')
+  await box.files.makeDirectory('build/output')
+  await box.files.makeDirectory('build/output')
   await box.files.write('src/text', 'ü\n', { mode: '600' })
   await box.files.write('src/bytes', bytes)
   await box.files.write('src/blob', new Blob(['blob']))
