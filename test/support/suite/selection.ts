@@ -33,6 +33,7 @@ const LONG: readonly Choice[] = [
     glob: 'test/client/{runtimes,killed,gigabytes}.test.ts',
     reason: 'downloads runtimes, and transfers gigabytes',
   },
+  { glob: 'test/client/integrations/**', reason: 'downloads what boxes are plugged into, 0.2 GB' },
   { glob: 'test/e2e/openapi-tools.test.ts', reason: 'downloads tools, 70 MB, and compiles clients' },
   { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
   { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
