@@ -156,7 +156,7 @@ async function nullIfMissing<T>(result: Promise<T>): Promise<T | null> {
   try {
     return await result
   } catch (error) {
-    if (error instanceof NotFoundError && error.code !== 'no_such_box') return null
+    if (error instanceof NotFoundError) return null
     throw error
   }
 }
