@@ -30,6 +30,8 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
   }),
   group('Program', {
     client: 'The client',
+    integrations: 'Integrations',
+    runners: 'Runners of cloud agents',
     api: 'The API',
     'api-boxes': 'Boxes over the API',
     'api-commands': 'Commands over the API',
