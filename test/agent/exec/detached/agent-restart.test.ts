@@ -166,6 +166,8 @@ t.test('ignores a truncated exit record', async (t) => {
   const file = join(first.dir, processId, 'exit')
   writeFileSync(file, readFileSync(file, 'utf8').slice(0, 6))
   const second = await openAgent(t, first.home)
+  // The runner may not have exited yet.
+  await second.waitForExit(processId)
   t.match(second.getProcess(processId).exit, { status: 'lost', exitCode: null })
 })
 
