@@ -90,6 +90,7 @@ const GROUPS: Record<string, readonly CommandModule[]> = {
       'conversations',
       async () => (await import('./commands/conversations.ts')).addConversationsCommand,
     ),
+    remote('mcp', async () => (await import('./commands/mcp.ts')).addMcpCommand),
     remote('interrupt', async () => (await import('./commands/interrupt.ts')).addInterruptCommand),
   ],
   'Monitoring:': [

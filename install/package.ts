@@ -10,7 +10,7 @@ import { PREBUILT_DIR } from '../coordinator/http/dashboard/files.ts'
 import { packClient } from './package-client.ts'
 
 const PROJECT_DIR = join(import.meta.dirname, '..')
-const SOURCE_DIRS = ['agent', 'cli', 'coordinator', 'shared']
+const SOURCE_DIRS = ['agent', 'cli', 'client', 'coordinator', 'mcp', 'shared']
 const FILES = [
   'box',
   'boxwood',

@@ -18,6 +18,11 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     "import { x } from '../../agent/x.ts'\n",
     /imports agent\/x\.ts .*over the wire/,
   ],
+  'an import of the CLI in the tools of box mcp': [
+    'mcp/tools/a.ts',
+    "import { x } from '../../cli/x.ts'\n",
+    /imports cli\/x\.ts .*through the client/,
+  ],
   'a package in the client': [
     'client/http/a.ts',
     "import { request } from 'node:http'\n",

@@ -60,6 +60,7 @@ const DIRS = [
   'dashboard',
   'docs',
   'install',
+  'mcp',
   'shared',
   'test',
   '.ci',

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
-const COMPONENTS = ['agent', 'cli', 'client', 'coordinator', 'dashboard', 'shared']
+const COMPONENTS = ['agent', 'cli', 'client', 'coordinator', 'dashboard', 'mcp', 'shared']
 const SOURCE = /\.(ts|tsx|js|mjs|c|h|sh|css)$/
 /** A path from the project directory, such as `coordinator/secrets/`. */
 const PROJECT_PATH = new RegExp(`^(${COMPONENTS.join('|')}|bench|docs|install|test)/(?!.*/node_modules)`)

@@ -14,7 +14,7 @@ type Rule = {
   allows(target: string, file: string, isType: boolean): boolean
 }
 
-const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli', 'dashboard', 'client']
+const COMPONENTS = ['shared', 'agent', 'coordinator', 'cli', 'dashboard', 'client', 'mcp']
 const CHECKED_DIRS = [...COMPONENTS, 'test', 'bench']
 
 const isInside = (target: string, ...dirs: string[]): boolean =>
@@ -77,11 +77,22 @@ const RULES: Rule[] = [
     allows: (target) =>
       isPackage(target) ? ['node:fs', 'node:path'].includes(target) : isInside(target, 'shared'),
   },
-  ...['agent', 'coordinator', 'cli'].map((component) => ({
+  ...['agent', 'coordinator'].map((component) => ({
     files: [`${component}/**`],
     reason: `${component} may import itself and shared: the components communicate over the wire and are deployed separately`,
     allows: (target: string) => isPackage(target) || isInside(target, 'shared', component),
   })),
+  {
+    files: ['cli/**'],
+    reason:
+      'cli may import itself, shared, the client, and the tools of box mcp: the components communicate over the wire and are deployed separately',
+    allows: (target) => isPackage(target) || isInside(target, 'shared', 'cli', 'client', 'mcp'),
+  },
+  {
+    files: ['mcp/**'],
+    reason: 'the tools work with any coordinator, through the client: mcp may import itself and the client',
+    allows: (target) => isPackage(target) || isInside(target, 'mcp', 'client'),
+  },
   {
     files: ['client/**'],
     reason:

@@ -90,6 +90,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'shares',
     'images',
     'machines',
+    'mcp',
     'completion',
     'install',
     'commands',
