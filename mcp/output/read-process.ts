@@ -1,10 +1,10 @@
 // Reads the output of a command until it has exited, the answer is full, or the time is over.
 
 import type { Box } from '../../client/boxes/box.ts'
-import type { Exit, Offsets } from '../../client/boxes/output.ts'
-import { BoxwoodError } from '../../client/http/errors.ts'
+import type { Offsets } from '../../client/boxes/output.ts'
 import { cleanOutput } from '../text/clean.ts'
 import { TEXT_BYTES } from '../text/fit.ts'
+import { waitAtMost } from '../wait-at-most.ts'
 import { StreamBuffer } from './stream-buffer.ts'
 
 export type ReadOptions = {
@@ -36,33 +36,18 @@ export async function readProcess(box: Box, processId: string, options: ReadOpti
   const { waitMs, signal, from } = options
   const start = from ?? { stdout: 0, stderr: 0 }
   const buffers = { stdout: new StreamBuffer(start.stdout), stderr: new StreamBuffer(start.stderr) }
-  const timer = new AbortController()
-  const timeout = setTimeout(() => timer.abort(), waitMs)
-  let exit: Exit | null = null
-  try {
-    const output = box.process(processId).output({
-      from: start,
-      signal: AbortSignal.any([signal, timer.signal]),
-    })
+  const exit = await waitAtMost(waitMs, signal, async (limited) => {
+    const output = box.process(processId).output({ from: start, signal: limited })
     for (;;) {
       const next = await output.next()
-      if (next.done) {
-        exit = next.value
-        break
-      }
+      if (next.done) return next.value
       const { stream, bytes, missing } = next.value
       buffers[stream].add(bytes, missing)
-      if (from !== undefined && buffers[stream].length >= FULL_PAGE_BYTES) {
-        await output.return(undefined as never)
-        break
-      }
+      if (from === undefined || buffers[stream].length < FULL_PAGE_BYTES) continue
+      await output.return(undefined as never)
+      return null
     }
-  } catch (error) {
-    signal.throwIfAborted()
-    if (!timer.signal.aborted || error instanceof BoxwoodError) throw error
-  } finally {
-    clearTimeout(timeout)
-  }
+  })
   const state = exit ?? (await readState(box, processId, signal))
   return from === undefined ? toExcerpts(buffers, state) : toPage(buffers, state)
 }

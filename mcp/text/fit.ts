@@ -9,8 +9,8 @@ export type Fitted = {
   bytes: number
 }
 
-/** The size of a text in JSON, in bytes. */
-export const measure = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+/** The size of a text or a list in JSON, in bytes. */
+export const measure = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
 /**
  * The start or the end of the bytes, as much as fits into `budget` bytes of JSON. A cut is at the end of a line where one is near, and

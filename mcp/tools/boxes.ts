@@ -6,14 +6,15 @@ import { NotFoundError } from '../../client/http/errors.ts'
 import type { Call, Context } from '../context.ts'
 import { cleanLine } from '../text/clean.ts'
 import { allows, defineTool, type ToolFactory } from '../tool.ts'
-import { requestIdField, toIdempotencyKey } from './fields.ts'
+import { waitAtMost } from '../wait-at-most.ts'
+import { omitUndefined, requestIdField, toIdempotencyKey } from './fields.ts'
 
 /** Boxes of an answer. */
 const PAGE = 50
 /** Of the newest events, and of the running commands. */
 const DETAILS = 10
 
-const boxSchema = z.object({
+export const boxSchema = z.object({
   name: z.string(),
   id: z.string(),
   state: z.string(),
@@ -22,7 +23,7 @@ const boxSchema = z.object({
   createdAt: z.string(),
 })
 
-const toBoxData = ({ hostname, id, observedState, tier, image, createdAt }: BoxData) => ({
+export const toBoxData = ({ hostname, id, observedState, tier, image, createdAt }: BoxData) => ({
   name: hostname,
   id,
   state: observedState,
@@ -195,13 +196,16 @@ export const createCreateBox: ToolFactory = (grants) =>
           const { boxwood } = context
           signal.throwIfAborted()
           const { box: created } = await boxwood.routes.boxes.create(
-            Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)),
+            omitUndefined(request),
             toIdempotencyKey(requestId),
           )
           try {
-            const box = await waitUntilRunning(await boxwood.boxes.get(created.id), context.maxWaitMs, signal)
+            const box = await boxwood.boxes.get(created.id)
+            const isRunning =
+              (await waitAtMost(context.maxWaitMs, signal, (limited) =>
+                box.waitUntilRunning({ signal: limited }),
+              )) !== null
             const data = toBoxData(box.data)
-            const isRunning = data.state === 'running'
             const next = isRunning
               ? 'It is ready for run_command.'
               : 'Call list_boxes with its name to see when it runs.'
@@ -215,15 +219,3 @@ export const createCreateBox: ToolFactory = (grants) =>
         },
       })
     : null
-
-/** Resolves also when the time is over. */
-export async function waitUntilRunning(box: Box, waitMs: number, signal: AbortSignal): Promise<Box> {
-  const timer = AbortSignal.timeout(waitMs)
-  try {
-    return await box.waitUntilRunning({ signal: AbortSignal.any([signal, timer]) })
-  } catch (error) {
-    signal.throwIfAborted()
-    if (!timer.aborted) throw error
-    return box.refresh()
-  }
-}

@@ -23,3 +23,9 @@ export const toIdempotencyKey = (requestId: string | undefined): { idempotencyKe
   requestId === undefined
     ? {}
     : { idempotencyKey: `mcp-${createHash('sha256').update(requestId).digest('hex')}` }
+
+type Defined<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> }
+
+/** zod types an optional field as undefined or absent; the client expects it to be absent. */
+export const omitUndefined = <Fields extends object>(fields: Fields): Defined<Fields> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>
