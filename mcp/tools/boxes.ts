@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Box, BoxData } from '../../client/boxes/box.ts'
 import type { BoxDetail } from '../../client/generated/types.ts'
-import { NotFoundError } from '../../client/http/errors.ts'
+import { BoxwoodError, NotFoundError } from '../../client/http/errors.ts'
 import type { Call, Context } from '../context.ts'
 import { cleanLine } from '../text/clean.ts'
 import { allows, defineTool, type ToolFactory } from '../tool.ts'
@@ -13,6 +13,8 @@ import { omitUndefined, requestIdField, toIdempotencyKey } from './fields.ts'
 const PAGE = 50
 /** Of the newest events, and of the running commands. */
 const DETAILS = 10
+/** How long a box may take to list its commands and ports. */
+const RESPONSE_MS = 2_000
 
 export const boxSchema = z.object({
   name: z.string(),
@@ -114,7 +116,10 @@ async function describeBox(box: Box, { boxwood }: Context, { signal }: Call) {
   const isRunning = detail.box.observedState === 'running' && detail.state.connected
   // A request for a box that is not running would wake it, or fail.
   const [commands, ports] = isRunning
-    ? await Promise.all([loadCommands(box, boxwood, signal), loadPorts(box, signal)])
+    ? await Promise.all([
+        loadCommands(box, boxwood, signal).catch(toUnknown),
+        loadPorts(box, signal).catch(toUnknown),
+      ])
     : [[], { listening: [], links: [] }]
   const details = { ...toDetails(detail), commands, ...ports }
   const data = toBoxData(detail.box)
@@ -145,8 +150,14 @@ function toDetails({ box, vitals, machine, size, events, job }: BoxDetail) {
   }
 }
 
+/** A box that does not respond has details too. */
+function toUnknown(error: unknown): null {
+  if (error instanceof BoxwoodError) return null
+  throw error
+}
+
 async function loadCommands(box: Box, { routes }: Context['boxwood'], signal: AbortSignal) {
-  const { processes } = await routes.processes.list(box.id, { signal })
+  const { processes } = await routes.processes.list(box.id, { signal, timeoutMs: RESPONSE_MS })
   return processes
     .filter(({ running }) => running)
     .slice(0, DETAILS)
@@ -154,7 +165,7 @@ async function loadCommands(box: Box, { routes }: Context['boxwood'], signal: Ab
 }
 
 async function loadPorts(box: Box, signal: AbortSignal) {
-  const { listening, shares } = await box.ports.list({ signal })
+  const { listening, shares } = await box.ports.list({ signal, timeoutMs: RESPONSE_MS })
   return {
     listening: (listening?.ports ?? []).slice(0, PAGE).map(({ port }) => port),
     links: shares.slice(0, PAGE).map(({ port, access, origin }) => ({ port, access, origin })),
