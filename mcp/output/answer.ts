@@ -31,7 +31,7 @@ export function toOutputAnswer(
   const streams = [...(stdout === '' ? [] : [stdout]), ...(stderr === '' ? [] : [`stderr:\n${stderr}`])].map(
     (text) => (text.endsWith('\n') ? text : `${text}\n`),
   )
-  const data = streams.length === 0 ? 'It printed nothing.' : labelData(box.name, streams.join(''))
+  const data = streams.length === 0 ? 'There is no output here.' : labelData(box.name, streams.join(''))
   return {
     text: [describeState(box, processId, output), ...describeRest(output), data].join('\n'),
     data: { box: box.name, processId, ...output, note: DATA_NOTE },

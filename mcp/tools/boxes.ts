@@ -144,9 +144,14 @@ function toDetails({ box, vitals, machine, size, events, job }: BoxDetail) {
       vitals === null
         ? null
         : { cpuPct: vitals.cpu_pct, memoryPct: vitals.mem_pct, diskPct: vitals.disk_pct },
-    machine: machine === null ? null : cleanLine(JSON.stringify(machine), 1000),
-    job: job === null ? null : cleanLine(JSON.stringify(job), 1000),
-    events: events.slice(0, DETAILS).map((event) => cleanLine(JSON.stringify(event), 400)),
+    machine:
+      machine === null ? null : cleanLine(`${machine.os}, ${machine.kernel}, ${machine.cpuModel}`, 200),
+    job: job === null ? null : cleanLine(`${job.op}, attempt ${job.attempt}: ${job.lastError ?? job.step}`),
+    events: events
+      .slice(0, DETAILS)
+      .map(({ at, fromState, toState, reason }) =>
+        cleanLine(`${at} ${fromState ?? 'new'} → ${toState}: ${reason}`, 300),
+      ),
   }
 }
 

@@ -3,6 +3,8 @@ import { type ExecFileOptions, execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
 import { VERSION } from '../../shared/version.ts'
 import { PROJECT_DIR } from '../support/project.ts'
@@ -46,6 +48,16 @@ async function installGlobally(t: Test, root: string): Promise<string> {
   return prefix
 }
 
+async function listTools(command: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  await client.connect(
+    new StdioClientTransport({ command, args: ['mcp'], env: env as Record<string, string> }),
+  )
+  const { tools } = await client.listTools()
+  await client.close()
+  return tools.map(({ name }) => name)
+}
+
 const { BOXWOOD_URL: _, BOXWOOD_API_KEY: __, BOXWOOD_DATA: ___, ...inheritedEnv } = process.env
 
 t.test('box and boxwood work as npm installs them', async (t) => {
@@ -76,6 +88,8 @@ t.test('box and boxwood work as npm installs them', async (t) => {
   t.equal(page.status, 200, 'the dashboard')
   const [, script] = / src="(dashboard\/app-\w+\.js)"/.exec(await page.text()) ?? []
   t.equal((await fetch(`${url}/${script}`)).status, 200)
+  const tools = await listTools(join(bin, 'box'), { ...env, BOXWOOD_DATA: dataDir })
+  t.ok(tools.includes('run_command'), 'box mcp')
   const installed = join(bin, '../lib/node_modules/boxwood-server')
   t.notOk(existsSync(join(dataDir, 'dashboard-bundle')), 'the dashboard was not built')
   t.notOk(existsSync(join(installed, 'node_modules/.cache/boxwood/dashboard')), 'the dashboard was not built')
