@@ -17,6 +17,7 @@ const readPage = (page: string): string => readFileSync(join(PROJECT_DIR, page),
 const PAGE_DIRS: Readonly<Record<string, readonly string[]>> = {
   'CONTRIBUTING.md': ['agent/exec/native', 'coordinator/db/migrations', 'install/bootstrap', 'test/support'],
   'bench/README.md': ['bench'],
+  'docs/integrations.md': ['docs/integrations'],
   'docs/machines.md': ['install/bootstrap'],
   'docs/protocol.md': ['install/bootstrap'],
   'docs/protocol-upgrades.md': ['install/bootstrap'],

@@ -36,6 +36,7 @@ t.test('a ComputeSDK provider', { skip }, async (t) => {
         printed.entries = (await sandbox.filesystem.readdir('src/deep')).map(({ name, type }) => [name, type])
         await sandbox.filesystem.remove('src/deep')
         printed.exists = [await sandbox.filesystem.exists('src'), await sandbox.filesystem.exists('src/deep')]
+        printed.url = await sandbox.getUrl({ port: 3000 })
         const { createdAt, ...info } = await sandbox.getInfo()
         printed.info = info
         printed.found = (await compute.sandbox.getById(sandbox.sandboxId))?.sandboxId === sandbox.sandboxId
@@ -59,6 +60,7 @@ t.test('a ComputeSDK provider', { skip }, async (t) => {
         ['empty', 'directory'],
       ],
       exists: [true, false],
+      url: /^http/,
       info: { provider: 'boxwood', status: 'running', metadata: { computesdk: 'true' } },
       found: true,
       listed: 1,
