@@ -3700,7 +3700,7 @@ export interface BoxesListQuery {
    */
   box?: string
   /**
-   * 1, together with box and without live: only terminated boxes. The name is that of the visible box that was terminated last
+   * 1, with box and without live: only deleted boxes; of several with the name, the newest
    */
   deleted?: boolean
   /**

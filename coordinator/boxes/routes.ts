@@ -215,7 +215,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       access: byKey('boxes', 'write', { roles: 'not_contractor' }),
       summary: 'Give a box to another member',
       description:
-        'For the owner of the box and owners of the workspace; the box may be an enrolled machine. The box and its snapshots belong to the member from then on: the member is charged for what they cost, and the policies memberBoxLimit and memberSpendCapUsd must allow the member one more box. Secrets that only a grant to the previous owner allows are unmounted. A box that a contractor gets becomes restricted, and stays so. Requests of the previous owner that are no longer allowed end. The box keeps running. No effect on a box of this member.',
+        'For the owner of the box and owners of the workspace. The box and its snapshots belong to the member from then on, who is charged for them; the policies memberBoxLimit and memberSpendCapUsd must allow the member one more box. Secrets that only a grant to the previous owner allows are unmounted. A box that a contractor gets becomes restricted, and stays so. The box keeps running.',
       request: { params: boxId, body: giveRequestSchema },
       idempotent: true,
       responses: { 200: boxResponseSchema },

@@ -8,7 +8,7 @@ import { assertIdempotencyKey } from '../http/idempotency.ts'
 export const startKeyHeader = z.object({
   'Idempotency-Key': z.string().optional().meta({
     description:
-      'only with detached or attached: repeating a request with the same key returns the first process and starts nothing, as long as the box keeps the process. 1 to 128 printable ASCII characters without spaces',
+      'with detached or attached: a repeated request returns the first process, as long as the box keeps it',
   }),
 })
 

@@ -146,6 +146,13 @@ const GENERAL_CODES: Record<Host, readonly ErrorCode[]> = {
   ],
 }
 
+/** Whether a reader of the document knows from the operation that it may send this general code. Otherwise the operation lists it. */
+function followsFromDefinition({ request, access, method }: Route, code: ErrorCode): boolean {
+  if (code === 'not_found') return request?.params !== undefined
+  if (code === 'unauthorized' || code === 'token_expired') return access.credential !== 'none'
+  return code !== 'request_timeout' || method !== 'GET'
+}
+
 const ALL_GENERAL_CODES = Object.values(GENERAL_CODES).flat()
 
 type ErrorResponse = ZodOpenApiResponseObject & { 'x-error-codes': ErrorCode[] }
@@ -272,10 +279,7 @@ export function createErrorResponses(
       const uses = codes.map((code) => ({ code, text: describeError(route, host, code) }))
       const own = uses.filter(
         ({ code, text }) =>
-          !generalCodes.includes(code) ||
-          text !== texts.get(code) ||
-          // On the other routes, it follows from a parameter of the path.
-          (code === 'not_found' && route.request?.params === undefined),
+          !generalCodes.includes(code) || text !== texts.get(code) || !followsFromDefinition(route, code),
       )
       if (own.length === 0) return ['default', route.bareErrors ? createBareGeneral(allCodes) : general[host]]
       const { description, undescribed } = describeErrors(own, texts)

@@ -431,8 +431,7 @@ export const listBoxesQuerySchema = z
     box: boxFilterSchema,
     // Not in the spec.
     deleted: queryFlag().optional().meta({
-      description:
-        '1, together with box and without live: only terminated boxes. The name is that of the visible box that was terminated last',
+      description: '1, with box and without live: only deleted boxes; of several with the name, the newest',
     }),
     label: labelFilterSchema,
     limit: queryIntegerBetween(LIMITS.boxPage.min, LIMITS.boxPage.max)

@@ -213,7 +213,7 @@ t.test('a failed build is a page with the reason', async (t) => {
 
 t.test('the build is cached, in the data directory when the project cannot be written to', async (t) => {
   const dir = createTempDir(t, 'project')
-  for (const name of ['dashboard', 'shared', 'package-lock.json'])
+  for (const name of ['client', 'dashboard', 'shared', 'package-lock.json'])
     cpSync(join(PROJECT_DIR, name), join(dir, name), { recursive: true })
   symlinkSync(join(PROJECT_DIR, 'node_modules'), join(dir, 'node_modules'))
   const dataDir = join(dir, 'data')
