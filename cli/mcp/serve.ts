@@ -16,9 +16,6 @@ export type ServeOptions = {
   maxWait?: number
 }
 
-/** Together with the time that a call waits for a command, less than the time limit of hosts, 60 s. */
-const RETRY_MS = 10_000
-
 /** Resolves when the host has disconnected. */
 export async function serve(
   { coordinator, signal, onClosedPipe }: Session,
@@ -38,7 +35,6 @@ export async function serve(
     url: getRootUrl(coordinator.baseUrl),
     apiKey: key,
     transport: createTransport(fetchTransport, coordinator),
-    retryMs: RETRY_MS,
   })
   const stop = new AbortController()
   const served = serveOverStdio(boxwood, {

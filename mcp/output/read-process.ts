@@ -23,7 +23,7 @@ export type Output = {
   stderr: string
   omitted: { stream: 'stdout' | 'stderr'; offset: number; bytes: number }[]
   nextOffset: Offsets
-  /** There is output after `nextOffset`, or the command runs. */
+  /** The command runs, or there may be output after `nextOffset`. */
   more: boolean
 }
 
@@ -49,7 +49,8 @@ export async function readProcess(box: Box, processId: string, options: ReadOpti
     }
   })
   const state = exit ?? (await readState(box, processId, signal))
-  return from === undefined ? toExcerpts(buffers, state) : toPage(buffers, state)
+  const output = from === undefined ? toExcerpts(buffers, state) : toPage(buffers, state)
+  return { ...output, more: output.more || exit === null }
 }
 
 type State = Pick<Output, 'status' | 'exitCode' | 'signal' | 'timedOut'>
@@ -102,7 +103,7 @@ function toExcerpts(buffers: Buffers, state: State): Output {
       return omitted === null ? [] : [{ stream, ...omitted }]
     }),
     nextOffset: { stdout: buffers.stdout.end, stderr: buffers.stderr.end },
-    more: state.status === 'running',
+    more: false,
   }
 }
 
@@ -120,9 +121,6 @@ function toPage(buffers: Buffers, state: State): Output {
       return missing === 0 ? [] : [{ stream, offset, bytes: missing }]
     }),
     nextOffset,
-    more:
-      state.status === 'running' ||
-      STREAMS.some((stream) => nextOffset[stream] < buffers[stream].end) ||
-      STREAMS.some((stream) => buffers[stream].length >= FULL_PAGE_BYTES),
+    more: STREAMS.some((stream) => nextOffset[stream] < buffers[stream].end),
   }
 }

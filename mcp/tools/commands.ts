@@ -13,6 +13,9 @@ import {
   waitSecondsField,
 } from './fields.ts'
 
+/** For the output of a command whose start has taken all the time, such as that of a box that was woken. */
+const MIN_READ_MS = 500
+
 export const createRunCommand: ToolFactory = (grants) =>
   allows(grants, 'run')
     ? defineTool({
@@ -38,6 +41,7 @@ export const createRunCommand: ToolFactory = (grants) =>
         },
         async run(context, input, { signal }) {
           const { command, cwd, env, timeoutSeconds, waitSeconds, requestId } = input
+          const deadline = performance.now() + context.getWaitMs(waitSeconds)
           const box = await context.findBox(input.box, { signal })
           signal.throwIfAborted()
           // Without the signal: an aborted request may have started the command.
@@ -48,10 +52,8 @@ export const createRunCommand: ToolFactory = (grants) =>
             ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
           })
           try {
-            const output = await readProcess(box, process.id, {
-              signal,
-              waitMs: context.getWaitMs(waitSeconds),
-            })
+            const waitMs = Math.max(MIN_READ_MS, deadline - performance.now())
+            const output = await readProcess(box, process.id, { signal, waitMs })
             return toOutputAnswer(box, process.id, output)
           } catch (error) {
             if (signal.aborted && requestId === undefined) await terminate(process)
