@@ -23,6 +23,11 @@ const violations: Record<string, [path: string, source: string, message: RegExp]
     "import { x } from '../../cli/x.ts'\n",
     /imports cli\/x\.ts .*through the client/,
   ],
+  'the client in another room of the coordinator': [
+    'coordinator/edge/a.ts',
+    "import { x } from '../../client/x.ts'\n",
+    /imports client\/x\.ts .*over the wire/,
+  ],
   'a package in the client': [
     'client/http/a.ts',
     "import { request } from 'node:http'\n",

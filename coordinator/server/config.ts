@@ -11,6 +11,7 @@ import { HISTORY_SETTINGS, type HistorySettings } from '../history/settings.ts'
 import { HTTP_SETTINGS, type HttpSettings } from '../http/settings.ts'
 import { IDENTITY_SETTINGS, type IdentitySettings } from '../identity/settings.ts'
 import { IMAGE_SETTINGS, type ImageSettings } from '../images/settings.ts'
+import { MCP_SETTINGS, type McpSettings } from '../mcp/settings.ts'
 import { PORT_SHARE_SETTINGS, type PortShareSettings } from '../port-shares/settings.ts'
 import { PROVIDER_SETTINGS, type ProviderSettings } from '../providers/settings.ts'
 import { SECRET_SETTINGS, type SecretSettings } from '../secrets/settings.ts'
@@ -33,6 +34,7 @@ export const SETTINGS = [
   SECRET_SETTINGS,
   BILLING_SETTINGS,
   FEDERATION_SETTINGS,
+  MCP_SETTINGS,
 ] as const
 
 export type Config = BaseSettings &
@@ -48,7 +50,8 @@ export type Config = BaseSettings &
   PortShareSettings &
   SecretSettings &
   BillingSettings &
-  FederationSettings & {
+  FederationSettings &
+  McpSettings & {
     limits: Limits
     /** The OTEL_* variables request traces. */
     traces: boolean

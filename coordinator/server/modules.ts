@@ -71,6 +71,7 @@ import { scheduleRunnerModule, schedulerModule } from '../jobs/module.ts'
 import { operationsModule } from '../jobs/operations/module.ts'
 import { createMachineAgents } from '../machines/machine-agents.ts'
 import { machinesModule } from '../machines/module.ts'
+import { mcpModule } from '../mcp/module.ts'
 import { portsModule } from '../port-shares/module.ts'
 import { shareViewersModule } from '../port-shares/viewers/module.ts'
 import type { Providers } from '../providers/regions.ts'
@@ -235,6 +236,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(secretBrokerModule)
     .add(viewersModule)
     .add(sharedPortsModule)
+    .add(mcpModule)
     .add(retentionModule)
     .add(scheduleRunnerModule).context
 }

@@ -79,6 +79,7 @@ const RULES: Rule[] = [
   },
   ...['agent', 'coordinator'].map((component) => ({
     files: [`${component}/**`],
+    except: ['coordinator/mcp/**'],
     reason: `${component} may import itself and shared: the components communicate over the wire and are deployed separately`,
     allows: (target: string) => isPackage(target) || isInside(target, 'shared', component),
   })),
@@ -87,6 +88,12 @@ const RULES: Rule[] = [
     reason:
       'cli may import itself, shared, the client, and the tools of box mcp: the components communicate over the wire and are deployed separately',
     allows: (target) => isPackage(target) || isInside(target, 'shared', 'cli', 'client', 'mcp'),
+  },
+  {
+    files: ['coordinator/mcp/**'],
+    reason:
+      'the tools of box mcp over HTTP: coordinator/mcp may import what the coordinator may, the client, and mcp',
+    allows: (target) => isPackage(target) || isInside(target, 'shared', 'coordinator', 'client', 'mcp'),
   },
   {
     files: ['mcp/**'],

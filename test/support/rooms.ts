@@ -26,6 +26,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'billing',
     'federation',
     'edge',
+    'mcp',
     'retention',
     'server',
   ],

@@ -16,6 +16,7 @@ t.test('uses defaults for unset variables', async (t) => {
     awsTemplateUrl: null,
     awsStsEndpoint: null,
     awsRegion: null,
+    mcp: false,
     databaseUrl: null,
     masterKeysFile: null,
     publicUrl: null,
