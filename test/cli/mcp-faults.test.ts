@@ -150,6 +150,15 @@ t.test('a client that disconnects leaves no command behind, and the process exit
   await waitUntil('the command is terminated', async () => (await listRunning()).length === 0)
 })
 
+t.test('SIGTERM ends the calls, and terminates their commands', async (t) => {
+  const other = await connectMcp(t, { url, key })
+  const call = other.call('run_command', { box: 'fig', command: 'exec sleep 6004' }).catch(() => 'failed')
+  await waitUntil('the command runs', async () => (await listRunning()).length === 1)
+  process.kill(other.transport.pid ?? 0, 'SIGTERM')
+  t.equal(await call, 'failed')
+  await waitUntil('the command is terminated', async () => (await listRunning()).length === 0)
+})
+
 t.test('a cancelled create_box leaves no box behind', async (t) => {
   const controller = new AbortController()
   coordinator.failNext('GET /api/v1/boxes?', async (response, _request, forward) => {

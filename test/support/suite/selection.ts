@@ -35,7 +35,10 @@ const LONG: readonly Choice[] = [
   },
   { glob: 'test/client/integrations/**', reason: 'downloads what boxes are plugged into, 0.2 GB' },
   { glob: 'test/e2e/openapi-tools.test.ts', reason: 'downloads tools, 70 MB, and compiles clients' },
-  { glob: 'test/cli/mcp-load.test.ts', reason: 'sends 100 calls at once, and prints 100 MB' },
+  {
+    glob: 'test/cli/mcp-{faults,load}.test.ts',
+    reason: 'ends clients during their calls, sends 100 calls at once, and prints 100 MB',
+  },
   { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
   { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
   { glob: 'test/install/**', reason: 'installs the npm package, behind proxies and as a service' },
