@@ -3,7 +3,7 @@ import { McpServer } from '@modelcontextprotocol/server'
 import type { Account } from '../client/generated/types.ts'
 import type { Context } from './context.ts'
 import { toErrorResult } from './errors.ts'
-import { findGrants } from './grants.ts'
+import { ACCOUNT_QUERY, findGrants } from './grants.ts'
 import type { Tool } from './tool.ts'
 import { listTools } from './tools/list.ts'
 
@@ -43,7 +43,7 @@ export function createServerFactory(
 
 /** null: it is not known. A host shows the error of a call, but not why a server has no tools. */
 const loadAccount = ({ boxwood }: Context): Promise<Account | null> =>
-  boxwood.routes.account.get({}, { timeoutMs: ACCOUNT_MS }).catch(() => null)
+  boxwood.routes.account.get(ACCOUNT_QUERY, { timeoutMs: ACCOUNT_MS }).catch(() => null)
 
 function registerTool(server: McpServer, { name, run, ...config }: Tool, context: Context): void {
   server.registerTool(name, config, (input, { mcpReq: { signal } }) =>

@@ -9,6 +9,7 @@ import { Boxwood } from '../../client/boxwood.ts'
 import { BoxwoodError } from '../../client/http/errors.ts'
 import { fetchTransport, type Transport } from '../../client/http/transport.ts'
 import { Context } from '../../mcp/context.ts'
+import { ACCOUNT_QUERY } from '../../mcp/grants.ts'
 import { createServerFactory } from '../../mcp/server.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { VERSION } from '../../shared/version.ts'
@@ -37,7 +38,7 @@ export function createMessageServer(urls: McpUrls): MessageServer {
       apiKey: key,
       transport: createLocalTransport(urls),
     })
-    const account = await boxwood.routes.account.get().catch((error: unknown) => {
+    const account = await boxwood.routes.account.get(ACCOUNT_QUERY).catch((error: unknown) => {
       if (!(error instanceof BoxwoodError) || error.status === 0 || error.status >= 500) throw error
       throw new ApiError(error.status === 403 ? 'not_allowed' : 'unauthorized', error.message)
     })
