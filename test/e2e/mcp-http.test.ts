@@ -10,7 +10,12 @@ import { waitUntil } from '../support/wait-until.ts'
 import { HIGH_EDGE_LIMITS, startCoordinatorWithBox } from './coordinator-with-box.ts'
 
 const coordinator = await startCoordinatorWithBox(t, {
-  env: { ...limitsEnv(HIGH_EDGE_LIMITS), BOXWOOD_MCP: 'on' },
+  env: {
+    ...limitsEnv(HIGH_EDGE_LIMITS),
+    BOXWOOD_MCP: 'on',
+    // Not reached from this machine: the tools use the address at which the coordinator listens.
+    BOXWOOD_PUBLIC_URL: 'https://boxes.invalid/boxwood',
+  },
 })
 const { url, key, boxRequest } = coordinator
 const box = coordinator.box.hostname
@@ -67,6 +72,7 @@ t.test('requests without a valid key, of other origins and for other hosts are r
   t.equal((await post({ authorization, origin: 'https://evil.example' })).status, 403)
   t.equal((await post({ authorization, origin: url })).status, 200)
   t.equal((await fetch(`${url}/mcp`, { headers: { authorization } })).status, 405)
+  t.equal((await fetch(`${url}/mcp`, { method: 'POST', headers: { authorization } })).status, 415)
   // fetch() sets Host itself.
   const sent = request(`${url}/mcp`, {
     method: 'POST',
