@@ -57,6 +57,8 @@ export type CallsOptions = {
 export const RESPONSE_MS = 30_000
 /** Pauses where the response names none. */
 const BACKOFF_MS = { first: 200, max: 5_000 }
+/** No name and no start of an id. */
+const NO_BOX = '-'
 /** That of setTimeout(), 24.8 days. */
 const MAX_TIMER_MS = 0x7fffffff
 /** The paths of boxes, which the edge serves. */
@@ -71,7 +73,9 @@ export function createCalls(options: CallsOptions): Calls {
 
   /** The coordinator names the URL of its edge. */
   function findEdge(call: CallOptions): Promise<string> {
-    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', {}, pickSignal(call)).then(
+    // Without the boxes, of which there may be many.
+    const input = { query: { box: NO_BOX } }
+    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', input, pickSignal(call)).then(
       ({ edge: { url } }) => url.replace(/\/+$/, ''),
       (error: unknown) => {
         edge = undefined
