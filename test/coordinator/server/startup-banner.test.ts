@@ -82,6 +82,9 @@ t.test('offers an engine as a region, with the line that starts it', async (t) =
       },
     ],
   })
-  t.match(banner, /Found Docker 28\.2\.2 .*start Boxwood with:\n {2}BOXWOOD_REGIONS=\S+=docker .*\n/)
+  t.match(
+    banner,
+    /Found Docker 28\.2\.2 .*stop Boxwood and start it with:\n {2}BOXWOOD_REGIONS=\S+=docker .*\n/,
+  )
   t.notMatch(await createStartupBanner(coordinator, root), 'Docker')
 })
