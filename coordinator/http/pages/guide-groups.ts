@@ -32,7 +32,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     client: 'The client',
     integrations: 'Integrations',
     runners: 'Runners of cloud agents',
-    mcp: 'Tools of a coding agent',
+    mcp: 'Boxes as tools of a coding agent',
     api: 'The API',
     'api-boxes': 'Boxes over the API',
     'api-commands': 'Commands over the API',

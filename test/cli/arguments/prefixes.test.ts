@@ -49,20 +49,24 @@ t.test('a name wins over a prefix, a deleted box is not found by a prefix', asyn
 })
 
 t.test('a prefix identifies a record, also beyond the first page; no id is the newest record', async (t) => {
-  const oldest = await add({ id: 'p_fff100000000000000000000', output: Buffer.from('oldest\n') })
+  // No random id begins so.
+  const oldest = await add({ id: 'p_fffffffffff1000000000000', output: Buffer.from('oldest\n') })
   for (let count = 0; count < 250; count++) await add({})
-  const newest = await add({ id: 'p_fff200000000000000000000', output: Buffer.from('newest\n') })
-  t.same(await box('output', 'fig', 'fff1'), { code: 0, stdout: 'oldest\n', stderr: '' })
+  const newest = await add({ id: 'p_fffffffffff2000000000000', output: Buffer.from('newest\n') })
+  t.same(await box('output', 'fig', 'fffffffffff1'), { code: 0, stdout: 'oldest\n', stderr: '' })
   t.same(await box('output', 'fig'), { code: 0, stdout: 'newest\n', stderr: '' })
-  t.match(await box('output', 'fig', 'p_fff'), {
+  t.match(await box('output', 'fig', 'p_fffffffffff'), {
     code: 2,
-    stderr: `box: 'p_fff' matches 2 records of fig. Type more characters:\n  ${newest.id}  true\n  ${oldest.id}  true\n`,
+    stderr: `box: 'p_fffffffffff' matches 2 records of fig. Type more characters:\n  ${newest.id}  true\n  ${oldest.id}  true\n`,
   })
-  t.match(await box('history', 'fig', '--delete', 'fff1'), {
+  t.match(await box('history', 'fig', '--delete', 'fffffffffff1'), {
     code: 0,
     stderr: `fig: record ${oldest.id} deleted\n`,
   })
-  t.match(await box('output', 'fig', 'fff1'), { code: 5, stderr: /No such record on fig: 'fff1'/ })
+  t.match(await box('output', 'fig', 'fffffffffff1'), {
+    code: 5,
+    stderr: /No such record on fig: 'fffffffffff1'/,
+  })
 })
 
 t.test('without records, output fails', async (t) => {
