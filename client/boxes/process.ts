@@ -4,6 +4,7 @@ import type { ExecRequest, ExecStarted, ProcessesGetQuery } from '../generated/t
 import type { CallOptions } from '../http/calls.ts'
 import type { Context } from './context.ts'
 import { type Exit, type Offsets, type OutputChunk, type OutputStream, readOutput } from './output.ts'
+import { readToEnd } from './read-to-end.ts'
 
 export type StartOptions = Pick<CallOptions, 'signal' | 'traceparent' | 'idempotencyKey'> & {
   /** A relative or `~/` path resolves under the home directory, the default. */
@@ -71,12 +72,8 @@ export class Process {
   }
 
   /** Resolves when the command has exited. */
-  async wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Exit> {
-    const output = this.output({ ...options, from: { stdout: END_OFFSET, stderr: END_OFFSET } })
-    for (;;) {
-      const next = await output.next()
-      if (next.done) return next.value
-    }
+  wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Exit> {
+    return readToEnd(this.output({ ...options, from: { stdout: END_OFFSET, stderr: END_OFFSET } }))
   }
 
   /** Whether it runs, and the end of its output. */

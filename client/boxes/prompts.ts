@@ -5,6 +5,7 @@ import { type BoxwoodError, createError, BoxwoodError as ErrorClass } from '../h
 import { readEvents, toLostError } from '../http/events.ts'
 import { createReconnect } from '../http/reconnect.ts'
 import type { Context } from './context.ts'
+import { readToEnd } from './read-to-end.ts'
 
 export type EventsOptions = Pick<CallOptions, 'signal'> & {
   /** `seq` of the last event that is known. Default: 0, all events. */
@@ -64,12 +65,8 @@ export class PromptRun {
   }
 
   /** Resolves with the run when it has ended. */
-  async wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Run> {
-    const events = this.events(options)
-    for (;;) {
-      const next = await events.next()
-      if (next.done) return next.value
-    }
+  wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Run> {
+    return readToEnd(this.events(options))
   }
 
   /** Stops the run, or removes the prompt from the queue. */

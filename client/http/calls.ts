@@ -72,10 +72,10 @@ export function createCalls(options: CallsOptions): Calls {
   let edge = options.edgeUrl === undefined ? undefined : Promise.resolve(options.edgeUrl.replace(/\/+$/, ''))
 
   /** The coordinator names the URL of its edge. */
-  function findEdge(call: CallOptions): Promise<string> {
+  function findEdge(): Promise<string> {
     // Without the boxes, of which there may be many.
     const input = { query: { box: NO_BOX } }
-    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', input, pickSignal(call)).then(
+    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', input).then(
       ({ edge: { url } }) => url.replace(/\/+$/, ''),
       (error: unknown) => {
         edge = undefined
@@ -85,8 +85,12 @@ export function createCalls(options: CallsOptions): Calls {
     return edge
   }
 
-  async function toUrl(path: string, query: object | undefined, call: CallOptions): Promise<string> {
-    const base = path.startsWith(EDGE_PATH) ? await findEdge(call) : root
+  async function toUrl(
+    path: string,
+    query: object | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
+    const base = path.startsWith(EDGE_PATH) ? await beforeAbort(findEdge(), signal) : root
     return base + path + formatQuery(query)
   }
 
@@ -97,7 +101,7 @@ export function createCalls(options: CallsOptions): Calls {
       ...(input.body !== undefined && {
         'content-type': input.isRaw ? 'application/octet-stream' : 'application/json',
       }),
-      ...(input.isIdempotent && { 'idempotency-key': call.idempotencyKey ?? createKey() }),
+      ...(input.isIdempotent && { 'idempotency-key': call.idempotencyKey ?? createRandomId() }),
       ...(trace !== undefined && { traceparent: trace }),
       ...call.headers,
     }
@@ -118,7 +122,7 @@ export function createCalls(options: CallsOptions): Calls {
     const { signal } = limit
     try {
       signal.throwIfAborted()
-      const url = await toUrl(path, input.query, { ...call, signal })
+      const url = await toUrl(path, input.query, signal)
       const headers = toHeaders(input, call)
       const body = toBody(input)
       const canRepeat = method === 'GET' || input.isIdempotent === true
@@ -182,7 +186,7 @@ export function createCalls(options: CallsOptions): Calls {
       })
     },
     async connect(path, input = {}, call = {}) {
-      const url = await toUrl(path, input.query, call)
+      const url = await toUrl(path, input.query, call.signal)
       return transport.connect(url, toHeaders({}, call)).catch((error: unknown) => {
         throw toConnectionError(error)
       })
@@ -190,13 +194,11 @@ export function createCalls(options: CallsOptions): Calls {
   }
 }
 
-/** Not crypto.randomUUID(), which pages over plain HTTP do not have. */
-const createKey = (): string =>
+/** 128 bits in hexadecimal. Not crypto.randomUUID(), which pages over plain HTTP do not have. */
+export const createRandomId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
   )
-
-const pickSignal = ({ signal }: CallOptions): CallOptions => (signal === undefined ? {} : { signal })
 
 /** @throws RangeError */
 function checkTimeout(timeoutMs: number | undefined): number | undefined {
@@ -265,6 +267,8 @@ function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
     controller.abort(new TimeoutError({ code: 'timeout', message, status: 0 }))
   }
   const timer = timeoutMs <= MAX_TIMER_MS ? setTimeout(abort, timeoutMs) : undefined
+  // Node would wait for the timer of a response whose body was read.
+  ;(timer as { unref?(): void } | undefined)?.unref?.()
   return {
     signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
     clear: () => clearTimeout(timer),
@@ -284,6 +288,15 @@ export async function withTimeLimit<T>(
   } finally {
     clear()
   }
+}
+
+/** Rejects with the reason of the signal once it is aborted: other calls wait for the same promise, which continues. */
+function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal?.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', onAbort))
+  })
 }
 
 /** Rejects with the reason of the signal. */

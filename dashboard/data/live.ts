@@ -73,10 +73,6 @@ export function getClient(): Client {
   return client
 }
 
-/** Not crypto.randomUUID(), which plain HTTP from another machine does not have. */
-export const createRandomId = (): string =>
-  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-
 export async function startStore(): Promise<void> {
   startError.value = null
   try {

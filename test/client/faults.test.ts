@@ -83,6 +83,21 @@ t.test('the time limit of a call is kept, and its timer does not keep the proces
   await t.rejects(boxwood.routes.environments.list({ signal: controller.signal }), { message: 'enough' })
 })
 
+t.test('a call that is aborted while the edge is found does not end the others', async (t) => {
+  const other = new Boxwood({ url, apiKey: key })
+  const controller = new AbortController()
+  failNext('GET /api/v1/me', async (response, _request, forward) => {
+    controller.abort(new Error('enough'))
+    const body = await text(await forward())
+    response.setHeader('content-type', 'application/json')
+    response.end(body)
+  })
+  const first = other.routes.processes.list(box.id, { signal: controller.signal })
+  const second = other.routes.processes.list(box.id)
+  await t.rejects(first, { message: 'enough' })
+  t.match(await second, { type: 'exec.list' })
+})
+
 t.test('the time limit of a call that waits for a box limits all of it', async (t) => {
   for (let i = 0; i < 50; i += 1)
     failNext(`GET /api/v1/boxes/`, async (response, _request, forward) => {
