@@ -1,6 +1,6 @@
 // The output of a detached command, each byte once: over lost connections, and restarts of the coordinator and the agent.
-import { type BoxwoodError, createError, BoxwoodError as ErrorClass } from '../http/errors.ts'
-import { readEvents, toLostError } from '../http/events.ts'
+import { BoxwoodError, createError } from '../http/errors.ts'
+import { readEvents, toLostError, toStreamError } from '../http/events.ts'
 import { createReconnect } from '../http/reconnect.ts'
 import type { TransportResponse } from '../http/transport.ts'
 
@@ -69,7 +69,7 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
       }
       lost = toLostError()
     } catch (error) {
-      if (!(error instanceof ErrorClass)) throw error
+      if (!(error instanceof BoxwoodError)) throw error
       lost = error
     }
     onConnection?.(lost)
@@ -101,13 +101,6 @@ function advance(
     missing: Math.max(0, offset - before),
   }
 }
-
-/** The errors after which no new connection helps. */
-const STREAM_STATUSES: Readonly<Record<string, number>> = { not_found: 404, box_not_running: 409 }
-
-/** An error of the stream, which is temporary unless the command or its box does not exist. */
-const toStreamError = ({ code, message }: { code: string; message: string }): BoxwoodError =>
-  createError({ code, message, status: STREAM_STATUSES[code] ?? 503 })
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text)

@@ -1,8 +1,8 @@
 // Prompts for the coding agents of a box, and the events of their runs.
 import type { PromptEvent, PromptRequest, Run } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
-import { type BoxwoodError, createError, BoxwoodError as ErrorClass } from '../http/errors.ts'
-import { readEvents, toLostError } from '../http/events.ts'
+import { BoxwoodError } from '../http/errors.ts'
+import { readEvents, toLostError, toStreamError } from '../http/events.ts'
 import { createReconnect } from '../http/reconnect.ts'
 import type { Context } from './context.ts'
 import { readToEnd } from './read-to-end.ts'
@@ -52,12 +52,11 @@ export class PromptRun {
             position = fields.seq
             yield fields
           } else if (event === 'done') return fields.run
-          else if (event === 'error')
-            throw createError({ ...fields, status: fields.code === 'not_found' ? 404 : 503 })
+          else if (event === 'error') throw toStreamError(fields)
         }
         lost = toLostError()
       } catch (error) {
-        if (!(error instanceof ErrorClass)) throw error
+        if (!(error instanceof BoxwoodError)) throw error
         lost = error
       }
       await reconnect.waitAfter(lost)

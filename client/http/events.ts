@@ -1,6 +1,6 @@
 // Reads server-sent events from the body of a response.
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { ConnectionError } from './errors.ts'
+import { type BoxwoodError, ConnectionError, createError } from './errors.ts'
 import type { TransportResponse } from './transport.ts'
 
 /** A stream that sends nothing for this long is lost. The coordinator sends something every 15 s. */
@@ -53,3 +53,10 @@ export const toLostError = (error?: Error): ConnectionError =>
     status: 0,
     cause: error,
   })
+
+/** The errors after which no new connection helps. */
+const STREAM_STATUSES: Readonly<Record<string, number>> = { not_found: 404, box_not_running: 409 }
+
+/** An error of the stream, which is temporary unless what it follows does not exist, or the box does not run. */
+export const toStreamError = ({ code, message }: { code: string; message: string }): BoxwoodError =>
+  createError({ code, message, status: STREAM_STATUSES[code] ?? 503 })
