@@ -85,10 +85,6 @@ const COMMAND_HINTS = new Map([
   ...forWords('server serve daemon coordinator', SERVER),
   ...forWords('alias aliases', 'Boxwood has no aliases. Use those of your shell: `alias f="box exec fig"`.'),
   ...forWords(
-    'mcp',
-    'Boxwood has no MCP server yet. Coding agents use `box exec`, `box cp` and `box logs` with --json: see `box docs cli`.',
-  ),
-  ...forWords(
     'diff compare',
     'Boxwood cannot compare boxes. In bash: diff <(box exec NAME cat FILE) <(box exec OTHER cat FILE)',
   ),

@@ -12,12 +12,13 @@ import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { getBoxVariables } from '../boxes/variables.ts'
 import { byKey } from '../http/access.ts'
+import { assertIdempotencyKey } from '../http/idempotency.ts'
 import { type Route, route } from '../http/route.ts'
 import { acquireBox, boxParams, CWD_DENIED, INVALID_CWD, NO_BOX_OR_CWD, WAKE_ERRORS } from './acquire-box.ts'
 import type { EdgeContext } from './context.ts'
 import { requestAgent } from './request-agent.ts'
 import { startDetached } from './start-detached.ts'
-import { assertStartKey, getProcessId, startKeyHeader } from './start-key.ts'
+import { getProcessId, startKeyHeader } from './start-key.ts'
 
 /** Added to the command's time limit: terminating its processes, reading the last output, a slow connection. */
 const RESPONSE_GRACE_MS = 30_000
@@ -51,8 +52,9 @@ export function execRoutes(context: EdgeContext): Route[] {
         assertStartMode(body)
         const { detached = false, ...command } = body
         const isStart = detached || command.attached === true
-        const header = request.headers['idempotency-key']
-        if (header !== undefined) assertStartKey(header, isStart)
+        // A command that runs to its end in the request has no process to find: as on most routes, its key has no effect.
+        const startKey = isStart ? request.headers['idempotency-key'] : undefined
+        if (startKey !== undefined) assertIdempotencyKey(startKey)
         const acquired = await acquireBox(context, input, { wakesBox: true })
         const { box } = acquired
         const boxEnv = getBoxVariables(box)
@@ -65,7 +67,7 @@ export function execRoutes(context: EdgeContext): Route[] {
           fromCli: request.headers[CLI_VERSION_HEADER] !== undefined,
           command: body.command,
           cwd: body.cwd,
-          ...(header !== undefined && { id: getProcessId(header, { actor, boxId: box.id }) }),
+          ...(startKey !== undefined && { id: getProcessId(startKey, { actor, boxId: box.id }) }),
         } as const
         const response = await context.commandTracker.track(commandRequest, async (tracked) => {
           const agentRequest = { ...command, boxEnv, record: tracked.record }

@@ -139,7 +139,6 @@ t.test('words of other tools get the command to use', async (t) => {
     [['create', '--publish', '80'], /`box share NAME PORT`.*`box forward NAME PORT`/],
     [['urls'], /`box shares`.*`box unshare NAME PORT`/],
     [['alias'], /aliases. Use those of your shell/],
-    [['mcp'], /no MCP server.*box docs cli/],
     [['diff', 'fig', 'plum'], /diff <\(box exec NAME/],
     [['code', 'fig'], /box ssh-config/],
     [['vnc', 'fig'], /box desktop start NAME/],

@@ -11,7 +11,7 @@ export function installInto(prefix: string, tempDir: string): void {
   // tap adds NODE_OPTIONS with a hook to each child process: tsc does not work with it.
   const command = ['-u', 'NODE_OPTIONS', 'npm', 'run', '-s', 'package', tempDir]
   execFileSync('env', command, { cwd: PROJECT_DIR, stdio: 'ignore' })
-  const [tarball = ''] = readdirSync(tempDir).filter((name) => name.endsWith('.tgz'))
+  const tarball = readdirSync(tempDir).find((name) => /^boxwood-server-.*\.tgz$/.test(name)) ?? ''
   const packageDir = join(prefix, 'lib/node_modules/boxwood-server')
   mkdirSync(packageDir, { recursive: true })
   execFileSync('tar', ['-xzf', join(tempDir, tarball), '-C', packageDir, '--strip-components=1'])

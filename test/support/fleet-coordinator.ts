@@ -10,6 +10,9 @@ import { loadConfig } from '../../coordinator/server/config.ts'
 import type { Fleet, FleetOptions } from './fleet.ts'
 import { withoutArchives } from './without-archives.ts'
 
+/** The longest time of a timer: a box that does not connect is started again, with another token. */
+const NEVER_MS = 0x7fff_ffff
+
 const boxCount = Number(process.argv[2])
 const { settings = {} }: Pick<FleetOptions, 'settings'> = JSON.parse(process.argv[3] ?? '{}')
 const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-fleet-'))
@@ -37,7 +40,10 @@ const config = loadConfig({
   BOXWOOD_LOG: 'fatal',
   ...settings,
 })
-const coordinator = await startCoordinator(config, { provider })
+const coordinator = await startCoordinator(config, {
+  provider,
+  lifecycle: { connectTimeoutMs: NEVER_MS },
+})
 const { owner, context } = coordinator
 if (!owner) throw new Error('the coordinator has no owner')
 // The start of the coordinator has created the first box.
