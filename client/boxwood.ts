@@ -2,7 +2,7 @@
 import { Boxes } from './boxes/boxes.ts'
 import { createRoutes, type Routes } from './generated/routes.ts'
 import { type CallInput, type CallOptions, type Calls, createCalls } from './http/calls.ts'
-import { fetchTransport, type Transport, type TransportResponse } from './http/transport.ts'
+import { fetchTransport, type OpenResponse, type Transport } from './http/transport.ts'
 
 export type BoxwoodOptions = {
   /** The URL of the coordinator, such as `https://boxes.example.com`. Default: BOXWOOD_URL, or `http://127.0.0.1:7070`. */
@@ -60,7 +60,7 @@ export class Boxwood {
   }
 
   /** The same for a response that is not JSON. Its body is unread. */
-  open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<TransportResponse> {
+  open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<OpenResponse> {
     return this.#calls.open(method, path, input, options)
   }
 }

@@ -31,4 +31,11 @@ export {
   TimeoutError,
   UnavailableError,
 } from './http/errors.ts'
-export type { RequestBody, Transport, TransportRequest, TransportResponse } from './http/transport.ts'
+export type {
+  OpenResponse,
+  RequestBody,
+  ResponseBody,
+  Transport,
+  TransportRequest,
+  TransportResponse,
+} from './http/transport.ts'

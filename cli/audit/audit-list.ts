@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { AuditEvent } from '../../shared/api/audit.ts'
 import type { Client } from '../connection/client.ts'
+import { invalidDataError } from '../connection/server-data.ts'
 import type { Session } from '../connection/session.ts'
 import type { List } from '../lists/list.ts'
 import type { ListOptions } from '../lists/options.ts'
@@ -116,12 +117,13 @@ async function downloadCsv(
   if (matches !== null)
     throw new CliError(EXIT.usage, '--csv needs a user as --actor: the coordinator writes the file.')
   query.set('format', 'csv')
-  const response = await client.download(`/audit?${query}`)
+  const { body } = await client.download(`/audit?${query}`)
+  if (body === null) throw invalidDataError('no events')
   const isStdout = file === true || file === '-'
   try {
-    if (isStdout) await pipeline(response, process.stdout, { end: false })
+    if (isStdout) await pipeline(body, process.stdout, { end: false })
     // Only the user may read the log.
-    else await pipeline(response, createWriteStream(file, { mode: 0o600 }))
+    else await pipeline(body, createWriteStream(file, { mode: 0o600 }))
   } catch (error) {
     throw new CliError(EXIT.failed, `Cannot write the events: ${(error as Error).message}.`, { cause: error })
   }

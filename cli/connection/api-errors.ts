@@ -1,4 +1,5 @@
 // Converts failed requests to CliErrors: a message for the user and an exit code.
+import type { BoxwoodError } from '../../client/http/errors.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { describeCertificateError } from './certificate-errors.ts'
@@ -48,6 +49,9 @@ const EXIT_CODE_BY_ERROR_CODE: Record<string, number> = {
   control_plane_unavailable: EXIT.unreachable,
 }
 
+/** The code of the client for a response that is not one of the API. */
+const INVALID_RESPONSE = 'invalid_response'
+
 const CONNECTION_ERRORS: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'host not found',
@@ -93,27 +97,28 @@ function describeConnectionError(error: unknown): string {
   return CONNECTION_ERRORS[code] ?? describeCertificateError(code) ?? sanitize(error.message).trim()
 }
 
-/** Returns the error of a response that is not 2xx, or not JSON. Reads the envelopes of control plane and edge (spec §1). */
-export function toResponseError(status: number, body: Buffer, config: CoordinatorConfig): CliError {
+/** Returns the error of a response that is not 2xx, or not JSON. */
+export function toApiError(
+  { status, code, message, fields }: BoxwoodError,
+  config: CoordinatorConfig,
+): CliError {
   const { baseUrl, urlSource } = config
   const { origin } = new URL(baseUrl)
-  const { code, message, fields } = parseErrorBody(body)
-  if (code === null) {
+  if (code === INVALID_RESPONSE)
     return new CliError(
       EXIT.failed,
       `The response from ${origin} (HTTP ${status}) is not from a Boxwood coordinator. Check ${formatUrlSource(urlSource)}.`,
     )
-  }
   if (code === 'unauthorized' || code === 'token_expired')
     return createApiError(code, describeRejection(code, config), fields)
-  const [, limit] = BODY_LIMIT.exec(message ?? '') ?? []
+  const [, limit] = BODY_LIMIT.exec(message) ?? []
   if (limit !== undefined) return new RequestTooLongError(code, Number(limit))
   // A wrong path in BOXWOOD_URL: the coordinator has no such route.
   const pathHint =
     code === 'not_found' && new URL(baseUrl).pathname !== '/api/v1'
       ? ` Check the path in ${urlSource}, such as ${origin}.`
       : ''
-  return createApiError(code, `${message ?? 'The request was rejected.'}${pathHint}`, fields)
+  return createApiError(code, `${message}${pathHint}`, fields)
 }
 
 function describeRejection(code: string, { baseUrl, key, keySource, profile }: CoordinatorConfig): string {
@@ -164,20 +169,3 @@ export class RequestTooLongError extends CliError {
 }
 
 const getExitCode = (code: string): number => EXIT_CODE_BY_ERROR_CODE[code] ?? EXIT.failed
-
-type ErrorBody = { code: string | null; message: string | null; fields: Record<string, unknown> }
-
-function parseErrorBody(body: Buffer): ErrorBody {
-  try {
-    const { error, ...rest } = JSON.parse(body.toString()) as Record<string, unknown>
-    const { code, message, ...fields } =
-      typeof error === 'object' && error !== null
-        ? (error as Record<string, unknown>)
-        : { ...rest, code: error }
-    return { code: getText(code), message: getText(message), fields }
-  } catch {
-    return { code: null, message: null, fields: {} }
-  }
-}
-
-const getText = (value: unknown): string | null => (typeof value === 'string' ? value : null)

@@ -1,39 +1,42 @@
-// Requests to the coordinator: adds the credential and the version, translates errors, retries after a 429.
-
+// Requests to the coordinator, by the client of programs: adds the credential and the version, and translates errors.
 import type { IncomingMessage } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
+import { type CallInput, type CallOptions, createCalls, readText } from '../../client/http/calls.ts'
+import { BoxwoodError, parseErrorResponse } from '../../client/http/errors.ts'
+import type { OpenResponse, Transport } from '../../client/http/transport.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { CliError } from '../output/exit-codes.ts'
-import { toResponseError, toUnreachableError } from './api-errors.ts'
-import type { CoordinatorConfig } from './find-coordinator.ts'
-import { type RequestBody, readBody, sendRequest } from './http-request.ts'
+import { toApiError, toUnreachableError } from './api-errors.ts'
+import { type CoordinatorConfig, getRootUrl } from './find-coordinator.ts'
+import { getHeaders, sendRequest } from './http-request.ts'
 import { type TraceResult, traceRequest } from './trace.ts'
 
 const MAX_ATTEMPTS = 5
-/** Seconds. A longer Retry-After is reported to the user instead. */
-const MAX_RETRY_AFTER = 60
+/** A longer Retry-After is reported to the user instead. */
+const MAX_RETRY_AFTER_MS = 60_000
 
-export type ApiRequest = {
-  method: string
-  url: string
-  headers: Record<string, string>
-  body?: RequestBody | undefined
-}
-
-/** The response of one attempt; `ok` means 2xx. `retryAfter` is in seconds. */
-export type AttemptResult = { ok: true; response: IncomingMessage } | FailedAttempt
+/** The result of one attempt to open a stream. */
+export type AttemptResult = { ok: true; response: OpenResponse } | FailedAttempt
 /** The result of one attempt to open a WebSocket, which is paused. */
 export type ConnectResult = { ok: true; socket: WebSocket } | FailedAttempt
+/** `retryAfter` is in seconds. */
 export type FailedAttempt = { ok: false; error: CliError; status: number; retryAfter: number | null }
 
-/** The functions throw CliError, or the signal's reason once it is aborted. */
-export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal) {
+export type RequestOptions = {
+  signal: AbortSignal
+  /** The URL of the edge, for the requests to boxes. */
+  edgeUrl?: string
+}
+
+/** The functions throw CliError, or the signal's reason once it is aborted. Paths are those of the API, such as `/api/v1/me`. */
+export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }: RequestOptions) {
+  const root = getRootUrl(config.baseUrl)
+  const base = edgeUrl ?? root
   const defaultHeaders = { ...getCredentialHeaders(config), [CLI_VERSION_HEADER]: VERSION }
 
-  /** Traces a request and translates its errors. */
+  /** Traces a request. */
   async function observe<T>(
     method: string,
     url: string,
@@ -48,95 +51,103 @@ export function createApiRequests(config: CoordinatorConfig, signal: AbortSignal
       return result
     } catch (error) {
       trace(error as Error)
-      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
+      throw error
     }
   }
 
-  async function sendOnce({ method, url, headers, body }: ApiRequest): Promise<AttemptResult> {
-    const request = { method, url, headers: { ...defaultHeaders, ...headers }, body, signal }
-    const response = await observe(
+  const send: Transport['send'] = (request) => {
+    const { method, url, headers } = request
+    return observe(
       method,
       url,
-      () => sendRequest(request),
+      () => sendRequest({ ...request, headers: { ...defaultHeaders, ...headers } }),
       (response) => response,
     )
-    const { statusCode: status = 0 } = response
-    return status >= 200 && status < 300 ? { ok: true, response } : readFailure(response, url)
   }
 
-  async function readFailure(response: IncomingMessage, url: string): Promise<FailedAttempt> {
-    const { statusCode: status = 0 } = response
-    const error = toResponseError(status, await read(response, url), config)
-    return { ok: false, error, status, retryAfter: parseRetryAfter(response) }
+  const calls = createCalls({
+    url: root,
+    edgeUrl: base,
+    apiKey: null,
+    transport: { send, connect: () => Promise.reject(new Error('unused')) },
+    retryMs: Number.POSITIVE_INFINITY,
+    traceparent: () => undefined,
+    isRepeated: ({ status, retryAfterMs }, attempts) =>
+      status === 429 && attempts < MAX_ATTEMPTS && (retryAfterMs ?? 0) <= MAX_RETRY_AFTER_MS,
+  })
+
+  function translate(error: unknown): unknown {
+    if (signal.aborted) return signal.reason
+    if (!(error instanceof BoxwoodError)) return error
+    return error.status === 0 ? toUnreachableError(error.cause, config, base) : toApiError(error, config)
   }
+
+  const rethrow = (error: unknown) => {
+    throw translate(error)
+  }
+
+  const toFailure = (error: BoxwoodError): FailedAttempt => ({
+    ok: false,
+    error: toApiError(error, config),
+    status: error.status,
+    retryAfter: error.retryAfterMs === null ? null : error.retryAfterMs / 1000,
+  })
 
   /** Opens a WebSocket, without retries. The signal also closes it. */
-  async function connect(url: string): Promise<ConnectResult> {
+  async function connect(path: string): Promise<ConnectResult> {
     // Imported here: most commands open no WebSocket.
     const { openWebSocket } = await import('./open-websocket.ts')
-    const { socket, response } = await observe(
-      'GET',
-      url,
-      () => openWebSocket({ url, headers: defaultHeaders, signal }),
-      ({ response }) => response ?? { statusCode: 101 },
-    )
-    return socket === null ? readFailure(response, url) : { ok: true, socket }
-  }
-
-  /** Resolves with a 2xx response whose body is unread. `createBody` is called for each attempt. */
-  async function send(
-    method: string,
-    url: string,
-    headers: Record<string, string>,
-    createBody?: (() => RequestBody | Promise<RequestBody>) | null,
-  ): Promise<IncomingMessage> {
-    for (let attempt = 1; ; attempt++) {
-      const result = await sendOnce({ method, url, headers, body: await createBody?.() })
-      if (result.ok) return result.response
-      const delay = result.status === 429 ? (result.retryAfter ?? 1) : Number.NaN
-      if (attempt >= MAX_ATTEMPTS || !(delay >= 0 && delay <= MAX_RETRY_AFTER)) throw result.error
-      // Jitter: clients that got the same Retry-After should not retry at the same moment.
-      await sleep(delay * 1000 + Math.random() * 500, undefined, { signal })
-    }
-  }
-
-  async function read(response: IncomingMessage, url: string): Promise<Buffer> {
+    const url = base + path
     try {
-      return await readBody(response)
+      const { socket, response } = await observe(
+        'GET',
+        url,
+        () => openWebSocket({ url, headers: defaultHeaders, signal }),
+        ({ response }) => (response === null ? { status: 101 } : toTraceResult(response)),
+      )
+      if (socket !== null) return { ok: true, socket }
+      return toFailure(
+        parseErrorResponse(
+          response.statusCode ?? 0,
+          await readText({ body: response }),
+          getHeaders(response),
+        ),
+      )
     } catch (error) {
       throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
     }
   }
 
-  async function requestJson<T>(
-    method: string,
-    url: string,
-    value?: unknown,
-    moreHeaders: Record<string, string> = {},
-  ): Promise<T> {
-    const bytes = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
-    const headers = { ...(bytes && { 'content-type': 'application/json' }), ...moreHeaders }
-    const response = await send(method, url, headers, bytes && (() => bytes))
-    const body = await read(response, url)
-    // Callers of routes that respond with 204 use T = undefined.
-    if (response.statusCode === 204) return undefined as T
-    try {
-      return JSON.parse(body.toString()) as T
-    } catch {
-      throw toResponseError(response.statusCode ?? 0, body, config)
-    }
+  return {
+    json: <T>(method: string, path: string, input: CallInput = {}, options: CallOptions = {}): Promise<T> =>
+      calls.json<T>(method, path, { ...input, isSlow: true }, { signal, ...options }).catch(rethrow),
+    open: (
+      method: string,
+      path: string,
+      input: CallInput = {},
+      options: CallOptions = {},
+    ): Promise<OpenResponse> =>
+      calls.open(method, path, { ...input, isSlow: true }, { signal, ...options }).catch(rethrow),
+    /** Sends a GET once, without retries. Throws only when there is no response. */
+    async openOnce(path: string, input: CallInput, options: CallOptions): Promise<AttemptResult> {
+      try {
+        const onceInput = { ...input, isSlow: true, isResumed: true }
+        return { ok: true, response: await calls.open('GET', path, onceInput, { signal, ...options }) }
+      } catch (error) {
+        if (!signal.aborted && error instanceof BoxwoodError && error.status > 0) return toFailure(error)
+        throw translate(error)
+      }
+    },
+    connect,
   }
-
-  return { sendOnce, connect, send, requestJson }
 }
+
+const toTraceResult = (response: IncomingMessage): TraceResult => ({
+  status: response.statusCode ?? 0,
+  headers: getHeaders(response),
+})
 
 function getCredentialHeaders({ key, profile }: CoordinatorConfig): Record<string, string> {
   if (key !== null) return { authorization: `Bearer ${key}` }
   return profile?.session === undefined ? {} : { cookie: `${SESSION_COOKIE}=${profile.session}` }
-}
-
-/** Seconds; null for the date form, which the coordinator does not send. */
-function parseRetryAfter({ headers }: IncomingMessage): number | null {
-  const text = headers['retry-after'] ?? ''
-  return /^\d{1,9}$/.test(text) ? Number(text) : null
 }

@@ -1,12 +1,11 @@
 // The API client of the commands: requests to the control plane and to the edge.
-import type { IncomingMessage } from 'node:http'
+import type { OpenResponse, RequestBody } from '../../client/http/transport.ts'
 import type { Account } from '../../shared/api/account.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
 import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
-import type { RequestBody } from './http-request.ts'
 
 export type Client = {
   /** Sends a request to the control plane; `path` starts with a slash. Throws CliError. */
@@ -14,9 +13,9 @@ export type Client = {
   /** Sends the request with the session of `box login`: no key may use these routes. Throws CliError without a session. */
   requestBySession<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Sends a POST to the control plane, and accepts a stream of events. Resolves with a response whose body is unread. Throws CliError. */
-  openEvents(path: string, body: unknown): Promise<IncomingMessage>
+  openEvents(path: string, body: unknown): Promise<OpenResponse>
   /** Sends a GET to the control plane. Resolves with a response whose body is unread. Throws CliError. */
-  download(path: string): Promise<IncomingMessage>
+  download(path: string): Promise<OpenResponse>
   /** Finds a box by name, id or unique prefix of its id; throws CliError (not found). */
   findBox(nameOrId: string): Promise<Box>
   getBoxDetail(id: string): Promise<BoxDetail>
@@ -46,7 +45,7 @@ export type EdgeClient = {
     query: Record<string, string>,
     createBody?: (() => RequestBody | Promise<RequestBody>) | null,
     headers?: Record<string, string>,
-  ): Promise<IncomingMessage>
+  ): Promise<OpenResponse>
   /** Sends a GET once, without retries. Throws CliError only when there is no response. */
   getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
   /** Opens a WebSocket once, without retries. Throws CliError only when there is no response. */
@@ -58,11 +57,12 @@ export type EdgeClient = {
 export type GetOnceOptions = { headers: Record<string, string>; signal: AbortSignal }
 
 const CLEANUP_TIMEOUT_MS = 10_000
+const API_PATH = '/api/v1'
 
 export function createClient(config: CoordinatorConfig, signal: AbortSignal): Client {
-  const { requestJson, send } = createApiRequests(config, signal)
+  const { json, open } = createApiRequests(config, { signal })
   const request = <T>(method: string, path: string, body?: unknown) =>
-    requestJson<T>(method, `${config.baseUrl}${path}`, body)
+    json<T>(method, API_PATH + path, { body })
   /** Only for a message: another problem must not hide that the box does not exist. */
   async function wasDeleted(name: string): Promise<boolean> {
     try {
@@ -79,14 +79,13 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
     request,
     async requestBySession(method, path, body) {
       assertHasSession(config)
-      const session = createApiRequests({ ...config, key: null }, signal)
-      return session.requestJson(method, `${config.baseUrl}${path}`, body)
+      const session = createApiRequests({ ...config, key: null }, { signal })
+      return session.json(method, API_PATH + path, { body })
     },
     openEvents(path, body) {
-      const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
-      return send('POST', `${config.baseUrl}${path}`, headers, () => Buffer.from(JSON.stringify(body)))
+      return open('POST', API_PATH + path, { body }, { headers: { accept: 'text/event-stream' } })
     },
-    download: (path) => send('GET', `${config.baseUrl}${path}`, {}),
+    download: (path) => open('GET', API_PATH + path),
     withSignal: (otherSignal) => createClient(config, otherSignal),
     getBoxDetail: (id) => request('GET', `/boxes/${encodeURIComponent(id)}`),
     async findBox(nameOrId) {
@@ -105,9 +104,10 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
       const noSuchBox = boxExists
         ? null
         : noSuchBoxError(boxName, (await request<Account>('GET', '/me')).boxes, await wasDeleted(boxName))
-      const boxUrl = `${edge.url.replace(/\/+$/, '')}/v1/box/${encodeURIComponent(boxName)}`
+      const edgeUrl = edge.url.replace(/\/+$/, '')
+      const boxPath = `/v1/box/${encodeURIComponent(boxName)}`
       const createWithSignal = (edgeSignal: AbortSignal): EdgeClient => {
-        const requests = createApiRequests(config, edgeSignal)
+        const requests = createApiRequests(config, { signal: edgeSignal, edgeUrl })
         const translate = (error: CliError, route: string) =>
           toEdgeError(error, { boxName, noSuchBox, route })
         const rethrow = (route: string) => (error: unknown) => {
@@ -120,26 +120,21 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
           noSuchBox,
           observedState: box?.observedState ?? null,
           requestJson: <T>(method: string, route: string, body?: unknown, headers?: Record<string, string>) =>
-            requests.requestJson<T>(method, boxUrl + route, body, headers).catch(rethrow(route)),
-          send(method, route, query, createBody, headers) {
-            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
-            const contentHeaders = createBody ? { 'content-type': 'application/octet-stream' } : {}
-            return requests
-              .send(method, url, { ...contentHeaders, ...headers }, createBody)
-              .catch(rethrow(route))
+            requests
+              .json<T>(method, boxPath + route, { body }, headers === undefined ? {} : { headers })
+              .catch(rethrow(route)),
+          send(method, route, query, createBody, headers = {}) {
+            const input = { query, ...(createBody && { body: createBody, isRaw: true }) }
+            return requests.open(method, boxPath + route, input, { headers }).catch(rethrow(route))
           },
           async getOnce(route, query, { headers, signal: getSignal }) {
-            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
-            const result = await createApiRequests(config, getSignal).sendOnce({
-              method: 'GET',
-              url,
-              headers,
-            })
+            const once = createApiRequests(config, { signal: getSignal, edgeUrl })
+            const result = await once.openOnce(boxPath + route, { query }, { headers })
             return result.ok ? result : { ...result, error: translate(result.error, route) }
           },
           async connect(route, query, connectSignal) {
-            const url = `${boxUrl}${route}?${new URLSearchParams(query)}`
-            const result = await createApiRequests(config, connectSignal).connect(url)
+            const path = `${boxPath}${route}?${new URLSearchParams(query)}`
+            const result = await createApiRequests(config, { signal: connectSignal, edgeUrl }).connect(path)
             return result.ok ? result : { ...result, error: translate(result.error, route) }
           },
           forCleanup: () => createWithSignal(AbortSignal.timeout(CLEANUP_TIMEOUT_MS)),

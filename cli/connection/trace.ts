@@ -8,10 +8,7 @@ export function enableTrace(): void {
   process.env[VARIABLE] = '1'
 }
 
-export type TraceResult = {
-  statusCode?: number | undefined
-  headers?: Record<string, string | string[] | undefined>
-}
+export type TraceResult = { status: number; headers?: { get(name: string): string | null } }
 
 /** Returns a function that prints the request with its result; for a request without a response, with the error. */
 export function traceRequest(method: string, url: string): (result: TraceResult | Error) => void {
@@ -19,9 +16,9 @@ export function traceRequest(method: string, url: string): (result: TraceResult 
   const startedAt = performance.now()
   return (result) => {
     const duration = `${Math.round(performance.now() - startedAt)} ms`
-    const outcome = result instanceof Error ? `failed: ${result.message}` : `${result.statusCode}`
-    const requestId = result instanceof Error ? undefined : result.headers?.['x-request-id']
-    const request = requestId === undefined ? '' : `, request ${requestId}`
+    const outcome = result instanceof Error ? `failed: ${result.message}` : `${result.status}`
+    const requestId = result instanceof Error ? null : (result.headers?.get('x-request-id') ?? null)
+    const request = requestId === null ? '' : `, request ${requestId}`
     printMessage(sanitize(`${method} ${url}: ${outcome}, ${duration}${request}`))
   }
 }

@@ -35,7 +35,7 @@ export async function runOnBox(edge: EdgeClient, command: string): Promise<strin
 export async function runWithInput(
   context: CommandContext,
   command: string,
-  input: AsyncIterable<Buffer>,
+  input: AsyncIterable<Uint8Array>,
 ): Promise<string> {
   const stdout: Buffer[] = []
   const { attachment, waitForSuccess, terminate } = await startCommand(
@@ -47,7 +47,8 @@ export async function runWithInput(
     },
   )
   const send = async () => {
-    for await (const bytes of input) if (!(await attachment.writeStdin(bytes))) return
+    for await (const { buffer, byteOffset, length } of input)
+      if (!(await attachment.writeStdin(Buffer.from(buffer, byteOffset, length)))) return
     attachment.endStdin()
   }
   try {

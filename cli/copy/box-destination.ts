@@ -1,10 +1,9 @@
 // Writes a source to a box: PUT /upload for a file of up to 1 GiB, else a command on the box that reads stdin.
 import { basename } from 'node:path'
-import { Readable } from 'node:stream'
+import { readText } from '../../client/http/calls.ts'
 import type { FileUploaded } from '../../shared/api/files.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { readBody } from '../connection/http-request.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { type CommandContext, NOT_A_DIRECTORY, runOnBox, runWithInput } from './box-command.ts'
@@ -79,15 +78,16 @@ async function upload(
   }
   const createBody = async () => {
     const stream = await open()
-    if (length > 0)
-      return { stream: Readable.from(trackFile(stream, progress), { objectMode: false }), length }
+    if (length > 0) return trackFile(stream, progress)
     stream.destroy()
     progress.addFile()
-    return Buffer.alloc(0)
+    return ''
   }
   try {
-    const response = await edge.send('PUT', '/upload', query, createBody)
-    return (JSON.parse((await readBody(response)).toString()) as FileUploaded).path
+    const response = await edge.send('PUT', '/upload', query, createBody, {
+      'content-length': String(length),
+    })
+    return (JSON.parse(await readText(response)) as FileUploaded).path
   } catch (error) {
     if (error instanceof CliError && error.code === 'not_found') throw await createParentError(edge, path)
     throw toBoxError(edge, error)
@@ -99,7 +99,7 @@ async function createParentError(edge: EdgeClient, path: string): Promise<CliErr
   const parent = sanitize(getParent(path))
   const boxName = sanitize(edge.boxName)
   const exists = await edge.send('HEAD', '/download', { path: getParent(path) || '~' }).then(
-    (response) => response.resume() !== null,
+    () => true,
     () => false,
   )
   const problem = exists ? `${parent} is not a directory.` : `the directory ${parent} does not exist.`

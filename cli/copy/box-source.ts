@@ -1,6 +1,6 @@
 // Sources on a box: GET /download, in several ranges for a file of more than 1 GiB, and tar for such a directory.
-import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import type { OpenResponse, TransportResponse } from '../../client/http/transport.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -42,7 +42,7 @@ export async function openBoxSource(
   const headers = parseDownloadHeaders(response)
   const { path: realPath, mode, mtime } = headers
   const name = getDownloadName(path, edge.hostname ?? edge.boxName)
-  const close = () => void response.destroy()
+  const close = () => response.cancel()
   if (!headers.isDirectory) {
     const size = getFileSize(response)
     const content: Content = {
@@ -61,7 +61,7 @@ export async function openBoxSource(
     )
   const { files, bytes } = headers
   const totals = files === null || bytes === null ? null : { files, bytes }
-  const archive = withTransferErrors(response)
+  const archive = withTransferErrors(readBytes(response))
   const directoryName = isContentsPath(path) ? '' : name
   return {
     content: { type: 'directory', name: directoryName, mode, mtime, archive },
@@ -75,7 +75,6 @@ export async function openBoxSource(
 export async function measureBoxSource(edge: EdgeClient, path: string): Promise<Totals | null> {
   if (!isRequestPath(path)) return null
   const response = await edge.send('HEAD', '/download', { path: path === '' ? '~' : path })
-  response.resume()
   const { isDirectory, files, bytes } = parseDownloadHeaders(response)
   if (!isDirectory) return { files: 1, bytes: getFileSize(response) }
   return files === null || bytes === null ? null : { files, bytes }
@@ -90,14 +89,22 @@ const sendDownload = ({ edge, path }: RequestedPath, headers: Record<string, str
       : toBoxError(edge, error)
   })
 
+async function* readBytes({ body }: OpenResponse): AsyncGenerator<Uint8Array, void, undefined> {
+  if (body !== null) yield* body
+}
+
 const isTooLarge = (error: unknown): boolean =>
   error instanceof CliError && error.code === 'payload_too_large'
 
 const firstRange = () => ({ range: `bytes=0-${LIMITS.transferBytes - 1}` })
 
 /** Returns the size of the whole file in bytes. */
-function getFileSize({ headers }: IncomingMessage): number {
-  const size = Number(/\/(\d{1,15})$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'])
+function getFileSize({ headers }: TransportResponse): number {
+  const size = Number(
+    /\/(\d{1,15})$/.exec(headers.get('content-range') ?? '')?.[1] ??
+      headers.get('content-length') ??
+      Number.NaN,
+  )
   if (!Number.isSafeInteger(size))
     throw new CliError(
       EXIT.failed,
@@ -112,16 +119,16 @@ const isReadFailure = (error: unknown): boolean => error instanceof CliError && 
 /** The first call reads the response that is already open. */
 function createOpener(
   requested: RequestedPath,
-  response: IncomingMessage,
+  response: OpenResponse,
   { entityTag }: DownloadHeaders,
   size: number,
 ): () => Promise<Readable> {
   let isUsed = false
-  const isRanged = response.statusCode === 206
+  const isRanged = response.status === 206
   return async () => {
     const first = isUsed ? await sendDownload(requested, isRanged ? firstRange() : {}) : response
     isUsed = true
-    const bytes = isRanged ? readRanges(requested, first, entityTag, size) : first
+    const bytes = isRanged ? readRanges(requested, first, entityTag, size) : readBytes(first)
     return Readable.from(withTransferErrors(bytes), { objectMode: false })
   }
 }
@@ -129,13 +136,13 @@ function createOpener(
 /** Yields the first response, then requests the other ranges. A file that changes meanwhile is an error. */
 async function* readRanges(
   requested: RequestedPath,
-  first: IncomingMessage,
+  first: OpenResponse,
   entityTag: string | null,
   size: number,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   let position = 0
   for (let response = first; ; ) {
-    for await (const chunk of response) {
+    for await (const chunk of readBytes(response)) {
       position += chunk.length
       yield chunk
     }
@@ -145,8 +152,8 @@ async function* readRanges(
       range: `bytes=${position}-${end}`,
       'if-range': entityTag ?? '""',
     })
-    if (response.headers['content-range'] !== `bytes ${position}-${end}/${size}`) {
-      response.destroy()
+    if (response.headers.get('content-range') !== `bytes ${position}-${end}/${size}`) {
+      response.cancel()
       throw new CliError(
         EXIT.failed,
         `${formatBoxPath(requested.edge.boxName, requested.path)} changed during the copy. Copy it again.`,
@@ -193,7 +200,9 @@ const createMissingError = (edge: EdgeClient, path: string): CliError =>
   })
 
 /** An interrupted connection becomes a CliError. */
-async function* withTransferErrors(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+async function* withTransferErrors(
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     yield* source
   } catch (error) {

@@ -24,7 +24,7 @@ export type DirectoryContent = {
   /** Modification time in seconds since the epoch; null if unknown. */
   mtime: number | null
   /** A tar archive with one top-level directory. Errors are CliErrors. */
-  archive: AsyncIterable<Buffer>
+  archive: AsyncIterable<Uint8Array>
 }
 
 export type Content = FileContent | DirectoryContent

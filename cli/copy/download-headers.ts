@@ -1,5 +1,5 @@
 // Parses the response headers of a download (spec §4.15).
-import type { IncomingMessage } from 'node:http'
+import type { TransportResponse } from '../../client/http/transport.ts'
 import {
   CONTENT_DIRECTORY,
   DOWNLOAD_CONTENT_HEADER,
@@ -26,26 +26,26 @@ export type DownloadHeaders = {
 }
 
 /** A malformed header counts as missing. */
-export function parseDownloadHeaders({ headers }: IncomingMessage): DownloadHeaders {
+export function parseDownloadHeaders({ headers }: TransportResponse): DownloadHeaders {
   const match = (name: string, pattern: RegExp): string | null => {
-    const value = headers[name]
-    return typeof value === 'string' && pattern.test(value) ? value : null
+    const value = headers.get(name)
+    return value !== null && pattern.test(value) ? value : null
   }
   const matchNumber = (name: string, pattern = /^\d{1,15}$/): number | null => {
     const value = match(name, pattern)
     return value === null ? null : Number(value)
   }
-  const path = headers[DOWNLOAD_PATH_HEADER]
+  const path = headers.get(DOWNLOAD_PATH_HEADER)
   const mode = match(DOWNLOAD_MODE_HEADER, /^[0-7]{4}$/)
   return {
-    isDirectory: headers[DOWNLOAD_CONTENT_HEADER] === CONTENT_DIRECTORY,
-    path: typeof path === 'string' ? decodePath(path) : null,
+    isDirectory: headers.get(DOWNLOAD_CONTENT_HEADER) === CONTENT_DIRECTORY,
+    path: path === null ? null : decodePath(path),
     mode: mode === null ? null : Number.parseInt(mode, 8) & 0o777,
     mtime: matchNumber(DOWNLOAD_MTIME_HEADER, FILE_MTIME_PATTERN),
     files: matchNumber(DOWNLOAD_COUNT_HEADERS.files),
     bytes: matchNumber(DOWNLOAD_COUNT_HEADERS.bytes),
     skipped: matchNumber(DOWNLOAD_COUNT_HEADERS.skipped),
-    entityTag: headers.etag ?? null,
+    entityTag: headers.get('etag'),
   }
 }
 

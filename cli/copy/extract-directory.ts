@@ -16,7 +16,7 @@ import type { Progress } from './progress.ts'
  * @param existing the stats of `target`; null if `target` does not exist
  */
 export async function extractDirectory(
-  archive: AsyncIterable<Buffer>,
+  archive: AsyncIterable<Uint8Array>,
   target: string,
   existing: Stats | null,
   progress: Progress,

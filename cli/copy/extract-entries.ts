@@ -29,7 +29,7 @@ export type Extracted = { top: string; directories: ExtractedDirectory[] }
 
 /** Synchronous calls: small files take a fraction of the time. @throws CliError and errors of the file system */
 export async function extractEntries(
-  archive: AsyncIterable<Buffer>,
+  archive: AsyncIterable<Uint8Array>,
   directory: string,
   progress: Progress,
 ): Promise<Extracted> {

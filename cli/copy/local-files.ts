@@ -60,9 +60,9 @@ function describeFileError({ message }: NodeJS.ErrnoException, path: string | un
 
 /** Passes on the bytes of a source; an error while reading it becomes a CliError that names `path`. */
 export async function* withReadErrors(
-  source: AsyncIterable<Buffer>,
+  source: AsyncIterable<Uint8Array>,
   path: string,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     yield* source
   } catch (error) {

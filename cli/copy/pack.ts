@@ -37,7 +37,7 @@ export function scan(root: string, onSkipped: (path: string) => void): Totals {
  * shrinks is an error; a file that is deleted before it is read is omitted. Synchronous calls: 2,000 small files take a fifth of the
  * time. @throws CliError
  */
-export async function* pack(entries: readonly PackEntry[]): AsyncGenerator<Buffer, void, undefined> {
+export async function* pack(entries: readonly PackEntry[]): AsyncGenerator<Uint8Array, void, undefined> {
   const pending = entries.toReversed()
   /** `device:inode` → the name in the archive, of files that have several names. */
   const firstNames = new Map<string, Buffer>()
@@ -77,7 +77,7 @@ async function* packFile(
   entry: PackEntry,
   stats: Stats,
   firstNames: Map<string, Buffer>,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   const target = firstNames.get(getInode(stats))
   if (target !== undefined)
     return yield encodeTarHeader({ ...commonFields(entry, stats), type: 'link', target })

@@ -39,7 +39,7 @@ export async function readSmallFile(path: string, size: number): Promise<Buffer 
 }
 
 /** Yields the first `size` bytes: what is appended meanwhile is ignored. @throws CliError for a file that is shorter */
-export async function* readExactly(path: string, size: number): AsyncGenerator<Buffer, void, undefined> {
+export async function* readExactly(path: string, size: number): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await open(toFsPath(path))
   try {
     let bytesRead = 0

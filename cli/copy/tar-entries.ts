@@ -16,12 +16,12 @@ export type ArchiveEntry = {
   /** Seconds since the epoch. */
   mtime: number
   /** The content of a file. What is not read is skipped. */
-  content: AsyncIterable<Buffer>
+  content: AsyncIterable<Uint8Array>
 }
 
 /** @throws CliError for a damaged archive, and the errors of `archive` */
 export async function* readEntries(
-  archive: AsyncIterable<Buffer>,
+  archive: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<ArchiveEntry, void, undefined> {
   const { extract } = await import('tar-stream')
   // One character per byte.
@@ -29,7 +29,7 @@ export async function* readEntries(
   feed(archive, parser).catch((error) => parser.destroy(error))
   try {
     for await (const entry of withDamagedErrors(parser)) {
-      const content = withDamagedErrors(entry as unknown as AsyncIterable<Buffer>)
+      const content = withDamagedErrors(entry as unknown as AsyncIterable<Uint8Array>)
       yield { ...parseHeader(entry.header), content }
       entry.resume()
     }
@@ -46,7 +46,7 @@ async function* withDamagedErrors<T>(source: AsyncIterable<T>): AsyncGenerator<T
   }
 }
 
-async function feed(archive: AsyncIterable<Buffer>, parser: Extract): Promise<void> {
+async function feed(archive: AsyncIterable<Uint8Array>, parser: Extract): Promise<void> {
   for await (const chunk of archive) {
     if (!parser.write(chunk)) await waitForDrain(parser)
     if (parser.destroyed) return

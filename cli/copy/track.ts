@@ -2,9 +2,9 @@
 import type { Progress } from './progress.ts'
 
 export async function* trackFile(
-  source: AsyncIterable<Buffer>,
+  source: AsyncIterable<Uint8Array>,
   progress: Progress,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of source) {
     progress.addBytes(chunk.length)
     yield chunk
@@ -14,9 +14,9 @@ export async function* trackFile(
 
 /** Counts the files of a tar archive and the bytes of their content, without headers and padding. */
 export async function* trackArchive(
-  archive: AsyncIterable<Buffer>,
+  archive: AsyncIterable<Uint8Array>,
   progress: Progress,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Uint8Array, void, undefined> {
   if (!progress.isShown) return yield* archive
   const { extract } = await import('tar-stream')
   const parser = extract()

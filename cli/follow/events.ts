@@ -1,6 +1,7 @@
 // Parses the server-sent events of a process stream (spec §4.14) and checks their fields.
-import type { IncomingMessage } from 'node:http'
+
 import type { EventSourceMessage } from 'eventsource-parser'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import type { StreamEvents } from '../../shared/api/processes.ts'
 import {
   checkFields,
@@ -21,7 +22,7 @@ export type StreamEvent = {
 /** More than three times the largest event, which has STREAM_EVENT_BYTES of shared/api/processes.ts. */
 const MAX_EVENT_CHARS = 1024 * 1024
 
-export const readEvents = (response: IncomingMessage): AsyncGenerator<StreamEvent, void, undefined> =>
+export const readEvents = (response: OpenResponse): AsyncGenerator<StreamEvent, void, undefined> =>
   readServerSentEvents(response, { maxChars: MAX_EVENT_CHARS, parse: parseEvent })
 
 /** Missing unless it was requested, and from an older coordinator. */

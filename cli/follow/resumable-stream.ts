@@ -1,5 +1,5 @@
 // Reads an event stream of the edge over several connections: resumes after a disconnect with Last-Event-ID.
-import type { IncomingMessage } from 'node:http'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import type { AttemptResult } from '../connection/api-requests.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -11,7 +11,7 @@ export type StreamProtocol<E> = {
   route: string
   /** Sent with each connection. */
   query: Record<string, string>
-  readEvents(response: IncomingMessage): AsyncIterable<E>
+  readEvents(response: OpenResponse): AsyncIterable<E>
   /**
    * `connected`: the first event of a connection; a Disconnect: the server closes the connection, and `onEvent` is not
    * called. @throws CliError when a new connection cannot help
@@ -120,7 +120,7 @@ async function readConnection<E>(
 /** Returns null for an event stream, a Disconnect if a retry may help; throws if it cannot. */
 function getDisconnect(result: AttemptResult, isBeforeFirstEvent: boolean): Disconnect | null {
   if (result.ok) {
-    if (/^text\/event-stream\b/.test(result.response.headers['content-type'] ?? '')) return null
+    if (/^text\/event-stream\b/.test(result.response.headers.get('content-type') ?? '')) return null
     const reason = 'The response is not from a Boxwood coordinator.'
     if (isBeforeFirstEvent) throw new CliError(EXIT.failed, reason)
     return { reason, retryAfter: null }

@@ -1,6 +1,6 @@
 // Reads server-sent events from a response, at the speed of the consumer.
-import type { IncomingMessage } from 'node:http'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 
 export type EventParser<E> = {
@@ -18,7 +18,7 @@ export type EventParser<E> = {
  * @throws CliError for an invalid event; the connection's error when the connection is lost
  */
 export async function* readServerSentEvents<E>(
-  response: IncomingMessage,
+  { body }: OpenResponse,
   { maxChars, parse, comment }: EventParser<E>,
 ): AsyncGenerator<E, void, undefined> {
   let pending: (EventSourceMessage | 'comment')[] = []
@@ -31,10 +31,10 @@ export async function* readServerSentEvents<E>(
       isTooLarge ||= error.type === 'max-buffer-size-exceeded'
     },
   })
-  // Decodes characters that are split between two chunks.
-  response.setEncoding('utf8')
-  for await (const text of response) {
-    parser.feed(text)
+  if (body === null) return
+  const decoder = new TextDecoder()
+  for await (const bytes of body) {
+    parser.feed(decoder.decode(bytes, { stream: true }))
     const complete = pending
     pending = []
     for (const message of complete) {

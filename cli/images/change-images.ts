@@ -1,7 +1,7 @@
 // Downloads and removes images.
-import type { IncomingMessage } from 'node:http'
-import { json } from 'node:stream/consumers'
 import type { EventSourceMessage } from 'eventsource-parser'
+import { readText } from '../../client/http/calls.ts'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import type { Image, PullProgress } from '../../shared/api/images.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
 import { createApiError } from '../connection/api-errors.ts'
@@ -87,9 +87,9 @@ export async function pullImage(session: Session, image: string, options: Output
 }
 
 /** @throws CliError */
-async function readImage(response: IncomingMessage, display: PullDisplay): Promise<Image> {
-  if (response.headers['content-type']?.startsWith('application/json'))
-    return ((await json(response)) as { image: Image }).image
+async function readImage(response: OpenResponse, display: PullDisplay): Promise<Image> {
+  if (response.headers.get('content-type')?.startsWith('application/json'))
+    return (JSON.parse(await readText(response)) as { image: Image }).image
   for await (const event of readServerSentEvents(response, {
     maxChars: MAX_EVENT_CHARS,
     parse: parseEvent,

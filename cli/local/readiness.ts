@@ -1,5 +1,6 @@
 // Reads whether a coordinator accepts requests.
-import { readBody, sendRequest } from '../connection/http-request.ts'
+import { readText } from '../../client/http/calls.ts'
+import { sendRequest } from '../connection/http-request.ts'
 
 export type Readiness = 'ready' | 'starting' | 'stopping' | 'not responding'
 
@@ -15,7 +16,7 @@ export async function readReadiness(url: string, signal: AbortSignal): Promise<R
       headers: {},
       signal: timeoutSignal,
     })
-    const { ok, reason } = JSON.parse((await readBody(response)).toString()) as {
+    const { ok, reason } = JSON.parse(await readText(response)) as {
       ok?: boolean
       reason?: string
     }

@@ -1,7 +1,8 @@
 // Reads the name and the version of a coordinator.
 
+import { readText } from '../../client/http/calls.ts'
 import { VERSION } from '../../shared/version.ts'
-import { readBody, sendRequest } from '../connection/http-request.ts'
+import { sendRequest } from '../connection/http-request.ts'
 import { sanitize } from '../output/print.ts'
 
 export type ServerInfo = { version: string; apiVersion: string | null }
@@ -15,7 +16,7 @@ export async function readServerInfo(root: string, signal: AbortSignal): Promise
     const timeoutSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     const headers = { accept: 'application/json' }
     const response = await sendRequest({ method: 'GET', url: `${root}/`, headers, signal: timeoutSignal })
-    const info = JSON.parse((await readBody(response)).toString()) as Record<string, unknown>
+    const info = JSON.parse(await readText(response)) as Record<string, unknown>
     if (info.name !== 'boxwood' || typeof info.version !== 'string') return null
     return {
       version: clean(info.version),

@@ -64,7 +64,7 @@ export const requestBySession = <T>(
       assertRunning: () => assertLocalRunning(profile.url, process.env, process.cwd(), DEFAULT_DATA_PARENT),
     }),
   }
-  return createApiRequests(config, signal).requestJson<T>(method, `${profile.url}${path}`, body)
+  return createApiRequests(config, { signal }).json<T>(method, `/api/v1${path}`, { body })
 }
 
 /**

@@ -15,7 +15,7 @@ export async function isOwnerKeyValid(
     const key = readOwnerKey(dataDir)
     if (key === null) return false
     const config = { baseUrl, key: parseKey(key, keySource), urlSource: 'the URL', keySource }
-    await createApiRequests(config, signal).requestJson('GET', `${baseUrl}/me`)
+    await createApiRequests(config, { signal }).json('GET', '/api/v1/me')
     return true
   } catch (error) {
     if (error instanceof CliError && error.exitCode === EXIT.notAuthenticated) return false

@@ -17,10 +17,10 @@ export async function createSignInLink(signal: AbortSignal): Promise<OpenableLin
   const { protocol, hostname } = new URL(baseUrl)
   if (signInKey === null || (protocol !== 'https:' && !isLoopback(hostname))) return null
   const { secret } = signInKey
-  const requests = createApiRequests({ baseUrl, key: null, urlSource: TYPED_URL, keySource: '' }, signal)
-  const link = await requests.requestJson<SignInLinkResponse>('POST', `${baseUrl}/sign-in/owner/link`, {
-    secret,
-  })
+  const config = { baseUrl, key: null, urlSource: TYPED_URL, keySource: '' }
+  const { json } = createApiRequests(config, { signal })
+  const body = { secret }
+  const link = await json<SignInLinkResponse>('POST', '/api/v1/sign-in/owner/link', { body })
   const url = `${getRootUrl(baseUrl)}/sign-in#${link.secret}`
   return { url, expiresAt: link.expiresAt, dataDir: dirname(signInKey.path) }
 }

@@ -1,13 +1,12 @@
 // Signs in with an emailed code, or as the owner with sign-in.key. Returns the session.
-
-import type { IncomingMessage } from 'node:http'
 import { hostname } from 'node:os'
+import { readText } from '../../client/http/calls.ts'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import type { IssuedCode, SignedIn } from '../../shared/api/sessions.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { VERSION } from '../../shared/version.ts'
 import { createApiRequests } from '../connection/api-requests.ts'
 import { TYPED_URL } from '../connection/find-coordinator.ts'
-import { readBody } from '../connection/http-request.ts'
 import { addHints } from '../connection/refusals.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { CliError } from '../output/exit-codes.ts'
@@ -42,7 +41,7 @@ export async function signInByEmail(
   try {
     const address = email ?? (await lines.ask('Email: '))
     const requests = createRequests(baseUrl, signal)
-    const { id } = await requests.requestJson<IssuedCode>('POST', `${baseUrl}/sign-in`, { email: address })
+    const { id } = await requests.json<IssuedCode>('POST', '/api/v1/sign-in', { body: { email: address } })
     printStderr(
       `If ${sanitize(address)} is a member, a code has been sent to that address. A coordinator without a mail server prints it on its terminal, after \`box up\` in coordinator.log in its data directory.`,
     )
@@ -73,7 +72,7 @@ export async function askForCode<T>(lines: LineReader, confirm: (code: string) =
  */
 export async function assertCoordinator(baseUrl: string, signal: AbortSignal): Promise<void> {
   try {
-    await createRequests(baseUrl, signal).requestJson('GET', `${baseUrl}/me`)
+    await createRequests(baseUrl, signal).json('GET', '/api/v1/me')
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'unauthorized') throw error
   }
@@ -97,7 +96,7 @@ const createRequests = (baseUrl: string, signal: AbortSignal, cookie?: string) =
       keySource: '',
       ...(cookie !== undefined && { profile: { name: '', url: baseUrl, session: cookie } }),
     },
-    signal,
+    { signal },
   )
 
 async function post(
@@ -107,19 +106,17 @@ async function post(
   signal: AbortSignal,
   cookie?: string,
 ): Promise<NewSession> {
-  const bytes = Buffer.from(JSON.stringify(body))
   // Identifies the session in the list of sessions.
-  const headers = { 'content-type': 'application/json', 'user-agent': `box/${VERSION} (${hostname()})` }
+  const headers = { 'user-agent': `box/${VERSION} (${hostname()})` }
   const requests = createRequests(baseUrl, signal, cookie)
-  const response = await requests.send('POST', baseUrl + path, headers, () => bytes)
-  const signedIn = JSON.parse((await readBody(response)).toString()) as SignedIn
+  const response = await requests.open('POST', `/api/v1${path}`, { body }, { headers })
+  const signedIn = JSON.parse(await readText(response)) as SignedIn
   return { ...signedIn, cookie: parseCookie(response) }
 }
 
-function parseCookie({ headers }: IncomingMessage): string {
-  const prefix = `${SESSION_COOKIE}=`
-  const header = headers['set-cookie']?.find((text) => text.startsWith(prefix))
-  const value = header?.slice(prefix.length).split(';')[0]
+function parseCookie({ headers }: OpenResponse): string {
+  const pattern = new RegExp(`(?:^|, )${SESSION_COOKIE}=([^;]*)`)
+  const [, value] = pattern.exec(headers.get('set-cookie') ?? '') ?? []
   if (!value || !/^[\x21-\x7e]+$/.test(value)) throw invalidDataError('no session cookie')
   return value
 }

@@ -1,7 +1,7 @@
 // Files and directories of a box.
 import type { FileEntry } from '../generated/types.ts'
 import { type CallOptions, readText } from '../http/calls.ts'
-import type { RequestBody } from '../http/transport.ts'
+import { type RequestBody, toReadableStream } from '../http/transport.ts'
 import type { Context } from './context.ts'
 import { readPages } from './pages.ts'
 
@@ -28,14 +28,13 @@ export class Files {
   }
 
   async readBytes(path: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>> {
-    const { body } = await this.#download(path, options)
-    return new Uint8Array(await new Response(body).arrayBuffer())
+    return new Uint8Array(await new Response(await this.download(path, options)).arrayBuffer())
   }
 
   /** A file of up to 1 GiB, or a directory as a tar stream. Nothing is buffered: it is read as fast as its reader reads. */
   async download(path: string, options?: CallOptions): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const { body } = await this.#download(path, options)
-    return body ?? new Blob([]).stream()
+    return body === null ? new Blob([]).stream() : toReadableStream(body)
   }
 
   #download(path: string, options?: CallOptions) {

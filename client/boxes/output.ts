@@ -2,7 +2,7 @@
 import { BoxwoodError, createError } from '../http/errors.ts'
 import { readEvents, toLostError, toStreamError } from '../http/events.ts'
 import { createReconnect } from '../http/reconnect.ts'
-import type { TransportResponse } from '../http/transport.ts'
+import type { OpenResponse } from '../http/transport.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 /** In bytes. */
@@ -37,7 +37,7 @@ export type ReadOutputOptions = {
   /** How long the stream may be interrupted, in milliseconds. */
   outageMs: number
   /** Requests the stream after a position. */
-  open(position: Offsets): Promise<TransportResponse>
+  open(position: Offsets): Promise<OpenResponse>
   /** null: the stream is connected; else why it is interrupted. */
   onConnection?(error: BoxwoodError | null): void
 }

@@ -1,6 +1,6 @@
 // Generated from the OpenAPI document by `npm run client:generate`.
 import type { CallOptions, Calls } from '../http/calls.ts'
-import type { RequestBody, TransportResponse } from '../http/transport.ts'
+import type { OpenResponse, RequestBody } from '../http/transport.ts'
 import type {
   Account,
   AccountGetQuery,
@@ -450,7 +450,7 @@ const createDownloads = ({ json, open }: Calls) => ({
   createLink: (id: string, body: CreateDownloadLink, options?: CallOptions): Promise<DownloadLink> =>
     json('POST', `/api/v1/boxes/${encodeURIComponent(id)}/download-links`, { body }, options),
   /** Download the file or directory of a download link. */
-  get: (token: string, options?: CallOptions): Promise<TransportResponse> =>
+  get: (token: string, options?: CallOptions): Promise<OpenResponse> =>
     open('GET', `/api/v1/downloads/${encodeURIComponent(token)}`, {}, options),
 })
 
@@ -523,7 +523,7 @@ const createFeed = ({ connect }: Calls) => ({
 
 const createFiles = ({ json, open }: Calls) => ({
   /** Download a file of up to 1 GiB, or a directory as a tar stream. */
-  download: (box: string, query: FilesDownloadQuery, options?: CallOptions): Promise<TransportResponse> =>
+  download: (box: string, query: FilesDownloadQuery, options?: CallOptions): Promise<OpenResponse> =>
     open('GET', `/v1/box/${encodeURIComponent(box)}/download`, { query }, options),
   /** List a directory. */
   list: (box: string, query: FilesListQuery, options?: CallOptions): Promise<FileList> =>
@@ -720,7 +720,7 @@ const createProcesses = ({ connect, json, open }: Calls) => ({
     processId: string,
     query?: ProcessesFollowOutputQuery,
     options?: CallOptions,
-  ): Promise<TransportResponse> =>
+  ): Promise<OpenResponse> =>
     open(
       'GET',
       `/v1/box/${encodeURIComponent(box)}/exec/${encodeURIComponent(processId)}/stream`,
@@ -753,11 +753,7 @@ const createProcesses = ({ connect, json, open }: Calls) => ({
 
 const createPrompts = ({ json, open }: Calls) => ({
   /** Stream the events of all runs in progress, and of those that start meanwhile. */
-  followAll: (
-    box: string,
-    query?: PromptsFollowAllQuery,
-    options?: CallOptions,
-  ): Promise<TransportResponse> =>
+  followAll: (box: string, query?: PromptsFollowAllQuery, options?: CallOptions): Promise<OpenResponse> =>
     open('GET', `/v1/box/${encodeURIComponent(box)}/prompts/events`, { query }, options),
   /** Get a run with the whole prompt and the end of its stderr. */
   get: (box: string, runId: string, options?: CallOptions): Promise<PromptStatus> =>

@@ -1,6 +1,12 @@
 // Calls of the routes: the credential, the time limit, and repetitions of requests that may be repeated.
 import { BoxwoodError, ConnectionError, parseErrorResponse, parseJson, TimeoutError } from './errors.ts'
-import type { RequestBody, Transport, TransportResponse } from './transport.ts'
+import {
+  isIterable,
+  type OpenResponse,
+  type RequestBody,
+  type Transport,
+  type TransportResponse,
+} from './transport.ts'
 
 /** Options of each call. */
 export type CallOptions = {
@@ -22,7 +28,7 @@ export type CallOptions = {
 export type CallInput = {
   query?: object | undefined
   body?: unknown
-  /** The body is sent as it is. Default: it is sent as JSON. */
+  /** The body is a RequestBody that is sent as it is, or a function that creates one for each attempt. Default: it is sent as JSON. */
   isRaw?: boolean
   /** The route accepts an Idempotency-Key. */
   isIdempotent?: boolean
@@ -36,7 +42,7 @@ export type Calls = {
   /** Resolves with the JSON of the response, and with undefined where it has no body. */
   json<T>(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<T>
   /** Resolves with a 2xx response, whose body is unread. */
-  open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<TransportResponse>
+  open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<OpenResponse>
   /** Opens a WebSocket. */
   connect(path: string, input?: CallInput, options?: CallOptions): Promise<WebSocket>
 }
@@ -52,6 +58,8 @@ export type CallsOptions = {
   /** How long the pauses before repetitions of a call may be together, in milliseconds. */
   retryMs: number
   traceparent: () => string | undefined
+  /** Whether a failure that may be repeated is repeated. `attempts`: how many there were. Default: each one. */
+  isRepeated?(failure: BoxwoodError, attempts: number): boolean
 }
 
 export const RESPONSE_MS = 30_000
@@ -67,7 +75,7 @@ const EDGE_PATH = '/v1/box/'
 const UNAVAILABLE = new Set([502, 503, 504])
 
 export function createCalls(options: CallsOptions): Calls {
-  const { apiKey, transport, retryMs, traceparent } = options
+  const { apiKey, transport, retryMs, traceparent, isRepeated = () => true } = options
   const root = options.url.replace(/\/+$/, '')
   let edge = options.edgeUrl === undefined ? undefined : Promise.resolve(options.edgeUrl.replace(/\/+$/, ''))
 
@@ -116,7 +124,7 @@ export function createCalls(options: CallsOptions): Calls {
     {
       timeoutMs,
       read,
-    }: { timeoutMs: number; read: (response: TransportResponse, clear: () => void) => Promise<T> },
+    }: { timeoutMs: number; read: (response: TransportResponse, limit: TimeLimit) => Promise<T> },
   ): Promise<T> {
     const limit = createTimeLimit(timeoutMs, call.signal)
     const { signal } = limit
@@ -124,13 +132,14 @@ export function createCalls(options: CallsOptions): Calls {
       signal.throwIfAborted()
       const url = await toUrl(path, input.query, signal)
       const headers = toHeaders(input, call)
-      const body = toBody(input)
+      const createBody = toBody(input)
       const canRepeat = method === 'GET' || input.isIdempotent === true
-      const canResend = !(body instanceof ReadableStream)
       let waitedMs = 0
       for (let attempt = 0; ; attempt += 1) {
         let failure: BoxwoodError
         signal.throwIfAborted()
+        const body = await createBody?.()
+        const canResend = body === undefined || typeof input.body === 'function' || !isIterable(body)
         try {
           const response = await transport.send({
             method,
@@ -139,7 +148,7 @@ export function createCalls(options: CallsOptions): Calls {
             ...(body !== undefined && { body }),
             signal,
           })
-          if (response.status >= 200 && response.status < 300) return await read(response, limit.clear)
+          if (response.status >= 200 && response.status < 300) return await read(response, limit)
           failure = parseErrorResponse(response.status, await readText(response), response.headers)
         } catch (error) {
           signal.throwIfAborted()
@@ -148,6 +157,7 @@ export function createCalls(options: CallsOptions): Calls {
         }
         const pauseMs = getPause(failure, attempt, canRepeat)
         if (pauseMs === null || !canResend || input.isResumed || waitedMs + pauseMs > retryMs) throw failure
+        if (!isRepeated(failure, attempt + 1)) throw failure
         waitedMs += pauseMs
         await wait(pauseMs, signal)
       }
@@ -161,7 +171,7 @@ export function createCalls(options: CallsOptions): Calls {
     const timeoutMs = checkTimeout(call.timeoutMs) ?? (input.isSlow ? Number.POSITIVE_INFINITY : RESPONSE_MS)
     return run(method, path, input, call, {
       timeoutMs,
-      async read(response, clear) {
+      async read(response, { clear }) {
         const text = await readText(response)
         clear()
         if (response.status === 204) return undefined as T
@@ -178,10 +188,10 @@ export function createCalls(options: CallsOptions): Calls {
       const explicit = checkTimeout(call.timeoutMs)
       return run(method, path, input, call, {
         timeoutMs: explicit ?? (input.isSlow ? Number.POSITIVE_INFINITY : RESPONSE_MS),
-        async read(response, clear) {
+        async read(response, { clear, cancel }) {
           // Without a time limit of the caller, only the response has one, and its body flows as long as it takes.
           if (explicit === undefined) clear()
-          return response
+          return { ...response, cancel }
         },
       })
     },
@@ -218,9 +228,12 @@ export function formatQuery(query: object | undefined): string {
   return text === '' ? '' : `?${text}`
 }
 
-function toBody({ body, isRaw }: CallInput): RequestBody | undefined {
+/** undefined: there is no body. */
+function toBody({ body, isRaw }: CallInput): (() => RequestBody | Promise<RequestBody>) | undefined {
   if (body === undefined) return undefined
-  return isRaw ? (body as RequestBody) : JSON.stringify(body)
+  if (typeof body === 'function') return body as () => RequestBody | Promise<RequestBody>
+  const content = isRaw ? (body as RequestBody) : JSON.stringify(body)
+  return () => content
 }
 
 /** How long to wait before another attempt, in milliseconds; null: the call fails. */
@@ -248,16 +261,15 @@ function toConnectionError(error: unknown): ConnectionError {
   })
 }
 
-export async function readText({ body }: TransportResponse): Promise<string> {
+export async function readText({ body }: Pick<TransportResponse, 'body'>): Promise<string> {
   if (body === null) return ''
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  const decoder = new TextDecoder()
   let text = ''
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text
-    text += value
-  }
+  for await (const bytes of body) text += decoder.decode(bytes, { stream: true })
+  return text + decoder.decode()
 }
+
+type TimeLimit = ReturnType<typeof createTimeLimit>
 
 /** `signal` is aborted by the time limit and by the caller. */
 function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
@@ -272,6 +284,7 @@ function createTimeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
   return {
     signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
     clear: () => clearTimeout(timer),
+    cancel: () => controller.abort(),
   }
 }
 

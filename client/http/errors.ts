@@ -132,13 +132,12 @@ export function createResponseError(body: unknown, status: number, headers: Head
       requestId,
       retryAfterMs,
     })
-  const { ok: _ok, ...others } = fields as Record<string, unknown>
   return createError({
     code,
     message: typeof message === 'string' ? message : code,
     status,
     requestId,
-    fields: others,
+    fields,
     retryAfterMs,
   })
 }

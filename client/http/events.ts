@@ -1,7 +1,7 @@
 // Reads server-sent events from the body of a response.
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { type BoxwoodError, ConnectionError, createError } from './errors.ts'
-import type { TransportResponse } from './transport.ts'
+import type { OpenResponse } from './transport.ts'
 
 /** A stream that sends nothing for this long is lost. The coordinator sends something every 15 s. */
 const SILENCE_MS = 45_000
@@ -11,36 +11,37 @@ const SILENCE_MS = 45_000
  * @param signal that of the request
  */
 export async function* readEvents(
-  { body }: TransportResponse,
+  { body, cancel }: OpenResponse,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<EventSourceMessage, void, undefined> {
   if (body === null) return
   const events: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (event) => void events.push(event) })
-  // Not for await: Safari has no asynchronous iterator of a stream.
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  const decoder = new TextDecoder()
+  const chunks = body[Symbol.asyncIterator]()
   try {
     for (;;) {
-      const { done, value } = await readBefore(reader, SILENCE_MS).catch((error: Error) => {
+      const { done, value } = await before(SILENCE_MS, chunks.next()).catch((error: Error) => {
         signal?.throwIfAborted()
         throw toLostError(error)
       })
       if (done) return
-      parser.feed(value)
+      parser.feed(decoder.decode(value, { stream: true }))
       yield* events.splice(0)
     }
   } finally {
-    reader.cancel().catch(() => undefined)
+    cancel()
   }
 }
 
-async function readBefore(reader: ReadableStreamDefaultReader<string>, ms: number) {
+/** @throws when nothing has arrived for this long, in milliseconds */
+async function before<T>(ms: number, next: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error('nothing arrived for 45 s')), ms)
   })
   try {
-    return await Promise.race([reader.read(), silence])
+    return await Promise.race([next, silence])
   } finally {
     clearTimeout(timer)
   }

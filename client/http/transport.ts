@@ -1,6 +1,13 @@
 // How the client sends requests. The default uses fetch() and WebSocket of the runtime.
 
-export type RequestBody = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>
+export type RequestBody =
+  | string
+  | Uint8Array<ArrayBuffer>
+  | Blob
+  | ReadableStream<Uint8Array>
+  | AsyncIterable<Uint8Array>
+/** The bytes of a response. They are read as fast as their reader reads. */
+export type ResponseBody = AsyncIterable<Uint8Array<ArrayBuffer>>
 
 export type TransportRequest = {
   method: string
@@ -16,7 +23,13 @@ export type TransportResponse = {
   status: number
   headers: { get(name: string): string | null }
   /** null: there is none. */
-  body: ReadableStream<Uint8Array<ArrayBuffer>> | null
+  body: ResponseBody | null
+}
+
+/** A response of which the body is unread. */
+export type OpenResponse = TransportResponse & {
+  /** Closes the connection when the body is not read to its end. */
+  cancel(): void
 }
 
 export type Transport = {
@@ -37,9 +50,10 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
   async send({ method, url, headers, body, signal }) {
     const init: FetchInit = { method, headers, signal, redirect: 'manual' }
     if (credentials !== undefined) init.credentials = credentials
-    if (body !== undefined) init.body = body
-    if (body instanceof ReadableStream) init.duplex = 'half'
-    return (await fetch(url, init)) as TransportResponse
+    if (body !== undefined) init.body = isIterable(body) ? toReadableStream(body) : body
+    if (init.body instanceof ReadableStream) init.duplex = 'half'
+    const response = await fetch(url, init)
+    return { status: response.status, headers: response.headers, body: toIterable(response.body) }
   },
   connect(url, headers) {
     // Node, Bun and Deno accept headers; in a browser a ticket is sent as a subprotocol instead.
@@ -54,3 +68,47 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
 })
 
 export const fetchTransport: Transport = createFetchTransport()
+
+/** Whether it can be read only once. */
+export const isIterable = (
+  body: RequestBody,
+): body is ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> =>
+  typeof body === 'object' && (Symbol.asyncIterator in body || 'getReader' in body)
+
+/** Safari has no asynchronous iterator of a stream. */
+function toIterable(stream: ReadableStream<Uint8Array<ArrayBuffer>> | null): ResponseBody | null {
+  if (stream === null || Symbol.asyncIterator in stream) return stream as ResponseBody | null
+  return readStream(stream)
+}
+
+async function* readStream(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  const reader = stream.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    reader.cancel().catch(() => undefined)
+  }
+}
+
+export function toReadableStream<Bytes extends Uint8Array>(
+  body: ReadableStream<Bytes> | AsyncIterable<Bytes>,
+): ReadableStream<Bytes> {
+  if (body instanceof ReadableStream) return body
+  const iterator = body[Symbol.asyncIterator]()
+  return new ReadableStream<Bytes>({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await iterator.return?.()
+    },
+  })
+}

@@ -1,6 +1,11 @@
 // Sends requests to one box, with a ticket. The ticket is in memory only, and is renewed before it expires.
 import { type CallInput, type CallOptions, createCalls } from '../../client/http/calls.ts'
-import type { Transport, TransportRequest, TransportResponse } from '../../client/http/transport.ts'
+import type {
+  OpenResponse,
+  Transport,
+  TransportRequest,
+  TransportResponse,
+} from '../../client/http/transport.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
 
 export type BoxClientOptions = {
@@ -29,7 +34,7 @@ export type BoxClient = {
     options?: CallOptions,
   ): Promise<Result>
   /** The response of a stream or of a file. Rejects with a BoxwoodError, also for an error response. */
-  open(path: string, options?: CallOptions): Promise<TransportResponse>
+  open(path: string, options?: CallOptions): Promise<OpenResponse>
 }
 
 const RENEWAL_MS = 60_000

@@ -2,7 +2,7 @@
 import type { Box } from '../../client/boxes/box.ts'
 import type { Boxwood } from '../../client/boxwood.ts'
 import { InvalidRequestError } from '../../client/http/errors.ts'
-import type { TransportResponse } from '../../client/http/transport.ts'
+import type { OpenResponse } from '../../client/http/transport.ts'
 import type { Call } from '../context.ts'
 
 /** More than an answer has. */
@@ -27,7 +27,7 @@ export async function readPart(
 ): Promise<Part> {
   const download = (range: Record<string, string>) =>
     routes.files.download(box.id, { path }, { signal, headers: range })
-  const open = async (): Promise<TransportResponse | null> => {
+  const open = async (): Promise<OpenResponse | null> => {
     try {
       return await download({ range: `bytes=${offset}-${offset + PART_BYTES - 1}` })
     } catch (error) {
@@ -51,23 +51,21 @@ export async function readPart(
   }
 }
 
-function findSize({ headers }: TransportResponse): number | null {
+function findSize({ headers }: OpenResponse): number | null {
   const total = /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] ?? headers.get('content-length')
   return total === null ? null : Number(total)
 }
 
-async function readAtMost({ body }: TransportResponse, maxBytes: number): Promise<Buffer> {
+async function readAtMost({ body, cancel }: OpenResponse, maxBytes: number): Promise<Buffer> {
   if (body === null) return Buffer.alloc(0)
   const parts: Uint8Array[] = []
   let length = 0
-  const reader = body.getReader()
-  while (length < maxBytes) {
-    const { done, value } = await reader.read()
-    if (done) break
-    parts.push(value)
-    length += value.length
+  for await (const bytes of body) {
+    parts.push(bytes)
+    length += bytes.length
+    if (length >= maxBytes) break
   }
-  await reader.cancel()
+  cancel()
   return Buffer.concat(parts).subarray(0, maxBytes)
 }
 

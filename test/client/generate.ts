@@ -174,7 +174,7 @@ export function generateRoutes(document: Document): string {
   const members = [...groups.keys()].map((group) => `  ${group}: create${toPascalCase(group)}(calls),\n`)
   const types = [...used].sort().map((name) => `  ${name},\n`)
   return `${HEADER}import type { CallOptions, Calls } from '../http/calls.ts'
-import type { RequestBody, TransportResponse } from '../http/transport.ts'
+import type { RequestBody, OpenResponse } from '../http/transport.ts'
 import type {
 ${types.join('')}} from './types.ts'
 
@@ -229,7 +229,7 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   const result = isSocket
     ? 'WebSocket'
     : call === 'open'
-      ? 'TransportResponse'
+      ? 'OpenResponse'
       : responseSchema === undefined
         ? 'undefined'
         : use(getTypeName(responseSchema, `${id}Response`))

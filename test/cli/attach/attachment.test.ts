@@ -24,8 +24,8 @@ async function start(command: string, fault: AttachFault, options: Partial<Attac
   const controller = new AbortController()
   const attachment = attach({
     connect: (position, signal) =>
-      createApiRequests({ baseUrl: url, key, urlSource: '', keySource: '' }, signal).connect(
-        `${url}/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
+      createApiRequests({ baseUrl: url, key, urlSource: '', keySource: '' }, { signal }).connect(
+        `/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
       ),
     start: { stdout: 0, stderr: 0 },
     sink,

@@ -79,7 +79,7 @@ function createFixture(streams: ((() => Response) | BoxwoodError)[], command = c
         if (next === undefined)
           throw createError({ code: 'not_found', message: 'No such process.', status: 404 })
         if (next instanceof BoxwoodError) throw next
-        return next()
+        return Object.assign(next(), { cancel: () => undefined })
       },
     },
   })

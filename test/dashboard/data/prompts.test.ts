@@ -194,7 +194,7 @@ t.test('the stream is parsed, and its end is known', async (t) => {
     send: () => Promise.reject(new Error('unused')),
     async open(path, init) {
       requests.push([path, init])
-      return new Response(body)
+      return Object.assign(new Response(body), { cancel: () => undefined })
     },
   })
   const seen: string[] = []
