@@ -1,7 +1,6 @@
 // The output of a detached command, each byte once: over lost connections, and restarts of the coordinator and the agent.
-import { BoxwoodError, createError } from '../http/errors.ts'
-import { readEvents, toLostError, toStreamError } from '../http/events.ts'
-import { createReconnect } from '../http/reconnect.ts'
+import { createEventParser, createInvalidError, toLostError, toStreamError } from '../http/events.ts'
+import { type ResumeOptions, resumeEvents } from '../http/resume.ts'
 import type { OpenResponse } from '../http/transport.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
@@ -31,65 +30,73 @@ export type Exit = {
   stderrOffset: number
 }
 
-export type ReadOutputOptions = {
+export type ReadOutputOptions = Pick<
+  ResumeOptions<unknown>,
+  'signal' | 'outageMs' | 'idleMs' | 'onConnection' | 'canRetry'
+> & {
   from: Offsets
-  signal: AbortSignal | undefined
-  /** How long the stream may be interrupted, in milliseconds. */
-  outageMs: number
   /** Requests the stream after a position. */
   open(position: Offsets): Promise<OpenResponse>
-  /** null: the stream is connected; else why it is interrupted. */
-  onConnection?(error: BoxwoodError | null): void
 }
+
+const STREAMS: readonly OutputStream[] = ['stdout', 'stderr']
+const parseEvent = createEventParser(['attached', 'stdout', 'stderr', 'exit', 'error', 'reconnect'])
 
 /** Yields the output in the order in which it arrives, and returns the exit. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, Exit, undefined> {
-  const { from, signal, outageMs, open, onConnection } = options
+  const { from, open, ...others } = options
   const position = { ...from }
-  const reconnect = createReconnect(outageMs, signal)
-  for (;;) {
-    let lost: BoxwoodError
-    try {
-      for await (const { event, data } of readEvents(await open(position), signal)) {
-        reconnect.recordData()
-        const fields = JSON.parse(data)
-        if (event === 'attached') onConnection?.(null)
-        else if (event === 'stdout' || event === 'stderr') {
-          const chunk = advance(position, event, fields)
-          if (chunk !== null) yield chunk
-        } else if (event === 'exit') {
-          for (const stream of ['stdout', 'stderr'] as const) {
-            const end: number = fields[`${stream}Offset`]
-            const missing = end - position[stream]
-            if (missing > 0) yield { stream, bytes: new Uint8Array(), offset: end, missing }
-          }
-          return fields
-        } else if (event === 'error') throw toStreamError(fields)
-        else if (event === 'reconnect') break
+  const events = resumeEvents({
+    ...others,
+    open: () => open(position),
+    parse: parseEvent,
+    classify({ name, fields }) {
+      if (name === 'error') return toStreamError(fields)
+      if (name === 'reconnect') return toLostError()
+      return name === 'attached' ? 'alive' : 'data'
+    },
+  })
+  for await (const { name, fields } of events) {
+    if (name === 'stdout' || name === 'stderr') {
+      const chunk = advance(position, name, fields)
+      if (chunk !== null) yield chunk
+    } else if (name === 'exit') {
+      const exit = toExit(fields)
+      for (const stream of STREAMS) {
+        const end = exit[`${stream}Offset`]
+        const missing = end - position[stream]
+        if (missing > 0) yield { stream, bytes: new Uint8Array(), offset: end, missing }
       }
-      lost = toLostError()
-    } catch (error) {
-      if (!(error instanceof BoxwoodError)) throw error
-      lost = error
+      return exit
     }
-    onConnection?.(lost)
-    await reconnect.waitAfter(lost)
   }
+  throw toLostError()
 }
+
+/** Checks what the result of a command is computed from, and passes the other fields on. */
+function toExit(fields: Record<string, unknown>): Exit {
+  const { status, stdoutOffset, stderrOffset, exitCode = null } = fields
+  if (
+    typeof status !== 'string' ||
+    !isOffset(stdoutOffset) ||
+    !isOffset(stderrOffset) ||
+    !(exitCode === null || Number.isInteger(exitCode))
+  )
+    throw createInvalidError('an exit that is not valid')
+  return { exitCode: null, signal: null, timedOut: false, ...fields } as Exit
+}
+
+const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Moves the position. null: all bytes of the event were read before. */
 function advance(
   position: Offsets,
   stream: OutputStream,
-  { data, offset, nextOffset }: { data: string; offset: number; nextOffset: number },
+  { data, offset, nextOffset }: Record<string, unknown>,
 ): OutputChunk | null {
   const bytes = decodeBase64(data)
-  if (nextOffset - offset !== bytes.length)
-    throw createError({
-      code: 'invalid_response',
-      message: `The coordinator sent ${stream} whose length is not that of its offsets.`,
-      status: 422,
-    })
+  if (bytes === null || !isOffset(offset) || !isOffset(nextOffset) || nextOffset - offset !== bytes.length)
+    throw createInvalidError(`${stream} whose length is not that of its offsets`)
   const before = position[stream]
   if (nextOffset <= before) return null
   position[stream] = nextOffset
@@ -102,8 +109,15 @@ function advance(
   }
 }
 
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text)
+/** null: the data is not valid. */
+function decodeBase64(data: unknown): Uint8Array<ArrayBuffer> | null {
+  if (typeof data !== 'string') return null
+  let binary: string
+  try {
+    binary = atob(data)
+  } catch {
+    return null
+  }
   const bytes = new Uint8Array(binary.length)
   for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i)
   return bytes

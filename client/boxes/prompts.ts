@@ -1,9 +1,8 @@
 // Prompts for the coding agents of a box, and the events of their runs.
 import type { PromptEvent, PromptRequest, Run } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
-import { BoxwoodError } from '../http/errors.ts'
-import { readEvents, toLostError, toStreamError } from '../http/events.ts'
-import { createReconnect } from '../http/reconnect.ts'
+import { createEventParser, createInvalidError, toLostError, toStreamError } from '../http/events.ts'
+import { resumeEvents } from '../http/resume.ts'
 import type { Context } from './context.ts'
 import { readToEnd } from './read-to-end.ts'
 
@@ -11,6 +10,8 @@ export type EventsOptions = Pick<CallOptions, 'signal'> & {
   /** `seq` of the last event that is known. Default: 0, all events. */
   after?: number
 }
+
+const parseEvent = createEventParser(['prompt', 'done', 'error'])
 
 /** A prompt that a coding agent has got, or that waits for its turn. */
 export class PromptRun {
@@ -34,33 +35,32 @@ export class PromptRun {
   async *events({ after = 0, signal }: EventsOptions = {}): AsyncGenerator<PromptEvent, Run, undefined> {
     const { calls, outageMs } = this.#context
     const path = `/v1/box/${encodeURIComponent(this.boxId)}/prompts/${encodeURIComponent(this.id)}/events`
-    const reconnect = createReconnect(outageMs, signal)
     let position = after
-    for (;;) {
-      let lost: BoxwoodError
-      try {
-        const response = await calls.open(
+    const events = resumeEvents({
+      signal,
+      outageMs,
+      open: () =>
+        calls.open(
           'GET',
           path,
           { query: { after: position, follow: true }, isResumed: true },
           { headers: { accept: 'text/event-stream' }, ...(signal !== undefined && { signal }) },
-        )
-        for await (const { event, data } of readEvents(response, signal)) {
-          const fields = JSON.parse(data)
-          if (event === 'prompt' && fields.seq > position) {
-            reconnect.recordData()
-            position = fields.seq
-            yield fields
-          } else if (event === 'done') return fields.run
-          else if (event === 'error') throw toStreamError(fields)
-        }
-        lost = toLostError()
-      } catch (error) {
-        if (!(error instanceof BoxwoodError)) throw error
-        lost = error
-      }
-      await reconnect.waitAfter(lost)
+        ),
+      parse: parseEvent,
+      classify({ name, fields }) {
+        if (name === 'error') return toStreamError(fields)
+        // Events that were read before are sent again by a box whose stream fails at the next one.
+        return name === 'prompt' && Number(fields.seq) <= position ? 'alive' : 'data'
+      },
+    })
+    for await (const { name, fields } of events) {
+      if (name === 'done') return fields.run as Run
+      if (!Number.isSafeInteger(fields.seq)) throw createInvalidError('an event without its position')
+      if (Number(fields.seq) <= position) continue
+      position = Number(fields.seq)
+      yield fields as unknown as PromptEvent
     }
+    throw toLostError()
   }
 
   /** Resolves with the run when it has ended. */

@@ -103,7 +103,7 @@ export function createError(details: ErrorDetails): BoxwoodError {
   return status >= 500 ? new UnavailableError(details) : new InvalidRequestError(details)
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 type Headers = { get(name: string): string | null }

@@ -30,6 +30,11 @@ const createCommand = (fields: Partial<Command> = {}) =>
 const formatEvents = (events: [event: string, data: object][]) =>
   events.map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join('')
 
+const respond = (events: [event: string, data: object][]) =>
+  new Response(formatEvents(events), { headers: { 'content-type': 'text/event-stream' } })
+
+const EXIT: [string, object] = ['exit', { status: 'exited', exitCode: 0, stdoutOffset: 14, stderrOffset: 0 }]
+
 const output = (from: number, to: number): [string, object] => [
   'stdout',
   { data: btoa(TEXT.slice(from, to)), offset: from, nextOffset: to },
@@ -96,11 +101,11 @@ t.test(
   'a running command: each byte once, over a cut stream and a coordinator that does not respond',
   async (t) => {
     const fixture = createFixture([
-      () => new Response(formatEvents([['attached', {}], output(4, 6)])),
+      () => respond([['attached', {}], output(4, 6)]),
       createError({ code: 'no_response', message: 'None.', status: 0 }),
       () => {
         fixture.finish()
-        return new Response(formatEvents([['attached', {}], output(6, 14), ['exit', { status: 'exited' }]]))
+        return respond([['attached', {}], output(6, 14), EXIT])
       },
     ])
     await fixture.loader.run(new AbortController().signal)
@@ -137,7 +142,7 @@ t.test('while other tabs have all streams, the output is read from the history',
   const fixture = createFixture([
     () => {
       fixture.finish()
-      return new Response(formatEvents([['attached', {}], output(4, 14), ['exit', { status: 'exited' }]]))
+      return respond([['attached', {}], output(4, 14), EXIT])
     },
   ])
   fixture.slots.push(false, false)
