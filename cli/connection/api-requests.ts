@@ -17,8 +17,6 @@ const MAX_ATTEMPTS = 5
 /** A longer Retry-After is reported to the user instead. */
 const MAX_RETRY_AFTER_MS = 60_000
 
-/** The result of one attempt to open a stream. */
-export type AttemptResult = { ok: true; response: OpenResponse } | FailedAttempt
 /** The result of one attempt to open a WebSocket, which is paused. */
 export type ConnectResult = { ok: true; socket: WebSocket } | FailedAttempt
 /** `retryAfter` is in seconds. */
@@ -62,7 +60,9 @@ export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }
       url,
       () => sendRequest({ ...request, headers: { ...defaultHeaders, ...headers } }),
       (response) => response,
-    )
+    ).catch((error: unknown) => {
+      throw toUnreachableError(error, config, url)
+    })
   }
 
   const calls = createCalls({
@@ -128,16 +128,16 @@ export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }
       options: CallOptions = {},
     ): Promise<OpenResponse> =>
       calls.open(method, path, { ...input, isSlow: true }, { signal, ...options }).catch(rethrow),
-    /** Sends a GET once, without retries. Throws only when there is no response. */
-    async openOnce(path: string, input: CallInput, options: CallOptions): Promise<AttemptResult> {
-      try {
-        const onceInput = { ...input, isSlow: true, isResumed: true }
-        return { ok: true, response: await calls.open('GET', path, onceInput, { signal, ...options }) }
-      } catch (error) {
-        if (!signal.aborted && error instanceof BoxwoodError && error.status > 0) return toFailure(error)
-        throw translate(error)
-      }
-    },
+    /** Opens a stream of events once, without retries. Rejects with BoxwoodError, which `translate` translates. */
+    openStream: (path: string, input: CallInput, { headers }: CallOptions): Promise<OpenResponse> =>
+      calls.open(
+        'GET',
+        path,
+        { ...input, isResumed: true },
+        { signal, headers: { accept: 'text/event-stream', ...headers } },
+      ),
+    /** Another error than BoxwoodError is returned as it is. */
+    translate,
     connect,
   }
 }

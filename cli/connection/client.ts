@@ -3,7 +3,7 @@ import type { OpenResponse, RequestBody } from '../../client/http/transport.ts'
 import type { Account } from '../../shared/api/account.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { type AttemptResult, type ConnectResult, createApiRequests } from './api-requests.ts'
+import { type ConnectResult, createApiRequests } from './api-requests.ts'
 import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 
@@ -46,15 +46,17 @@ export type EdgeClient = {
     createBody?: (() => RequestBody | Promise<RequestBody>) | null,
     headers?: Record<string, string>,
   ): Promise<OpenResponse>
-  /** Sends a GET once, without retries. Throws CliError only when there is no response. */
-  getOnce(route: string, query: Record<string, string>, options: GetOnceOptions): Promise<AttemptResult>
+  /** Opens a stream of events once, without retries. Rejects with BoxwoodError, which `toCliError` translates. */
+  openStream(route: string, query: Record<string, string>, options: StreamOptions): Promise<OpenResponse>
+  /** The error of a request to this route in words for the user; another error than BoxwoodError is returned as it is. */
+  toCliError(error: unknown, route: string): unknown
   /** Opens a WebSocket once, without retries. Throws CliError only when there is no response. */
   connect(route: string, query: Record<string, string>, signal: AbortSignal): Promise<ConnectResult>
   /** The same client with a signal of its own, for cleaning up after Ctrl-C. */
   forCleanup(): EdgeClient
 }
 
-export type GetOnceOptions = { headers: Record<string, string>; signal: AbortSignal }
+export type StreamOptions = { headers: Record<string, string>; signal: AbortSignal }
 
 const CLEANUP_TIMEOUT_MS = 10_000
 const API_PATH = '/api/v1'
@@ -127,10 +129,13 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
             const input = { query, ...(createBody && { body: createBody, isRaw: true }) }
             return requests.open(method, boxPath + route, input, { headers }).catch(rethrow(route))
           },
-          async getOnce(route, query, { headers, signal: getSignal }) {
-            const once = createApiRequests(config, { signal: getSignal, edgeUrl })
-            const result = await once.openOnce(boxPath + route, { query }, { headers })
-            return result.ok ? result : { ...result, error: translate(result.error, route) }
+          openStream(route, query, { headers, signal: streamSignal }) {
+            const streams = createApiRequests(config, { signal: streamSignal, edgeUrl })
+            return streams.openStream(boxPath + route, { query }, { headers })
+          },
+          toCliError(error, route) {
+            const translated = requests.translate(error)
+            return translated instanceof CliError ? translate(translated, route) : translated
           },
           async connect(route, query, connectSignal) {
             const path = `${boxPath}${route}?${new URLSearchParams(query)}`

@@ -17,7 +17,7 @@ const agent = new Agent({ keepAlive: true })
 export const sendRequest: Transport['send'] = async ({ method, url, headers, body, signal }) => {
   const isHttps = url.startsWith('https:')
   const send = isHttps ? (await import('node:https')).request : requestHttp
-  const options: RequestOptions = { method, signal, headers, ...(isHttps ? {} : { agent }) }
+  const options: RequestOptions = { method, headers, ...(isHttps ? {} : { agent }) }
   return new Promise<TransportResponse>((resolve, reject) => {
     const request = send(url, options)
     request.once('response', (response) => {
@@ -32,6 +32,11 @@ export const sendRequest: Transport['send'] = async ({ method, url, headers, bod
       })
     })
     request.on('error', reject)
+    // Not the option `signal`: its error would end the process when the response is just complete, as then its socket has no listener.
+    const onAbort = () => void request.destroy()
+    signal.addEventListener('abort', onAbort)
+    request.once('close', () => signal.removeEventListener('abort', onAbort))
+    if (signal.aborted) onAbort()
     writeBody(request, body)
   })
 }

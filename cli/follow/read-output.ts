@@ -1,9 +1,16 @@
 // Reads the output of a detached process from an offset on, each byte once.
-import type { Offsets, StreamEvents } from '../../shared/api/processes.ts'
-import type { StreamName } from './events.ts'
-import { type ProcessStreamOptions, readProcessStream } from './process-stream.ts'
-import { createStreamPosition } from './stream-position.ts'
+import {
+  type AttachedEvent,
+  type Exit,
+  type OutputStream,
+  readAttached,
+  readOutput as readClientOutput,
+} from '../../client/boxes/output.ts'
+import type { Offsets } from '../../shared/api/processes.ts'
+import { formatEventId } from '../../shared/event-id.ts'
+import { type FollowOptions, followStream } from './follow-stream.ts'
 
+export type StreamName = OutputStream
 export type OutputChunk = {
   stream: StreamName
   bytes: Buffer
@@ -11,9 +18,11 @@ export type OutputChunk = {
   /** When the bytes were written, RFC 3339; null when unknown or not requested. */
   at: string | null
 }
-export type ExitEvent = StreamEvents['exit']
 
-export type ConnectionOptions = Omit<ProcessStreamOptions, 'getLastEventId' | 'onEvent'>
+export type ConnectionOptions = FollowOptions & {
+  processId: string
+  query?: { streams?: StreamName; since?: string; timestamps?: 'true' }
+}
 
 export type ReadOutputOptions = ConnectionOptions & {
   from: Offsets
@@ -27,75 +36,70 @@ export type ReadOutputOptions = ConnectionOptions & {
   onMissing(stream: StreamName, bytes: number): void
 }
 
-/** Resolves with the exit event, or null if `until` was reached first. Throws as readResumableStream does. */
-export async function readOutput(options: ReadOutputOptions): Promise<ExitEvent | null> {
+const getRoute = (processId: string): string => `/exec/${encodeURIComponent(processId)}/stream`
+
+const createOpen =
+  ({ edge, processId, query, signal }: ConnectionOptions) =>
+  (position: Offsets) =>
+    edge.openStream(
+      getRoute(processId),
+      { encoding: 'base64', ...query },
+      { signal, headers: { 'last-event-id': formatEventId(position) } },
+    )
+
+/** Resolves with the exit event, or null if `until` was reached first. Throws as followStream does. */
+export async function readOutput(options: ReadOutputOptions): Promise<Exit | null> {
   const { from, until, onAttached, onChunk, onMissing } = options
-  const position = createStreamPosition(from)
-  const isComplete = () => until !== undefined && position.hasReached(until)
+  const position = { ...from }
+  const isComplete = () =>
+    until !== undefined && position.stdout >= until.stdout && position.stderr >= until.stderr
   if (isComplete()) return null
-  let exit: ExitEvent | null = null
-  const reportMissing = (stream: StreamName, bytes: number) => {
-    if (bytes > 0) onMissing(stream, bytes)
+  const chunks = followStream(getRoute(options.processId), options, (resuming) =>
+    readClientOutput({
+      ...resuming,
+      from,
+      open: createOpen(options),
+      onAttached: ({ hasTimes }) => onAttached?.(hasTimes),
+    }),
+  )
+  for (;;) {
+    const next = await chunks.next()
+    if (next.done) return next.value
+    const { stream, bytes, offset, missing, at } = next.value
+    if (missing > 0) onMissing(stream, missing)
+    const { buffer, byteOffset, length } = bytes
+    position[stream] = offset + length
+    if (length > 0) await onChunk({ stream, bytes: Buffer.from(buffer, byteOffset, length), offset, at })
+    if (!isComplete()) continue
+    await chunks.return(null as never)
+    return null
   }
-  await readProcessStream({
-    ...options,
-    getLastEventId: position.getEventId,
-    async onEvent({ name, data }) {
-      if (name === 'attached') onAttached?.(data.hasTimes === true)
-      if (name === 'stdout' || name === 'stderr') {
-        const { bytes, offset, missing } = position.advance(name, data)
-        reportMissing(name, missing)
-        if (bytes.length > 0) await onChunk({ stream: name, bytes, offset, at: data.at ?? null })
-      }
-      if (name === 'exit') {
-        reportMissing('stdout', position.countMissing('stdout', data.stdoutOffset))
-        reportMissing('stderr', position.countMissing('stderr', data.stderrOffset))
-        exit = data
-      }
-      return exit !== null || isComplete()
-    },
-  })
-  return exit
 }
 
 /** The largest offset in an event id. The coordinator replaces an offset beyond the end by the end of the log. */
 const MAX_OFFSET = 999_999_999_999_999
 
-/** The current length of both streams in bytes. Throws as readResumableStream does. */
+/** The current length of both streams in bytes. Throws as followStream does. */
 export async function getOutputSize(options: ConnectionOptions): Promise<Offsets> {
-  let size: Offsets = { stdout: 0, stderr: 0 }
-  await readProcessStream({
-    ...options,
-    getLastEventId: () => `${MAX_OFFSET}:${MAX_OFFSET}`,
-    async onEvent({ name, data }) {
-      if (name !== 'attached') return false
-      size = { stdout: data.stdoutOffset, stderr: data.stderrOffset }
-      return true
-    },
-  })
-  return size
+  const { offsets } = await readFirst(options, { stdout: MAX_OFFSET, stderr: MAX_OFFSET })
+  return offsets
 }
 
 /**
  * The offsets of the first output that was written at `since` or later. `hasTimes`: whether that is known; otherwise the
- * offsets are 0. Throws as readResumableStream does.
+ * offsets are 0. Throws as followStream does.
  * @param since milliseconds since the epoch
  */
-export async function getOffsetsSince(
-  options: ConnectionOptions,
-  since: number,
-): Promise<{ offsets: Offsets; hasTimes: boolean }> {
-  let result = { offsets: { stdout: 0, stderr: 0 }, hasTimes: false }
-  await readProcessStream({
-    ...options,
-    query: { since: new Date(since).toISOString() },
-    getLastEventId: () => '0:0',
-    async onEvent({ name, data }) {
-      if (name !== 'attached') return false
-      const { stdoutOffset, stderrOffset, hasTimes = false } = data
-      result = { offsets: { stdout: stdoutOffset, stderr: stderrOffset }, hasTimes }
-      return true
-    },
-  })
-  return result
+export const getOffsetsSince = (options: ConnectionOptions, since: number): Promise<AttachedEvent> =>
+  readFirst({ ...options, query: { since: new Date(since).toISOString() } }, { stdout: 0, stderr: 0 })
+
+async function readFirst(options: ConnectionOptions, from: Offsets): Promise<AttachedEvent> {
+  const attached = followStream(getRoute(options.processId), options, (resuming) =>
+    readAttached({ ...resuming, from, open: createOpen(options) }),
+  )
+  try {
+    return (await attached.next()).value
+  } finally {
+    await attached.return(undefined as never)
+  }
 }

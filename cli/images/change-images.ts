@@ -1,6 +1,7 @@
 // Downloads and removes images.
 import type { EventSourceMessage } from 'eventsource-parser'
 import { readText } from '../../client/http/calls.ts'
+import { readEvents } from '../../client/http/events.ts'
 import type { OpenResponse } from '../../client/http/transport.ts'
 import type { Image, PullProgress } from '../../shared/api/images.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
@@ -16,7 +17,6 @@ import {
 } from '../connection/server-data.ts'
 import type { Session } from '../connection/session.ts'
 import { isConnectionError } from '../follow/disconnect.ts'
-import { readServerSentEvents } from '../follow/server-sent-events.ts'
 import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatBytes } from '../output/format.ts'
@@ -26,9 +26,6 @@ import { createPullDisplay, type PullDisplay } from './pull-progress.ts'
 
 export type RegionOption = { region?: string }
 export type Output = JsonOption & QuietOption & RegionOption
-
-/** Larger than an event with the layers of any image. */
-const MAX_EVENT_CHARS = 1024 * 1024
 
 type PullEvent =
   | { name: 'progress'; data: PullProgress }
@@ -66,7 +63,7 @@ export async function pullImage(session: Session, image: string, options: Output
   const display = await createPullDisplay(Boolean(json || quiet))
   try {
     const response = session.client.openEvents('/images', body)
-    const pulled = await readImage(await addHints(response, IMAGE_HINTS), display)
+    const pulled = await readImage(await addHints(response, IMAGE_HINTS), display, session.signal)
     display.stop()
     if (json) printJson(pulled)
     else if (!quiet)
@@ -87,13 +84,12 @@ export async function pullImage(session: Session, image: string, options: Output
 }
 
 /** @throws CliError */
-async function readImage(response: OpenResponse, display: PullDisplay): Promise<Image> {
+async function readImage(response: OpenResponse, display: PullDisplay, signal: AbortSignal): Promise<Image> {
   if (response.headers.get('content-type')?.startsWith('application/json'))
     return (JSON.parse(await readText(response)) as { image: Image }).image
-  for await (const event of readServerSentEvents(response, {
-    maxChars: MAX_EVENT_CHARS,
-    parse: parseEvent,
-  })) {
+  for await (const message of readEvents(response, signal)) {
+    const event = parseEvent(message)
+    if (event === null) continue
     if (event.name === 'progress') display.update(event.data)
     else if (event.name === 'done') return event.data.image
     else throw createApiError(event.data.code, event.data.message)

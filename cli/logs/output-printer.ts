@@ -1,6 +1,5 @@
 // Prints output chunks: the bytes themselves, with a time before each line, or with --json one object per line.
-import type { StreamName } from '../follow/events.ts'
-import type { OutputChunk } from '../follow/read-output.ts'
+import type { OutputChunk, StreamName } from '../follow/read-output.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { createLinePrefixer } from '../output/line-prefixer.ts'
 

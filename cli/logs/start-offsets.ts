@@ -1,7 +1,11 @@
 // Where `box logs` starts in each stream: --tail, --bytes and --since.
 import type { Offsets } from '../../shared/api/processes.ts'
-import type { StreamName } from '../follow/events.ts'
-import { type ConnectionOptions, getOffsetsSince, readOutput } from '../follow/read-output.ts'
+import {
+  type ConnectionOptions,
+  getOffsetsSince,
+  readOutput,
+  type StreamName,
+} from '../follow/read-output.ts'
 import { type Block, findLastLines } from './last-lines.ts'
 
 export type Selection = {

@@ -1,5 +1,7 @@
 // Reads the events of a run over several connections, each event once.
 import type { EventSourceMessage } from 'eventsource-parser'
+import { toStreamError } from '../../client/http/events.ts'
+import { resumeEvents } from '../../client/http/resume.ts'
 import type { PromptEvent, Run } from '../../shared/api/prompts.ts'
 import {
   checkFields,
@@ -9,20 +11,15 @@ import {
   isStringOrNull,
   parseObject,
 } from '../connection/server-data.ts'
-import { parseErrorEvent } from '../follow/disconnect.ts'
-import { type ResumableStreamOptions, readResumableStream } from '../follow/resumable-stream.ts'
-import { readServerSentEvents } from '../follow/server-sent-events.ts'
+import { type FollowOptions, followStream } from '../follow/follow-stream.ts'
 import { checkRun, isRecord } from './check-run.ts'
 
 type StreamEvent =
-  /** The response has started, or a comment keeps the connection open. */
-  | { name: 'connected' }
-  | { name: 'alive' }
   | { name: 'prompt'; data: PromptEvent }
   | { name: 'done'; data: { run: Run | null } }
   | { name: 'error'; data: { code: string; message: string } }
 
-export type RunStreamOptions = Omit<ResumableStreamOptions<StreamEvent>, 'getLastEventId' | 'onEvent'> & {
+export type RunStreamOptions = FollowOptions & {
   runId: string
   /** The next event is read after the promise resolves. */
   onEvent(event: PromptEvent): Promise<void>
@@ -30,12 +27,9 @@ export type RunStreamOptions = Omit<ResumableStreamOptions<StreamEvent>, 'getLas
   onMissing(count: number): void
 }
 
-/** More than the largest event, which has MAX_PROMPT_EVENT_BYTES of shared/api/prompts.ts. */
-const MAX_EVENT_CHARS = 4 * 1024 * 1024
-
 /**
  * Resolves with the run when it has ended and all events were passed on; null: the prompt was removed from the queue. Throws
- * as readResumableStream does.
+ * as followStream does.
  */
 export async function readRunStream({
   runId,
@@ -43,43 +37,31 @@ export async function readRunStream({
   onMissing,
   ...options
 }: RunStreamOptions): Promise<Run | null> {
+  const route = `/prompts/${encodeURIComponent(runId)}/events`
+  const { edge, signal } = options
   let position = 0
-  let run: Run | null = null
-  await readResumableStream<StreamEvent>(
-    {
-      route: `/prompts/${encodeURIComponent(runId)}/events`,
-      query: { follow: '1' },
-      async *readEvents(response) {
-        yield { name: 'connected' }
-        yield* readServerSentEvents<StreamEvent>(response, {
-          maxChars: MAX_EVENT_CHARS,
-          parse: parseEvent,
-          comment: { name: 'alive' },
-        })
+  const events = followStream(route, options, (resuming) =>
+    resumeEvents<StreamEvent>({
+      ...resuming,
+      open() {
+        const headers: Record<string, string> = position === 0 ? {} : { 'last-event-id': String(position) }
+        return edge.openStream(route, { follow: '1' }, { signal, headers })
       },
-      classify(event) {
-        if (event.name === 'error') return parseErrorEvent(event.data)
-        return event.name === 'connected' ? 'connected' : 'data'
-      },
-    },
-    {
-      ...options,
-      getLastEventId: () => (position === 0 ? null : String(position)),
-      async onEvent(event) {
-        if (event.name === 'done') run = event.data.run
-        // A connection may repeat events that were read before.
-        if (event.name === 'prompt' && event.data.seq > position) {
-          const missing = event.data.seq - position - 1
-          // The box reports the bytes that it has discarded with a notice.
-          if (missing > 0 && event.data.type !== 'notice') onMissing(missing)
-          position = event.data.seq
-          await onEvent(event.data)
-        }
-        return event.name === 'done'
-      },
-    },
+      parse: parseEvent,
+      classify: (event) => (event.name === 'error' ? toStreamError(event.data) : 'data'),
+    }),
   )
-  return run
+  for await (const event of events) {
+    if (event.name === 'done') return event.data.run
+    // A connection may repeat events that were read before.
+    if (event.name !== 'prompt' || event.data.seq <= position) continue
+    const missing = event.data.seq - position - 1
+    // The box reports the bytes that it has discarded with a notice.
+    if (missing > 0 && event.data.type !== 'notice') onMissing(missing)
+    position = event.data.seq
+    await onEvent(event.data)
+  }
+  return null
 }
 
 const isTool = (value: unknown): boolean =>

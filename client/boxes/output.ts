@@ -14,7 +14,12 @@ export type OutputChunk = {
   offset: number
   /** The bytes before `offset` that the box does not keep any more. */
   missing: number
+  /** When the bytes were written, RFC 3339; null: not known, or not requested. */
+  at: string | null
 }
+
+/** Where a connection continues. `hasTimes`: the box knows when the output was written. */
+export type AttachedEvent = { offsets: Offsets; hasTimes: boolean }
 
 /** How a command has ended. */
 export type Exit = {
@@ -37,17 +42,50 @@ export type ReadOutputOptions = Pick<
   from: Offsets
   /** Requests the stream after a position. */
   open(position: Offsets): Promise<OpenResponse>
+  /** Called for each connection. */
+  onAttached?(event: AttachedEvent): void
 }
 
+/** Of a time, which programs print. */
+const TIME = /^[\dTZ:.+-]{1,40}$/
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr']
 const parseEvent = createEventParser(['attached', 'stdout', 'stderr', 'exit', 'error', 'reconnect'])
 
 /** Yields the output in the order in which it arrives, and returns the exit. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, Exit, undefined> {
-  const { from, open, ...others } = options
+  const { from, onAttached } = options
   const position = { ...from }
-  const events = resumeEvents({
-    ...others,
+  for await (const { name, fields } of resumeOutput(options, position)) {
+    if (name === 'attached') onAttached?.(toAttached(fields))
+    else if (name === 'stdout' || name === 'stderr') {
+      const chunk = advance(position, name, fields)
+      if (chunk !== null) yield chunk
+    } else if (name === 'exit') {
+      const exit = toExit(fields)
+      for (const stream of STREAMS) {
+        const end = exit[`${stream}Offset`]
+        const missing = end - position[stream]
+        if (missing > 0) yield { stream, bytes: new Uint8Array(), offset: end, missing, at: null }
+      }
+      return exit
+    }
+  }
+  throw toLostError()
+}
+
+/** Yields where the first connection continues, such as the end of the output for a position after it. */
+export async function* readAttached(
+  options: Omit<ReadOutputOptions, 'onAttached'>,
+): AsyncGenerator<AttachedEvent, never, undefined> {
+  for await (const { name, fields } of resumeOutput(options, options.from))
+    if (name === 'attached') yield toAttached(fields)
+  throw toLostError()
+}
+
+/** @param position that of the next connection */
+const resumeOutput = ({ from: _from, open, ...options }: ReadOutputOptions, position: Offsets) =>
+  resumeEvents({
+    ...options,
     open: () => open(position),
     parse: parseEvent,
     classify({ name, fields }) {
@@ -56,21 +94,11 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
       return name === 'attached' ? 'alive' : 'data'
     },
   })
-  for await (const { name, fields } of events) {
-    if (name === 'stdout' || name === 'stderr') {
-      const chunk = advance(position, name, fields)
-      if (chunk !== null) yield chunk
-    } else if (name === 'exit') {
-      const exit = toExit(fields)
-      for (const stream of STREAMS) {
-        const end = exit[`${stream}Offset`]
-        const missing = end - position[stream]
-        if (missing > 0) yield { stream, bytes: new Uint8Array(), offset: end, missing }
-      }
-      return exit
-    }
-  }
-  throw toLostError()
+
+function toAttached({ stdoutOffset, stderrOffset, hasTimes }: Record<string, unknown>): AttachedEvent {
+  if (!isOffset(stdoutOffset) || !isOffset(stderrOffset))
+    throw createInvalidError('an event attached without a position')
+  return { offsets: { stdout: stdoutOffset, stderr: stderrOffset }, hasTimes: hasTimes === true }
 }
 
 /** Checks what the result of a command is computed from, and passes the other fields on. */
@@ -86,17 +114,22 @@ function toExit(fields: Record<string, unknown>): Exit {
   return { exitCode: null, signal: null, timedOut: false, ...fields } as Exit
 }
 
+/** Missing unless it was requested, and from an older coordinator. */
+const isTime = (value: unknown): value is string | null | undefined =>
+  value === undefined || value === null || (typeof value === 'string' && TIME.test(value))
+
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Moves the position. null: all bytes of the event were read before. */
 function advance(
   position: Offsets,
   stream: OutputStream,
-  { data, offset, nextOffset }: Record<string, unknown>,
+  { data, offset, nextOffset, at }: Record<string, unknown>,
 ): OutputChunk | null {
   const bytes = decodeBase64(data)
   if (bytes === null || !isOffset(offset) || !isOffset(nextOffset) || nextOffset - offset !== bytes.length)
-    throw createInvalidError(`${stream} whose length is not that of its offsets`)
+    throw createInvalidError(`${stream} data whose length does not match its offsets`)
+  if (!isTime(at)) throw createInvalidError(`${stream} without a valid at`)
   const before = position[stream]
   if (nextOffset <= before) return null
   position[stream] = nextOffset
@@ -106,6 +139,7 @@ function advance(
     bytes: bytes.subarray(known),
     offset: offset + known,
     missing: Math.max(0, offset - before),
+    at: at ?? null,
   }
 }
 

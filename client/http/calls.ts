@@ -34,6 +34,8 @@ export type CallInput = {
   isIdempotent?: boolean
   /** The response may take longer than the usual time. */
   isSlow?: boolean
+  /** Gets the bytes of the body that were sent, where the transport knows it. */
+  onProgress?: (bytes: number) => void
   /** The caller repeats the request itself, from where the response was interrupted. */
   isResumed?: boolean
 }
@@ -146,6 +148,7 @@ export function createCalls(options: CallsOptions): Calls {
             url,
             headers,
             ...(body !== undefined && { body }),
+            ...(input.onProgress !== undefined && { onProgress: input.onProgress }),
             signal,
           })
           if (response.status >= 200 && response.status < 300) return await read(response, limit)

@@ -94,6 +94,9 @@ const CLASSES: Readonly<Record<number, ErrorClass>> = {
   429: RateLimitError,
 }
 
+/** The status of data of the coordinator that the client cannot read. */
+export const INVALID_DATA = 422
+
 /** The error of the family of its status. */
 export function createError(details: ErrorDetails): BoxwoodError {
   const { code, status } = details

@@ -1,6 +1,13 @@
 // Reads server-sent events from the body of a response.
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { type BoxwoodError, ConnectionError, createError, isRecord, parseJson } from './errors.ts'
+import {
+  type BoxwoodError,
+  ConnectionError,
+  createError,
+  INVALID_DATA,
+  isRecord,
+  parseJson,
+} from './errors.ts'
 import type { OpenResponse } from './transport.ts'
 
 /** A stream that sends nothing for this long is lost. The coordinator sends something every 15 s. */
@@ -81,7 +88,7 @@ export const createEventParser =
 
 /** The stream cannot be read, and would not be on another connection. @param what was sent */
 export const createInvalidError = (what: string): BoxwoodError =>
-  createError({ code: 'invalid_response', message: `The coordinator sent ${what}.`, status: 422 })
+  createError({ code: 'invalid_response', message: `The coordinator sent ${what}.`, status: INVALID_DATA })
 
 export const toLostError = (error?: Error): ConnectionError =>
   new ConnectionError({

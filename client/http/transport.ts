@@ -16,6 +16,8 @@ export type TransportRequest = {
   body?: RequestBody
   /** Aborts the request, and the body of the response. */
   signal: AbortSignal
+  /** Gets the bytes of the body that were sent, where the transport knows it. That of fetch() does not. */
+  onProgress?: (bytes: number) => void
 }
 
 /** A part of `Response` of fetch(). */

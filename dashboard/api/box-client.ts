@@ -7,6 +7,7 @@ import type {
   TransportResponse,
 } from '../../client/http/transport.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
+import { withUploads } from './upload-transport.ts'
 
 export type BoxClientOptions = {
   /** The URL of the coordinator, with a slash at its end. */
@@ -24,13 +25,11 @@ export type BoxClient = {
   readonly root: string
   /** Returns a ticket that is valid for at least a minute. */
   getTicket(): Promise<string>
-  /** The ticket was refused: the next request gets another one. */
-  discardTicket(secret: string): void
   /** Rejects with a BoxwoodError. */
   send<Result>(
     method: string,
     path: string,
-    input?: Pick<CallInput, 'body'>,
+    input?: Pick<CallInput, 'body' | 'isRaw' | 'onProgress'>,
     options?: CallOptions,
   ): Promise<Result>
   /** The response of a stream or of a file. Rejects with a BoxwoodError, also for an error response. */
@@ -44,6 +43,7 @@ export const RETRY_MS = 5_000
 export function createBoxClient(options: BoxClientOptions): BoxClient {
   const { base, boxId, transport, createTicket, getTime } = options
   const path = `/v1/box/${encodeURIComponent(boxId)}/`
+  const { send: sendOnce } = withUploads(transport)
   let current: Promise<CreateTicketResponse> | null = null
   let currentSecret = ''
   let expiresAt = Number.POSITIVE_INFINITY
@@ -78,7 +78,7 @@ export function createBoxClient(options: BoxClientOptions): BoxClient {
     const secret = await getTicket()
     const run = (ticket: string) => {
       const headers = { ...request.headers, authorization: `Bearer ${ticket}` }
-      return transport.send({ ...request, headers })
+      return sendOnce({ ...request, headers })
     }
     const response = await run(secret)
     if (response.status !== 401) return response
@@ -97,7 +97,6 @@ export function createBoxClient(options: BoxClientOptions): BoxClient {
   return {
     root: base.replace(/\/$/, '') + path,
     getTicket,
-    discardTicket,
     // What changes something may take longer than a response usually does.
     send: (method, route, input = {}, callOptions = {}) =>
       calls.json(method, path + route, { ...input, isSlow: method !== 'GET' }, callOptions),

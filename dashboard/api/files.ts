@@ -1,5 +1,5 @@
 // Requests for the files of a box.
-import { BoxwoodError, createError, createResponseError } from '../../client/http/errors.ts'
+import { BoxwoodError } from '../../client/http/errors.ts'
 import type {
   FileEntry,
   FileList,
@@ -16,7 +16,7 @@ export type UploadOptions = { signal: AbortSignal; onProgress(bytes: number): vo
 export type Files = ReturnType<typeof createFiles>
 
 /** The methods reject with BoxwoodError. */
-export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'discardTicket' | 'send'>) {
+export function createFiles(client: Pick<BoxClient, 'send'>) {
   const withPath = (route: string, path: string, params: Record<string, string> = {}) =>
     `${route}?${new URLSearchParams({ path, ...params })}`
   const stat = (path: string) => client.send<FileStat>('GET', withPath('files/stat', path))
@@ -43,57 +43,10 @@ export function createFiles(client: Pick<BoxClient, 'root' | 'getTicket' | 'disc
     remove: (path: string, isRecursive: boolean) =>
       client.send('DELETE', withPath('files', path, isRecursive ? { recursive: '1' } : {})),
     /** Rejects with the reason of an aborted signal. */
-    async upload(path: string, body: File, options: UploadOptions): Promise<FileUploaded> {
+    upload(path: string, body: File, { signal, onProgress }: UploadOptions): Promise<FileUploaded> {
       const mtime = String(body.lastModified / 1000)
-      const url = new URL(withPath('upload', path, { mtime }), client.root)
-      const ticket = await client.getTicket()
-      try {
-        return await sendBody(url, ticket, body, options)
-      } catch (error) {
-        // The session that has created the ticket may have ended.
-        if (!(error instanceof BoxwoodError) || error.status !== 401) throw error
-        client.discardTicket(ticket)
-        return sendBody(url, await client.getTicket(), body, options)
-      }
+      const input = { body, isRaw: true, onProgress }
+      return client.send<FileUploaded>('PUT', withPath('upload', path, { mtime }), input, { signal })
     },
-  }
-}
-
-/** XMLHttpRequest, because fetch() does not report how much of a body was sent. */
-function sendBody(url: URL, ticket: string, body: Blob, { signal, onProgress }: UploadOptions) {
-  return new Promise<FileUploaded>((resolve, reject) => {
-    signal.throwIfAborted()
-    const request = new XMLHttpRequest()
-    request.open('PUT', url)
-    request.setRequestHeader('authorization', `Bearer ${ticket}`)
-    request.setRequestHeader('content-type', 'application/octet-stream')
-    request.upload.onprogress = ({ loaded }) => onProgress(loaded)
-    request.onload = () => {
-      const parsed = parseJson(request.responseText)
-      if (request.status === 200 && parsed !== undefined) resolve(parsed as FileUploaded)
-      else
-        reject(
-          createResponseError(parsed, request.status, { get: (name) => request.getResponseHeader(name) }),
-        )
-    }
-    request.onerror = () =>
-      reject(
-        createError({
-          code: 'no_response',
-          message: 'The upload was interrupted. The file is unchanged.',
-          status: 0,
-        }),
-      )
-    request.onabort = () => reject(signal.reason)
-    signal.addEventListener('abort', () => request.abort(), { once: true })
-    request.send(body)
-  })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
