@@ -1,10 +1,13 @@
 // Keeps the first and the last bytes of a stream, whatever its size.
-import { fit, measure } from '../text/fit.ts'
+import { type Fitted, fit, measure } from '../text/fit.ts'
 
 /** More than fits into an answer: escape sequences are removed. */
 const KEPT_BYTES = 64 * 1024
 /** Of the text, for the first part. The last one has the result of a command. */
 const START_SHARE = 0.4
+
+/** The first bytes are not known. */
+const NOTHING: Fitted = { text: '', bytes: 0 }
 
 export type Excerpt = {
   text: string
@@ -17,8 +20,10 @@ export class StreamBuffer {
   readonly from: number
   /** Where the bytes end, in the stream. */
   end: number
-  /** The bytes that the box discarded before they could be read. */
+  /** The bytes before the first one that was read: the box had discarded them. */
   missing = 0
+  /** The box has discarded bytes after the first part. */
+  #hasGap = false
   #start: Buffer<ArrayBufferLike> = Buffer.alloc(0)
   #parts: Buffer[] = []
   #partBytes = 0
@@ -32,16 +37,28 @@ export class StreamBuffer {
     return this.end - this.from
   }
 
+  /** @param missing the bytes before these that the box had discarded */
   add(bytes: Uint8Array<ArrayBuffer>, missing: number): void {
-    this.missing += missing
     this.end += missing + bytes.length
-    const startBytes = Math.max(0, Math.min(bytes.length, KEPT_BYTES - this.#start.length))
+    if (missing > 0) this.#addGap(missing)
+    const startBytes = this.#hasGap ? 0 : Math.max(0, Math.min(bytes.length, KEPT_BYTES - this.#start.length))
     if (startBytes > 0) this.#start = Buffer.concat([this.#start, bytes.subarray(0, startBytes)])
     if (startBytes === bytes.length) return
     this.#parts.push(Buffer.from(bytes.subarray(startBytes)))
     this.#partBytes += bytes.length - startBytes
     while (this.#partBytes - (this.#parts[0]?.length ?? 0) >= KEPT_BYTES)
       this.#partBytes -= this.#parts.shift()?.length ?? 0
+  }
+
+  /** Both parts are without gaps, so that their sizes are exact. */
+  #addGap(bytes: number): void {
+    if (this.#start.length === 0) {
+      this.missing += bytes
+      return
+    }
+    this.#hasGap = true
+    this.#parts = []
+    this.#partBytes = 0
   }
 
   /** The size of the whole text in JSON; Infinity when it is larger than what is kept. */
@@ -56,9 +73,10 @@ export class StreamBuffer {
       const whole = fit(kept, budget, 'start', clean)
       if (whole.bytes === kept.length) return { text: whole.text, omitted: null }
     }
+    const isJoined = this.#isJoined()
     const startBudget = Math.floor(budget * START_SHARE)
-    const start = fit(this.#isWhole() ? kept : this.#start, startBudget, 'start', clean)
-    const rest = this.#isWhole() ? kept.subarray(start.bytes) : Buffer.concat(this.#parts)
+    const start = this.missing > 0 ? NOTHING : fit(isJoined ? kept : this.#start, startBudget, 'start', clean)
+    const rest = isJoined ? kept.subarray(start.bytes) : Buffer.concat(this.#parts)
     // The line about the omitted bytes takes the difference.
     const end = fit(rest, budget - startBudget - 200, 'end', clean)
     const offset = this.from + start.bytes
@@ -71,12 +89,16 @@ export class StreamBuffer {
   /** The first part: a page. */
   getPage(budget: number, clean: (text: string) => string): { text: string; nextOffset: number } {
     const { text, bytes } = fit(this.#start, budget, 'start', clean)
-    // The missing bytes are before those that were read, as a page has one part.
     return { text, nextOffset: this.from + this.missing + bytes }
   }
 
   #isWhole(): boolean {
-    return this.missing === 0 && this.#start.length + this.#partBytes === this.length
+    return this.missing === 0 && this.#isJoined()
+  }
+
+  /** Nothing is between the first and the last part. */
+  #isJoined(): boolean {
+    return this.missing + this.#start.length + this.#partBytes === this.length
   }
 
   #join(): Buffer {

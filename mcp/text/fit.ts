@@ -38,7 +38,7 @@ const isContinuation = (byte: number | undefined): boolean => byte !== undefined
 
 function takeStart(bytes: Buffer, size: number): Buffer {
   if (size >= bytes.length) return bytes
-  const newline = bytes.lastIndexOf(NEWLINE, size - 1)
+  const newline = size === 0 ? -1 : bytes.lastIndexOf(NEWLINE, size - 1)
   if (newline >= size / 2) return bytes.subarray(0, newline + 1)
   let end = size
   while (end > size - 3 && end > 0 && isContinuation(bytes[end])) end -= 1
