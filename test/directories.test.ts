@@ -22,8 +22,8 @@ const PAGE_DIRS: Readonly<Record<string, readonly string[]>> = {
   'docs/protocol.md': ['install/bootstrap'],
   'docs/protocol-upgrades.md': ['install/bootstrap'],
 }
-/** Files that are in each directory of a resource, a program in the archive of the agent, and an example. */
-const OTHER_FILES = /names (service\.ts|store\.ts|setup\.mjs|coordinator\/providers\/NAME\/), /
+/** Files that are in each directory of a resource, a program in the archive of the agent, and examples. */
+const OTHER_FILES = /names (service\.ts|store\.ts|setup\.mjs|first\.mjs|coordinator\/providers\/NAME\/), /
 
 t.test('the sources that a page names exist', async (t) => {
   for (const page of listPages()) {

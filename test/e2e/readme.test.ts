@@ -1,9 +1,11 @@
-// Types the commands of the README into a terminal, as a new user does: an ordinary user with a copy of the project.
-import { readFileSync } from 'node:fs'
+// Types the commands of the README, and of the first minutes of other pages, into a terminal, as a new user does: an ordinary user with
+// a copy of the project.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { packClient } from '../../install/package-client.ts'
 import { createNewUser } from '../support/new-user.ts'
-import { readPageCommands } from '../support/page-commands.ts'
+import { readBlocks, readPageCommands } from '../support/page-commands.ts'
 import { PROJECT_DIR } from '../support/project.ts'
 import { requires } from '../support/requires.ts'
 import { readRunningCoordinator, stopDataDirectory } from '../support/stop-data-directory.ts'
@@ -21,6 +23,10 @@ const ANSWERS: Record<string, { after: RegExp; type: string } | { after: RegExp;
 
 /** The pages with commands for curl, in an order in which the variables of one are those of the next. */
 const CURL_PAGES = ['docs/api.md', 'docs/api-snapshots.md', 'docs/api-boxes.md']
+
+/** The pages whose section "The first minute" is typed into a terminal of its own, which may set variables and change the directory. */
+const FIRST_MINUTES = ['docs/mcp.md', 'docs/client.md']
+const FIRST_MINUTE = 'The first minute'
 
 const CURL_EXEC = `curl -s http://127.0.0.1:7070/v1/box/fig/exec -H "Authorization: Bearer $KEY" --json '{"command":"uname -a"}'`
 
@@ -40,6 +46,8 @@ const RESULTS: Record<string, RegExp> = {
   'box members invite ada@example.com --role member': /^ada@example\.com is invited as member\./m,
   'box audit --since 1h': / key\.create .* name=ci /,
   'box audit verify': /^\d+ events are intact\.$/m,
+  'box mcp install claude': /Claude Code starts `box mcp` from now on: \S+\.claude\.json has the server/,
+  'node first.mjs': /^3 Hello from \S+\n+(.*\n)*notes\.md 8$/m,
   'box status': /running \(pid \d+\)/,
 }
 
@@ -140,23 +148,34 @@ else {
 
     // The last block of the README stops the coordinator.
     const lastLines = lines.splice(lines.findIndex((line) => stripComment(line) === 'box up'))
-    const curlLines = CURL_PAGES.flatMap(readPageCommands)
-    const allLines = [...lines, ...curlLines, ...lastLines]
-    const terminal = await startShell(t, user.loginCommand)
-    for (const line of [suggestedLine, ...allLines]) {
-      // The ports of the README may be in use on the machine that runs the tests.
-      const typed = line
-        .replace('http://127.0.0.1:7070', coordinator.url)
-        .replace('box forward fig 5432', 'box forward fig 0:5432')
-      const { exitCode, screen } = await run(terminal, line, typed)
-      t.equal(exitCode, 0, line)
-      const expected = RESULTS[stripComment(line)]
-      if (exitCode !== 0) t.comment(screen.trimEnd())
-      // curl exits with 0 when the coordinator responds with an error.
-      if (line.startsWith('curl')) t.notMatch(screen, /"error":[{"]/, line)
-      if (expected) t.match(screen, expected, line)
+    const curlLines = CURL_PAGES.flatMap((page) => readPageCommands(page))
+    const [program = ''] = readBlocks('docs/client.md', 'js', FIRST_MINUTE)
+    const commands: string[] = []
+    const typeLines = async (terminal: TmuxTerminal, lines: readonly string[]) => {
+      commands.push(...lines.map(stripComment))
+      for (const line of lines) {
+        // The ports of the pages may be in use on the machine that runs the tests.
+        const typed = line
+          .replace('http://127.0.0.1:7070', coordinator.url)
+          .replace('box forward fig 5432', 'box forward fig 0:5432')
+        if (line === 'node first.mjs') writeFileSync(join(user.home, 'first/first.mjs'), program)
+        const { exitCode, screen } = await run(terminal, line, typed)
+        t.equal(exitCode, 0, line)
+        const expected = RESULTS[stripComment(line)]
+        if (exitCode !== 0) t.comment(screen.trimEnd())
+        // curl exits with 0 when the coordinator responds with an error.
+        if (line.startsWith('curl')) t.notMatch(screen, /"error":[{"]/, line)
+        if (expected) t.match(screen, expected, line)
+      }
     }
-    const commands = allLines.map(stripComment)
+    const terminal = await startShell(t, user.loginCommand)
+    await typeLines(terminal, [suggestedLine, ...lines, ...curlLines])
+
+    // `npm run package` needs the packages for tests, which this user omits.
+    await packClient(user.projectDir)
+    for (const page of FIRST_MINUTES)
+      await typeLines(await startShell(t, user.loginCommand), readPageCommands(page, FIRST_MINUTE))
+    await typeLines(terminal, lastLines)
     for (const command of Object.keys({ ...ANSWERS, ...RESULTS })) t.ok(commands.includes(command), command)
 
     const screen = await waitUntil('the coordinator has stopped', () => PROMPT.exec(server.readScreen()))
