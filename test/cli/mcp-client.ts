@@ -1,4 +1,5 @@
 // Runs `box mcp`, and connects the official client to it.
+import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -25,16 +26,43 @@ export type ToolResult = {
 
 export type McpClient = Awaited<ReturnType<typeof connectMcp>>
 
-/** The process ends after the test. */
-export async function connectMcp(
+const createEnv = ({ url, key }: Target) => ({
+  PATH: TEST_PATH,
+  BOXWOOD_URL: url,
+  BOXWOOD_API_KEY: key,
+  XDG_CONFIG_HOME: '/nonexistent',
+})
+
+/** Sends a call to `box mcp` and reads no answer. */
+const HOST = `
+const { spawn } = require('node:child_process')
+const { main, call } = JSON.parse(process.argv[1])
+const server = spawn(process.execPath, [main, 'mcp'], { stdio: ['pipe', 'ignore', 'inherit'] })
+const send = (message) => server.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+const clientInfo = { name: 'host', version: '1.0.0' }
+send({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
+send({ method: 'notifications/initialized' })
+send({ id: 2, method: 'tools/call', params: call })`
+
+/** A host in a process of its own, which starts `box mcp` and calls a tool. It is killed after the test. */
+export function startHost(
   t: Test,
-  { url, key }: Target,
-  { args = [], era = 'modern' }: McpOptions = {},
-) {
+  target: Target,
+  name: string,
+  input: Record<string, unknown>,
+): ChildProcess {
+  const options = JSON.stringify({ main: MAIN, call: { name, arguments: input } })
+  const host = spawn(process.execPath, ['-e', HOST, options], { env: createEnv(target), stdio: 'inherit' })
+  t.teardown(() => host.kill('SIGKILL'))
+  return host
+}
+
+/** The process ends after the test. */
+export async function connectMcp(t: Test, target: Target, { args = [], era = 'modern' }: McpOptions = {}) {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN, 'mcp', ...args],
-    env: { PATH: TEST_PATH, BOXWOOD_URL: url, BOXWOOD_API_KEY: key, XDG_CONFIG_HOME: '/nonexistent' },
+    env: createEnv(target),
     stderr: 'inherit',
   })
   const client = new Client(

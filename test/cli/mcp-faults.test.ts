@@ -1,8 +1,9 @@
 // box mcp with hostile output, cancelled calls, clients that disconnect, and lost responses.
+import { once } from 'node:events'
 import t from 'tap'
 import { waitUntil } from '../support/wait-until.ts'
 import { startCliCoordinator } from './coordinator.ts'
-import { connectMcp } from './mcp-client.ts'
+import { connectMcp, startHost } from './mcp-client.ts'
 
 const ANSWER_BYTES = 24 * 1024
 
@@ -92,8 +93,19 @@ t.test('a command that outlives the call is not started again, and can be follow
   const first = await quick.call('run_command', { box: 'fig', command })
   t.match(first.data, { status: 'running', more: true, exitCode: null })
   t.match(first.text, /Do not start it again: call read_output/)
-  await edge('fig', 'POST', '/exec', { command: 'touch go' })
   let { nextOffset, stdout } = first.data
+  // A command of ten minutes outlives more than ten calls.
+  for (let i = 0; i < 10; i += 1) {
+    const { data } = await quick.call('read_output', {
+      box: 'fig',
+      processId: first.data.processId,
+      offset: nextOffset,
+    })
+    t.match(data, { status: 'running', more: true })
+    stdout += data.stdout
+    nextOffset = data.nextOffset
+  }
+  await edge('fig', 'POST', '/exec', { command: 'touch go' })
   const last = await waitUntil('the command has exited', async () => {
     const { data } = await quick.call('read_output', {
       box: 'fig',
@@ -147,6 +159,38 @@ t.test('a client that disconnects leaves no command behind, and the process exit
   await waitUntil('the command runs', async () => (await listRunning()).length === 1)
   await other.client.close()
   t.equal(await call, 'failed')
+  await waitUntil('the command is terminated', async () => (await listRunning()).length === 0)
+})
+
+t.test('after kill -9 of a host, its command is found by the requestId', async (t) => {
+  const command = 'echo $$ >> kills; exec sleep 6005'
+  const input = { box: 'fig', command, requestId: 'killed' }
+  const host = startHost(t, { url, key }, 'run_command', input)
+  await waitUntil('the command runs', async () => (await listRunning()).includes(command))
+  host.kill('SIGKILL')
+  await once(host, 'exit')
+  const found = await quick.call('run_command', input)
+  t.equal(found.data.status, 'running')
+  // kill -9 of box mcp itself.
+  const other = await connectMcp(t, { url, key })
+  const starts = countStarts()
+  const call = other.call('run_command', input).catch(() => 'failed')
+  await waitUntil('the start is requested again', () => countStarts() > starts)
+  process.kill(other.transport.pid ?? 0, 'SIGKILL')
+  t.equal(await call, 'failed')
+  const again = await quick.call('run_command', input)
+  t.equal(again.data.processId, found.data.processId)
+  t.same(await listRunning(), [command])
+  const { json } = await edge('fig', 'POST', '/exec', { command: 'wc -l <kills' })
+  t.equal(json.stdout.trim(), '1')
+  await quick.call('stop_command', { box: 'fig', processId: found.data.processId })
+})
+
+t.test('after kill -9 of a host, a command without a requestId is terminated', async () => {
+  const command = 'exec sleep 6006'
+  const host = startHost(t, { url, key }, 'run_command', { box: 'fig', command })
+  await waitUntil('the command runs', async () => (await listRunning()).includes(command))
+  host.kill('SIGKILL')
   await waitUntil('the command is terminated', async () => (await listRunning()).length === 0)
 })
 

@@ -10,6 +10,8 @@ const coordinator = await startCliCoordinator(t, ['fig'], {
 const { url, key, edge } = coordinator
 const mcp = await connectMcp(t, { url, key })
 const box = 'fig'
+/** What the link for `anyone` ends with. */
+const SECRET = /\/\?boxwood_secret=\S+$/
 
 const exec = async (command: string): Promise<string> =>
   (await edge(box, 'POST', '/exec', { command })).json.stdout
@@ -93,14 +95,17 @@ t.test('errors of files say what to do', async (t) => {
   t.match(await mcp.call('list_files', { box, path: 'nowhere' }), { isError: true })
 })
 
-t.test('share_port shares with members only', async (t) => {
+t.test('share_port shares with members only, and with --allow-public by a secret link', async (t) => {
   const shared = await mcp.call('share_port', { box, port: 3000 })
   t.match(shared.data, { port: 3000, audience: 'members', url: /^https?:/ })
-  t.match(await mcp.call('share_port', { box, port: 3000, audience: 'public' }), { isError: true })
+  t.notMatch(shared.data.url, SECRET)
+  for (const audience of ['anyone', 'public'])
+    t.match(await mcp.call('share_port', { box, port: 3000, audience }), { isError: true })
+  t.match((await mcp.call('share_port', { box, port: 3000 })).data, { audience: 'members' })
   const open = await connectMcp(t, { url, key }, { args: ['--allow-public'] })
-  t.match(await open.call('share_port', { box, port: 3000, audience: 'anyone' }), {
-    data: { audience: 'anyone' },
-  })
+  const link = await open.call('share_port', { box, port: 3000, audience: 'anyone' })
+  t.match(link.data, { audience: 'anyone', url: SECRET })
+  t.ok(link.text.includes(link.data.url))
 })
 
 t.test(

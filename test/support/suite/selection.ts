@@ -38,8 +38,8 @@ const LONG: readonly Choice[] = [
   { glob: 'test/cli/mcp-other-clients.test.ts', reason: 'downloads two clients, 0.1 GB' },
   { glob: 'test/cli/mcp{,-files,-grants,-install}.test.ts', reason: 'takes more than 10 seconds' },
   {
-    glob: 'test/cli/mcp-{faults,load}.test.ts',
-    reason: 'ends clients during their calls, sends 100 calls at once, and prints 100 MB',
+    glob: 'test/cli/mcp-{faults,load,gigabyte}.test.ts',
+    reason: 'ends clients during their calls, sends 100 calls at once, and prints 1 GB',
   },
   { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
   { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
@@ -176,6 +176,7 @@ const ALONE: readonly Choice[] = [
   { glob: 'test/e2e/edge-stream-churn.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/dashboard/{faults,terminal-gigabyte}.test.ts', reason: 'resident memory' },
   { glob: 'test/faults/client-misbehaves.test.ts', reason: 'resident memory' },
+  { glob: 'test/cli/mcp-gigabyte.test.ts', reason: 'resident memory' },
   { glob: 'test/e2e/secrets/many-connections.test.ts', reason: 'resident memory' },
 ]
 
