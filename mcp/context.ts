@@ -22,6 +22,10 @@ export type McpOptions = {
 export type Call = {
   /** Aborted when the client has cancelled the call, or has disconnected. */
   signal: AbortSignal
+  /** Whether the client accepts a task as the answer. */
+  acceptsTasks: boolean
+  /** Says to the client how far the call is. undefined: it has not asked for that. */
+  reportProgress: ((message: string) => void) | undefined
 }
 
 export class Context {
@@ -44,7 +48,7 @@ export class Context {
   }
 
   /** @throws ToolError for a box that the flags exclude; BoxwoodError */
-  async findBox(name: string, { signal }: Call): Promise<Box> {
+  async findBox(name: string, { signal }: Pick<Call, 'signal'>): Promise<Box> {
     const { boxes } = this.options
     const box = await this.boxwood.boxes.get(name, { signal })
     if (boxes === undefined || boxes.includes(box.name) || boxes.includes(box.id)) return box

@@ -1,10 +1,12 @@
 // Creates servers for the entry points of the SDK, which answer both `server/discover` (2026-07-28) and `initialize`.
-import { McpServer } from '@modelcontextprotocol/server'
+import { type McpRequestContext, McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import type { Account } from '../client/generated/types.ts'
-import type { Context } from './context.ts'
+import type { Call, Context } from './context.ts'
 import { toErrorResult } from './errors.ts'
 import { ACCOUNT_QUERY, findGrants } from './grants.ts'
-import type { Tool } from './tool.ts'
+import { toResult } from './result.ts'
+import { acceptsTasks, serveTasks } from './tasks/serve-tasks.ts'
+import { allows, type Tool } from './tool.ts'
 import { listTools } from './tools/list.ts'
 
 /** A host need not ask again for the tools for this long. */
@@ -23,9 +25,9 @@ export function createServerFactory(
   context: Context,
   version: string,
   known?: Account,
-): () => Promise<McpServer> {
+): (context: Pick<McpRequestContext, 'era'>) => Promise<McpServer> {
   let account: Promise<Account | null> | undefined = known && Promise.resolve(known)
-  return async () => {
+  return async ({ era }) => {
     account ??= loadAccount(context)
     const server = new McpServer(
       { name: 'boxwood', title: 'Boxwood', version },
@@ -35,8 +37,9 @@ export function createServerFactory(
         cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } },
       },
     )
-    for (const tool of listTools(findGrants(await account, context.options)))
-      registerTool(server, tool, context)
+    const grants = findGrants(await account, context.options)
+    for (const tool of listTools(grants)) registerTool(server, tool, context)
+    if (era === 'modern' && allows(grants, 'run')) serveTasks(server, context, toCall)
     return server
   }
 }
@@ -46,18 +49,29 @@ const loadAccount = ({ boxwood }: Context): Promise<Account | null> =>
   boxwood.routes.account.get(ACCOUNT_QUERY, { timeoutMs: ACCOUNT_MS }).catch(() => null)
 
 function registerTool(server: McpServer, { name, run, ...config }: Tool, context: Context): void {
-  server.registerTool(name, config, (input, { mcpReq: { signal } }) =>
-    context.track(
-      run(context, input, { signal }).then(
-        ({ text, data, image }) => ({
-          content: [
-            { type: 'text' as const, text },
-            ...(image === undefined ? [] : [{ type: 'image' as const, ...image }]),
-          ],
-          structuredContent: data as Record<string, unknown>,
-        }),
-        toErrorResult,
-      ),
-    ),
+  server.registerTool(name, config, (input, { mcpReq }) =>
+    context.track(run(context, input, toCall(mcpReq)).then(toResult, toErrorResult)),
   )
+}
+
+type Request = ServerContext['mcpReq']
+
+const toCall = (request: Request): Call => ({
+  signal: request.signal,
+  acceptsTasks: acceptsTasks(request),
+  reportProgress: createReporter(request),
+})
+
+function createReporter({ _meta, notify }: Request): Call['reportProgress'] {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return undefined
+  const start = performance.now()
+  // The unit is a second, as nothing else is known to increase.
+  return (message) =>
+    void notify({
+      method: 'notifications/progress',
+      params: { progressToken, progress: (performance.now() - start) / 1000, message },
+    }).catch(() => {
+      // The client has disconnected, and its call is aborted.
+    })
 }

@@ -14,12 +14,26 @@ export type Grants = {
   canSharePublicly: boolean
 }
 
+/** Fields of the Tasks extension. */
+export type Task = {
+  taskId: string
+  status: 'working' | 'completed'
+  statusMessage: string
+  createdAt: string
+  lastUpdatedAt: string
+  /** null: as long as the box keeps the command. */
+  ttlMs: null
+  pollIntervalMs: number
+}
+
 export type Answer<Data> = {
   /** A short text, with the text of a box as labelled data. */
   text: string
   /** The same for programs. */
   data: Data
   image?: { data: string; mimeType: string }
+  /** The command of the call continues as this task. */
+  task?: Task
 }
 
 /** What a tool does, for a host that asks its user. */

@@ -12,6 +12,8 @@ export type ReadOptions = {
   signal: AbortSignal
   /** Where a page begins. Default: the first and the last part of the whole output. */
   from?: Offsets | undefined
+  /** Gets what to show to a person: at once, and then regularly. */
+  reportProgress?: ((message: string) => void) | undefined
 }
 
 export type Output = {
@@ -28,14 +30,22 @@ export type Output = {
 }
 
 const STREAMS = ['stdout', 'stderr'] as const
+/** Between two reports of progress. */
+const PROGRESS_MS = 2_000
 /** A page is full: the rest of the text that was read would not fit. */
 const FULL_PAGE_BYTES = 2 * TEXT_BYTES
 
 /** Rejects with the reason of the signal when it is aborted. */
 export async function readProcess(box: Box, processId: string, options: ReadOptions): Promise<Output> {
-  const { waitMs, signal, from } = options
+  const { waitMs, signal, from, reportProgress } = options
   const start = from ?? { stdout: 0, stderr: 0 }
   const buffers = { stdout: new StreamBuffer(start.stdout), stderr: new StreamBuffer(start.stderr) }
+  const report = () =>
+    reportProgress?.(
+      `The command ${processId} is running on box ${box.name}. Output: ${buffers.stdout.end + buffers.stderr.end} bytes.`,
+    )
+  report()
+  const reports = reportProgress && setInterval(report, PROGRESS_MS)
   const exit = await waitAtMost(waitMs, signal, async (limited) => {
     const output = box.process(processId).output({ from: start, signal: limited })
     for (;;) {
@@ -47,7 +57,7 @@ export async function readProcess(box: Box, processId: string, options: ReadOpti
       await output.return(undefined as never)
       return null
     }
-  })
+  }).finally(() => clearInterval(reports))
   const state = exit ?? (await readState(box, processId, signal))
   const output = from === undefined ? toExcerpts(buffers, state) : toPage(buffers, state)
   return { ...output, more: output.more || exit === null }

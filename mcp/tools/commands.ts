@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Process } from '../../client/boxes/process.ts'
 import { outputSchema, toOutputAnswer } from '../output/answer.ts'
 import { readProcess } from '../output/read-process.ts'
+import { readTask } from '../tasks/task.ts'
 import { allows, defineTool, type ToolFactory } from '../tool.ts'
 import {
   boxField,
@@ -15,6 +16,8 @@ import {
 
 /** For the output of a command whose start has taken all the time, such as that of a box that was woken. */
 const MIN_READ_MS = 500
+/** A client that accepts a task gets it after this time: then it can stop the command, and find it again. */
+const MAX_TASK_WAIT_MS = 5_000
 
 export const createRunCommand: ToolFactory = (grants) =>
   allows(grants, 'run')
@@ -39,9 +42,10 @@ export const createRunCommand: ToolFactory = (grants) =>
           idempotentHint: false,
           openWorldHint: true,
         },
-        async run(context, input, { signal }) {
+        async run(context, input, { signal, acceptsTasks, reportProgress }) {
           const { command, cwd, env, timeoutSeconds, waitSeconds, requestId } = input
-          const deadline = performance.now() + context.getWaitMs(waitSeconds)
+          const limitMs = acceptsTasks && waitSeconds === undefined ? MAX_TASK_WAIT_MS : Infinity
+          const deadline = performance.now() + Math.min(limitMs, context.getWaitMs(waitSeconds))
           const box = await context.findBox(input.box, { signal })
           signal.throwIfAborted()
           // Without the signal: an aborted request may have started the command.
@@ -53,8 +57,14 @@ export const createRunCommand: ToolFactory = (grants) =>
           })
           try {
             const waitMs = Math.max(MIN_READ_MS, deadline - performance.now())
-            const output = await readProcess(box, process.id, { signal, waitMs })
-            return toOutputAnswer(box, process.id, output)
+            const output = await readProcess(box, process.id, { signal, waitMs, reportProgress })
+            const answer = toOutputAnswer(box, process.id, output)
+            if (output.status !== 'running' || !acceptsTasks) return answer
+            const task = await readTask({ box, processId: process.id }, { signal })
+            if (task.status === 'working') return { ...answer, task }
+            // It has ended since.
+            const whole = await readProcess(box, process.id, { signal, waitMs: MIN_READ_MS })
+            return toOutputAnswer(box, process.id, whole)
           } catch (error) {
             if (signal.aborted && requestId === undefined) await terminate(process)
             throw error
@@ -88,10 +98,11 @@ export const createReadOutput: ToolFactory = (grants) =>
           idempotentHint: true,
           openWorldHint: false,
         },
-        async run(context, { box: name, processId, offset, waitSeconds }, { signal }) {
+        async run(context, { box: name, processId, offset, waitSeconds }, { signal, reportProgress }) {
           const box = await context.findBox(name, { signal })
           const waitMs = context.getWaitMs(waitSeconds)
-          const output = await readProcess(box, processId, { signal, waitMs, from: offset })
+          const options = { signal, waitMs, from: offset, reportProgress }
+          const output = await readProcess(box, processId, options)
           return toOutputAnswer(box, processId, output)
         },
       })

@@ -1,7 +1,12 @@
-// Runs `box mcp`, and connects the official client to it.
+// Runs `box mcp`, and connects the official client to it, or to POST /mcp.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
-import { Client } from '@modelcontextprotocol/client'
+import {
+  Client,
+  type ClientCapabilities,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Test } from 'tap'
 import { type Target, TEST_PATH } from './run-box.ts'
@@ -13,6 +18,8 @@ export type McpOptions = {
   args?: string[]
   /** Default: the current revision. legacy: the client opens with `initialize`. */
   era?: 'modern' | 'legacy'
+  /** Of the client. Default: none. */
+  capabilities?: ClientCapabilities
 }
 
 /** The result of a tool. */
@@ -24,7 +31,7 @@ export type ToolResult = {
   content: { type: string; text?: string; data?: string; mimeType?: string }[]
 }
 
-export type McpClient = Awaited<ReturnType<typeof connectMcp>>
+export type McpClient = Awaited<ReturnType<typeof connect>>
 
 const createEnv = ({ url, key }: Target) => ({
   PATH: TEST_PATH,
@@ -58,22 +65,33 @@ export function startHost(
 }
 
 /** The process ends after the test. */
-export async function connectMcp(t: Test, target: Target, { args = [], era = 'modern' }: McpOptions = {}) {
+export async function connectMcp(t: Test, target: Target, { args = [], ...options }: McpOptions = {}) {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [MAIN, 'mcp', ...args],
     env: createEnv(target),
     stderr: 'inherit',
   })
+  return { ...(await connect(t, transport, options)), transport }
+}
+
+/** Connects to POST /mcp of a coordinator. */
+export function connectMcpOverHttp(t: Test, { url, key }: Target, options: Omit<McpOptions, 'args'> = {}) {
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  })
+  return connect(t, transport, options)
+}
+
+async function connect(t: Test, transport: Transport, { era = 'modern', capabilities = {} }: McpOptions) {
   const client = new Client(
     { name: 'test', version: '1.0.0' },
-    { versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' } },
+    { capabilities, versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' } },
   )
   await client.connect(transport)
   t.teardown(() => client.close())
   return {
     client,
-    transport,
     async call(name: string, input: Record<string, unknown> = {}, signal?: AbortSignal): Promise<ToolResult> {
       const result = await client.callTool({ name, arguments: input }, signal === undefined ? {} : { signal })
       const content = result.content as ToolResult['content']

@@ -1,8 +1,8 @@
 // POST /mcp with the official client, a coordinator and a real box.
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
+import { connectMcpOverHttp } from '../cli/mcp-client.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { createLimitedKey } from '../support/limited-key.ts'
 import { limitsEnv } from '../support/limits-env.ts'
@@ -20,18 +20,8 @@ const coordinator = await startCoordinatorWithBox(t, {
 const { url, key, boxRequest } = coordinator
 const box = coordinator.box.hostname
 
-async function connect(t: Test, era: 'modern' | 'legacy', apiKey = key) {
-  const client = new Client(
-    { name: 'test', version: '1.0.0' },
-    { versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' } },
-  )
-  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
-    requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
-  })
-  await client.connect(transport)
-  t.teardown(() => client.close())
-  return client
-}
+const connect = async (t: Test, era: 'modern' | 'legacy', apiKey = key) =>
+  (await connectMcpOverHttp(t, { url, key: apiKey }, { era })).client
 
 const post = (headers: Record<string, string>) =>
   fetch(`${url}/mcp`, {
