@@ -6,6 +6,7 @@ import t from 'tap'
 import { requires } from '../support/requires.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { startCliCoordinator } from './coordinator.ts'
+import { listBoxCommands } from './page-commands.ts'
 import { runBox } from './run-box.ts'
 
 const coordinator = await startCliCoordinator(t, [], { machines: 'local' })
@@ -13,17 +14,8 @@ const dir = createTempDir(t, 'skill')
 const skill = (await runBox(coordinator, ['skill'])).stdout
 writeFileSync(join(dir, 'SKILL.md'), skill)
 
-/** The commands of the sh blocks, without comments. */
-const listCommands = (text: string): string[] =>
-  [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
-    block
-      .split('\n')
-      .map((line) => line.replace(/ +#.*$/, ''))
-      .filter((line) => line.startsWith('box ')),
-  )
-
 t.test('each command of the skill', async (t) => {
-  const commands = listCommands(skill)
+  const commands = listBoxCommands(skill)
   t.ok(commands.length > 12, `${commands.length} commands`)
   let id = ''
   for (const command of commands) {
@@ -82,7 +74,7 @@ t.test('a coordinator says how an agent begins', async (t) => {
   t.test('its commands with box', async (t) => {
     writeFileSync(join(dir, 'notes.md'), '# Notes\n')
     await runBox(coordinator, ['rm', '--yes', 'scratch'])
-    for (const command of listCommands(agent))
+    for (const command of listBoxCommands(agent))
       t.match(await runBox(coordinator, command.split(' ').slice(1), { cwd: dir }), { code: 0 }, command)
   })
 

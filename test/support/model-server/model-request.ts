@@ -50,7 +50,7 @@ export type StreamEncoder = {
   start(): string
   reasoning(text: string): string
   text(delta: string): string
-  tool(call: { id: string; name: string; input: JsonObject }): string
+  tool(call: { id: string; name: string; input: JsonObject; namespace?: string }): string
   finish(): string
 }
 

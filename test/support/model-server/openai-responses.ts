@@ -90,7 +90,7 @@ export function createResponsesEncoder(model: string, id: string): StreamEncoder
       const position = { item_id: item.id, output_index, content_index: 0 }
       return added + emit('response.output_text.delta', { ...position, delta })
     },
-    tool: ({ id: callId, name, input }) =>
+    tool: ({ id: callId, name, input, namespace }) =>
       finishText() +
       addItem(
         typeof input.freeform === 'string'
@@ -100,6 +100,7 @@ export function createResponsesEncoder(model: string, id: string): StreamEncoder
               id: `fc_${callId}`,
               call_id: callId,
               name,
+              ...(namespace !== undefined && { namespace }),
               arguments: JSON.stringify(input),
               status: 'completed',
             },

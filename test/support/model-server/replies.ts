@@ -1,7 +1,12 @@
 // What the fake model server answers: the kinds of replies, and the script that selects the reply to a request.
 
-/** `input` of a tool of the Responses API that takes a text instead of JSON: { freeform: 'the text' }. */
-export type ToolCall = { name: string; input: Record<string, unknown> }
+export type ToolCall = {
+  name: string
+  /** Of a tool of the Responses API that takes a text instead of JSON: { freeform: 'the text' }. */
+  input: Record<string, unknown>
+  /** In which Codex groups the tools of an MCP server. */
+  namespace?: string
+}
 
 /** A reply of the model. The server streams its parts in the order of the fields. */
 export type ModelReply = {

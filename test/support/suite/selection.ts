@@ -36,6 +36,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/client/integrations/**', reason: 'downloads what boxes are plugged into, 0.2 GB' },
   { glob: 'test/e2e/openapi-tools.test.ts', reason: 'downloads tools, 70 MB, and compiles clients' },
   { glob: 'test/cli/mcp-{other-clients,tasks}.test.ts', reason: 'downloads clients, 0.1 GB' },
+  { glob: 'test/cli/{mcp-hosts,skill-agents}.test.ts', reason: 'downloads the coding agents, 1.3 GB' },
   { glob: 'test/cli/mcp{,-files,-grants,-install}.test.ts', reason: 'takes more than 10 seconds' },
   {
     glob: 'test/cli/mcp-{faults,load,gigabyte}.test.ts',
