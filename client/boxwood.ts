@@ -2,7 +2,8 @@
 import { Boxes } from './boxes/boxes.ts'
 import { createRoutes, type Routes } from './generated/routes.ts'
 import { type CallInput, type CallOptions, type Calls, createCalls } from './http/calls.ts'
-import { fetchTransport, type OpenResponse, type Transport } from './http/transport.ts'
+import { fetchTransport } from './http/fetch-transport.ts'
+import type { OpenResponse, Transport } from './http/transport.ts'
 
 export type BoxwoodOptions = {
   /** The URL of the coordinator, such as `https://boxes.example.com`. Default: BOXWOOD_URL, or `http://127.0.0.1:7070`. */

@@ -3,17 +3,17 @@ import { write } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { OutputChannel } from '../../shared/attach-format.ts'
+import type { Attachment } from '../../client/attach/attachment.ts'
+import type { OutputChannel } from '../../client/attach/format.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { printMessage } from '../output/print.ts'
-import type { Attachment } from './attachment.ts'
 
 const writeFd = promisify(write)
 const FD = { stdout: 1, stderr: 2 } as const
 const EAGAIN_RETRY_MS = 10
 
 /** Resolves when the bytes are written. Throws the signal's reason. */
-export function writeOutput(channel: OutputChannel, bytes: Buffer, signal: AbortSignal): Promise<void> {
+export function writeOutput(channel: OutputChannel, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   const stream = process[channel]
   return stream.isTTY
     ? writeToTerminal(FD[channel], bytes, signal)
@@ -24,7 +24,7 @@ export function writeOutput(channel: OutputChannel, bytes: Buffer, signal: Abort
  * Writes in a thread. Node's streams write to a terminal synchronously: while Ctrl-S pauses the terminal, the process could
  * not respond to pings.
  */
-async function writeToTerminal(fd: number, bytes: Buffer, signal: AbortSignal): Promise<void> {
+async function writeToTerminal(fd: number, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   for (let start = 0; start < bytes.length; ) {
     signal.throwIfAborted()
     try {

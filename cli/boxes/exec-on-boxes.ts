@@ -151,7 +151,7 @@ function createPrefixedOutput(prefix: string, serial: LimitFunction) {
     if (lines.length > 0) await serial(() => writeOutput(channel, lines, signal))
   }
   return {
-    write: (channel: OutputChannel, bytes: Buffer, signal: AbortSignal) =>
+    write: (channel: OutputChannel, bytes: Uint8Array, signal: AbortSignal) =>
       writeLines(channel, prefixers[channel].add(bytes), signal),
     async end(signal: AbortSignal) {
       for (const channel of ['stdout', 'stderr'] as const)

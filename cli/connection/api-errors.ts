@@ -4,7 +4,7 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 import { sanitize } from '../output/print.ts'
 import { describeCertificateError } from './certificate-errors.ts'
 import { type CoordinatorConfig, TYPED_URL } from './find-coordinator.ts'
-import { VERSION_ADVICE } from './server-data.ts'
+import { createVersionError } from './server-data.ts'
 
 /** The user typed a value that the API does not accept. */
 const WRONG_USAGE_CODES = [
@@ -105,8 +105,7 @@ export function toApiError(
 ): CliError {
   const { baseUrl, urlSource } = config
   const { origin } = new URL(baseUrl)
-  if (code === INVALID_RESPONSE && status === INVALID_DATA)
-    return new CliError(EXIT.failed, `${sanitize(message)} ${VERSION_ADVICE}`)
+  if (code === INVALID_RESPONSE && status === INVALID_DATA) return createVersionError(sanitize(message))
   if (code === INVALID_RESPONSE)
     return new CliError(
       EXIT.failed,

@@ -69,7 +69,7 @@ export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }
     url: root,
     edgeUrl: base,
     apiKey: null,
-    transport: { send, connect: () => Promise.reject(new Error('unused')) },
+    transport: { send },
     retryMs: Number.POSITIVE_INFINITY,
     traceparent: () => undefined,
     isRepeated: ({ status, retryAfterMs }, attempts) =>

@@ -4,12 +4,16 @@ import { CliError, EXIT } from '../output/exit-codes.ts'
 /** Each required field has a function that returns whether its value is valid. */
 export type FieldValidators = Record<string, (value: unknown) => boolean>
 
-export const VERSION_ADVICE =
-  'Check that box and the coordinator have the same version, and that no proxy changes the response.'
-
 /** @param problem such as 'an event that is not a JSON object' */
 export const invalidDataError = (problem: string): CliError =>
-  new CliError(EXIT.failed, `The coordinator sent ${problem}. ${VERSION_ADVICE}`)
+  createVersionError(`The coordinator sent ${problem}.`)
+
+/** @param problem a sentence */
+export const createVersionError = (problem: string): CliError =>
+  new CliError(
+    EXIT.failed,
+    `${problem} Check that box and the coordinator have the same version, and that no proxy changes the response.`,
+  )
 
 /** @param kind such as 'an event' @throws CliError */
 export function parseObject(json: string, kind: string): Record<string, unknown> {

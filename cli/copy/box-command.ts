@@ -1,11 +1,10 @@
 // Runs a command on a box as part of a copy: attached, so that its stdin or stdout has any length and survives disconnects.
 import { PassThrough, type Readable } from 'node:stream'
+import type { Attachment } from '../../client/attach/attachment.ts'
+import type { ExitMessage } from '../../client/attach/messages.ts'
 import type { ExecResult } from '../../shared/api/exec.ts'
 import type { ExecKilled } from '../../shared/api/processes.ts'
-import type { OutputChannel } from '../../shared/attach-format.ts'
 import { LIMITS } from '../../shared/limits.ts'
-import type { Attachment } from '../attach/attachment.ts'
-import type { ExitMessage } from '../attach/messages.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { writeWithBackpressure } from '../follow/write-with-backpressure.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
@@ -37,7 +36,7 @@ export async function runWithInput(
   command: string,
   input: AsyncIterable<Uint8Array>,
 ): Promise<string> {
-  const stdout: Buffer[] = []
+  const stdout: Uint8Array[] = []
   const { attachment, waitForSuccess, terminate } = await startCommand(
     context,
     command,
@@ -88,7 +87,7 @@ async function startCommand(
   { edge, signal, progress }: CommandContext,
   command: string,
   hasStdin: boolean,
-  onStdout: (bytes: Buffer) => Promise<void>,
+  onStdout: (bytes: Uint8Array) => Promise<void>,
 ): Promise<RunningCommand> {
   const request = {
     command,
@@ -97,7 +96,7 @@ async function startCommand(
     disconnectTimeoutSeconds: LIMITS.disconnectTimeoutSeconds.default,
   }
   const [{ attach }, processId] = await Promise.all([
-    import('../attach/attachment.ts'),
+    import('../attach/attach.ts'),
     startOnce(edge, request, signal),
   ])
   const path = `/exec/${encodeURIComponent(processId)}`
@@ -105,15 +104,11 @@ async function startCommand(
   let hasExited = false
   const controller = new AbortController()
   const attachment = attach({
-    connect: (position, connectSignal) =>
-      edge.connect(
-        `${path}/attach`,
-        { stdoutOffset: String(position?.stdout ?? 0), stderrOffset: String(position?.stderr ?? 0) },
-        connectSignal,
-      ),
+    edge,
+    route: `${path}/attach`,
     start: { stdout: 0, stderr: 0 },
     sink: {
-      async write(channel: OutputChannel, bytes) {
+      async write(channel, bytes) {
         if (channel === 'stdout') return onStdout(bytes)
         stderr = Buffer.concat([stderr, bytes]).subarray(-MAX_STDERR_BYTES)
       },

@@ -1,9 +1,9 @@
 // Starts an attached command on a box and connects it to the standard streams of this process.
 
+import type { Attachment } from '../../client/attach/attachment.ts'
+import type { OutputChannel } from '../../client/attach/format.ts'
 import type { ExecRequest } from '../../shared/api/exec.ts'
 import type { ExecStarted } from '../../shared/api/processes.ts'
-import type { OutputChannel } from '../../shared/attach-format.ts'
-import type { Attachment } from '../attach/attachment.ts'
 import type { EdgeClient } from '../connection/client.ts'
 import { invalidDataError } from '../connection/server-data.ts'
 import { printMessage } from '../output/print.ts'
@@ -26,7 +26,7 @@ export type AttachedRequest = Omit<ExecRequest, 'attached' | 'detached'> & {
 
 export type AttachedOutput = {
   /** Default: writes to the standard streams. */
-  write?: (channel: OutputChannel, bytes: Buffer, signal: AbortSignal) => Promise<void>
+  write?: (channel: OutputChannel, bytes: Uint8Array, signal: AbortSignal) => Promise<void>
   /** The command in messages. Default: "the command". */
   subject?: string
 }
@@ -39,7 +39,7 @@ export async function startAttached(
 ): Promise<AttachedCommand> {
   // Imported here: the other commands do not need these modules. Loaded while the request is sent.
   const modules = Promise.all([
-    import('../attach/attachment.ts'),
+    import('../attach/attach.ts'),
     import('../attach/standard-streams.ts'),
     import('../connection/open-websocket.ts'),
   ])
@@ -55,12 +55,8 @@ export async function startAttached(
   const writeChunk = write ?? writeOutput
   const of = write === undefined ? '' : ` of ${subject}`
   const attachment = attach({
-    connect: (position, connectSignal) =>
-      edge.connect(
-        `/exec/${encodeURIComponent(processId)}/attach`,
-        { stdoutOffset: String(position?.stdout ?? 0), stderrOffset: String(position?.stderr ?? 0) },
-        connectSignal,
-      ),
+    edge,
+    route: `/exec/${encodeURIComponent(processId)}/attach`,
     start: { stdout: 0, stderr: 0 },
     sink: {
       write: (channel, bytes) => writeChunk(channel, bytes, signal).catch(ignoreClosedPipe),

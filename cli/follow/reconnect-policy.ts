@@ -56,6 +56,7 @@ export function createReconnectPolicy({ signal, onOutage, onReconnect }: Reconne
       }, OUTAGE_NOTICE_MS).unref()
     },
     recordConnect() {
+      clearTimeout(stableTimer)
       stableTimer = setTimeout(endOutage, STABLE_CONNECTION_MS).unref()
     },
     recordData: endOutage,

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 /** Resolves when the stream can take more; throws the signal's reason if that is aborted first. */
 export async function writeWithBackpressure(
   stream: Writable,
-  bytes: Buffer | string,
+  bytes: Uint8Array | string,
   signal: AbortSignal,
 ): Promise<void> {
   if (stream.write(bytes)) return

@@ -29,7 +29,7 @@ export async function serve(
     )
   // Imported here: the modules take 100 ms, and other commands do not use them.
   const { Boxwood } = await import('../../client/boxwood.ts')
-  const { fetchTransport } = await import('../../client/http/transport.ts')
+  const { fetchTransport } = await import('../../client/http/fetch-transport.ts')
   const { serveOverStdio } = await import('../../mcp/serve-stdio.ts')
   const boxwood = new Boxwood({
     url: getRootUrl(coordinator.baseUrl),
@@ -60,9 +60,5 @@ const createTransport = (transport: Transport, { assertRunning }: CoordinatorCon
   async send(request) {
     assertRunning?.()
     return transport.send(request)
-  },
-  async connect(url, headers) {
-    assertRunning?.()
-    return transport.connect(url, headers)
   },
 })

@@ -6,7 +6,7 @@ const MAX_LINE_BYTES = 1024 * 1024
 
 export type LinePrefixer = {
   /** Returns the lines that are complete, with the prefix. */
-  add(bytes: Buffer): Buffer
+  add(bytes: Uint8Array): Buffer
   /** Returns the last line if it has no newline, with one. */
   end(): Buffer
 }
@@ -14,7 +14,7 @@ export type LinePrefixer = {
 export function createLinePrefixer(prefix: string): LinePrefixer {
   const start = Buffer.from(prefix)
   const newline = Buffer.from('\n')
-  let pending: Buffer[] = []
+  let pending: Uint8Array[] = []
   let pendingBytes = 0
 
   function end(): Buffer {

@@ -1,6 +1,6 @@
 // Forwards what the user types to a terminal session, except escape sequences.
 import type { Readable } from 'node:stream'
-import type { Attachment } from '../attach/attachment.ts'
+import type { Attachment } from '../../client/attach/attachment.ts'
 import { createEscapeParser, type EscapeAction } from './escape-keys.ts'
 
 /**

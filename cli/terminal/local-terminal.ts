@@ -1,11 +1,11 @@
 // The terminal of this process: raw mode, size, and restoring it in every case.
 import { spawnSync } from 'node:child_process'
-import type { TerminalSize } from '../attach/client-input.ts'
+import type { TerminalSize } from '../../client/attach/format.ts'
 import { createTerminalModes } from './terminal-modes.ts'
 
 export type RawTerminal = {
   /** Scans output that is about to be written. */
-  scan(bytes: Buffer): void
+  scan(bytes: Uint8Array): void
   /** The bytes that reset the modes and clear the screen. */
   getClearSequence(): Buffer
   /** Prints lines while the terminal is in raw mode. */

@@ -1,8 +1,8 @@
 // Connects the local terminal to a terminal session on a box until the program exits or the user leaves.
 
 import { randomBytes } from 'node:crypto'
-import type { Offsets } from '../../shared/api/processes.ts'
-import { attach } from '../attach/attachment.ts'
+import type { Offsets } from '../../client/attach/format.ts'
+import { attach } from '../attach/attach.ts'
 import { writeOutput } from '../attach/standard-streams.ts'
 import { boxCommand } from '../command-name.ts'
 import type { EdgeClient } from '../connection/client.ts'
@@ -63,12 +63,14 @@ export async function runTerminal(
   }
 
   const terminal = enterRawMode()
-  const write = (bytes: Buffer) => {
+  const write = (bytes: Uint8Array) => {
     terminal.scan(bytes)
     return writeOutput('stdout', bytes, signal)
   }
   const attachment = attach({
-    connect: (position, connectSignal) => edge.connect('/terminal', getQuery(position), connectSignal),
+    edge,
+    route: '/terminal',
+    getQuery,
     start: target.start,
     sink: {
       write: (_, bytes) => write(bytes),
@@ -77,7 +79,6 @@ export async function runTerminal(
         await write(terminal.getClearSequence())
         await write(bytes)
       },
-      reportMissing: () => undefined,
     },
     onAttached(message) {
       if (message.session === undefined) throw invalidDataError('the message attached without a session')

@@ -33,7 +33,7 @@ const RESET_STYLE = '\x1b[0m\x1b(B\x1b7\x1b[r\x1b8\x1b>\x1b[>4m'
 
 export type TerminalModes = {
   /** Scans output. Sequences may be split between two calls. */
-  scan(bytes: Buffer): void
+  scan(bytes: Uint8Array): void
   /** The bytes that restore the default modes. */
   getResetSequence(): string
 }
@@ -45,7 +45,7 @@ export function createTerminalModes(): TerminalModes {
 
   return {
     scan(bytes) {
-      const text = partial + bytes.toString('latin1')
+      const text = partial + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
       partial = ''
       for (const [sequence, numbers, final, reset] of text.matchAll(SEQUENCE)) {
         if (reset !== undefined) modes.clear()

@@ -1,5 +1,6 @@
 // Generated from the OpenAPI document by `npm run client:generate`.
 import type { CallOptions, Calls } from '../http/calls.ts'
+import type { Socket, SocketHandlers } from '../http/socket.ts'
 import type { OpenResponse, RequestBody } from '../http/transport.ts'
 import type {
   Account,
@@ -441,8 +442,8 @@ const createDesktop = ({ connect, json }: Calls) => ({
   stop: (box: string, body?: DesktopStop, options?: CallOptions): Promise<DesktopStopResponse> =>
     json('POST', `/v1/box/${encodeURIComponent(box)}/desktop/stop`, { body }, options),
   /** View and control the desktop of a box with VNC over a WebSocket. */
-  view: (box: string, options?: CallOptions): Promise<WebSocket> =>
-    connect(`/v1/box/${encodeURIComponent(box)}/desktop/stream`, {}, options),
+  view: (box: string, handlers: SocketHandlers, options?: CallOptions): Promise<Socket> =>
+    connect(`/v1/box/${encodeURIComponent(box)}/desktop/stream`, handlers, {}, options),
 })
 
 const createDownloads = ({ json, open }: Calls) => ({
@@ -517,8 +518,8 @@ const createFederation = ({ json }: Calls) => ({
 
 const createFeed = ({ connect }: Calls) => ({
   /** Follow boxes, snapshots and operations over a WebSocket. */
-  open: (query?: FeedOpenQuery, options?: CallOptions): Promise<WebSocket> =>
-    connect('/api/v1/feed', { query }, options),
+  open: (handlers: SocketHandlers, query?: FeedOpenQuery, options?: CallOptions): Promise<Socket> =>
+    connect('/api/v1/feed', handlers, { query }, options),
 })
 
 const createFiles = ({ json, open }: Calls) => ({
@@ -697,8 +698,8 @@ const createPortShares = ({ json }: Calls) => ({
 
 const createPorts = ({ connect }: Calls) => ({
   /** Connect to a listening TCP port of the box over a WebSocket. */
-  connect: (box: string, port: number, options?: CallOptions): Promise<WebSocket> =>
-    connect(`/v1/box/${encodeURIComponent(box)}/ports/${encodeURIComponent(port)}`, {}, options),
+  connect: (box: string, port: number, handlers: SocketHandlers, options?: CallOptions): Promise<Socket> =>
+    connect(`/v1/box/${encodeURIComponent(box)}/ports/${encodeURIComponent(port)}`, handlers, {}, options),
 })
 
 const createProcesses = ({ connect, json, open }: Calls) => ({
@@ -706,11 +707,13 @@ const createProcesses = ({ connect, json, open }: Calls) => ({
   attach: (
     box: string,
     processId: string,
+    handlers: SocketHandlers,
     query?: ProcessesAttachQuery,
     options?: CallOptions,
-  ): Promise<WebSocket> =>
+  ): Promise<Socket> =>
     connect(
       `/v1/box/${encodeURIComponent(box)}/exec/${encodeURIComponent(processId)}/attach`,
+      handlers,
       { query },
       options,
     ),
@@ -921,8 +924,12 @@ const createTeam = ({ json }: Calls) => ({
 
 const createTerminals = ({ connect, json }: Calls) => ({
   /** Attach to a terminal session, or start one, over a WebSocket. */
-  attach: (box: string, query?: TerminalsAttachQuery, options?: CallOptions): Promise<WebSocket> =>
-    connect(`/v1/box/${encodeURIComponent(box)}/terminal`, { query }, options),
+  attach: (
+    box: string,
+    handlers: SocketHandlers,
+    query?: TerminalsAttachQuery,
+    options?: CallOptions,
+  ): Promise<Socket> => connect(`/v1/box/${encodeURIComponent(box)}/terminal`, handlers, { query }, options),
   /** Terminate the programs of a terminal session. */
   kill: (box: string, session: string, options?: CallOptions): Promise<TerminalKilled> =>
     json(

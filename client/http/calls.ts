@@ -1,5 +1,6 @@
 // Calls of the routes: the credential, the time limit, and repetitions of requests that may be repeated.
 import { BoxwoodError, ConnectionError, parseErrorResponse, parseJson, TimeoutError } from './errors.ts'
+import type { Socket, SocketHandlers } from './socket.ts'
 import {
   isIterable,
   type OpenResponse,
@@ -45,8 +46,8 @@ export type Calls = {
   json<T>(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<T>
   /** Resolves with a 2xx response, whose body is unread. */
   open(method: string, path: string, input?: CallInput, options?: CallOptions): Promise<OpenResponse>
-  /** Opens a WebSocket. */
-  connect(path: string, input?: CallInput, options?: CallOptions): Promise<WebSocket>
+  /** Opens a WebSocket, which the signal also closes. */
+  connect(path: string, handlers: SocketHandlers, input?: CallInput, options?: CallOptions): Promise<Socket>
 }
 
 export type CallsOptions = {
@@ -198,11 +199,18 @@ export function createCalls(options: CallsOptions): Calls {
         },
       })
     },
-    async connect(path, input = {}, call = {}) {
-      const url = await toUrl(path, input.query, call.signal)
-      return transport.connect(url, toHeaders({}, call)).catch((error: unknown) => {
-        throw toConnectionError(error)
-      })
+    async connect(path, handlers, input = {}, call = {}) {
+      if (transport.connect === undefined) throw new TypeError('The transport opens no WebSockets.')
+      const { signal, clear } = createTimeLimit(checkTimeout(call.timeoutMs) ?? RESPONSE_MS, call.signal)
+      try {
+        const url = await toUrl(path, input.query, signal)
+        return await transport.connect({ url, headers: toHeaders({}, call), signal }, handlers)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw error instanceof BoxwoodError ? error : toConnectionError(error)
+      } finally {
+        clear()
+      }
     },
   }
 }

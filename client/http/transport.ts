@@ -1,4 +1,5 @@
-// How the client sends requests. The default uses fetch() and WebSocket of the runtime.
+// How the client sends requests.
+import type { Socket, SocketHandlers } from './socket.ts'
 
 export type RequestBody =
   | string
@@ -40,8 +41,19 @@ export type Transport = {
    * @returns the response, whose body is unread. Rejects when there is none, and with the reason of the signal
    */
   send(request: TransportRequest): Promise<TransportResponse>
-  /** Opens a WebSocket. Resolves when it is open; rejects when it was refused. */
-  connect(url: string, headers: Record<string, string>): Promise<WebSocket>
+  /**
+   * Opens a WebSocket. Resolves when it is open. When it was refused, rejects with the error of the response, or with a
+   * ConnectionError where the runtime hides the response. Default: there are no WebSockets.
+   */
+  connect?(request: SocketRequest, handlers: SocketHandlers): Promise<Socket>
+}
+
+export type SocketRequest = {
+  /** With the scheme http or https. */
+  url: string
+  headers: Record<string, string>
+  /** Closes the WebSocket, also when it is open. */
+  signal: AbortSignal
 }
 
 /** `duplex` is what fetch() requires for a stream. */
@@ -57,20 +69,7 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
     const response = await fetch(url, init)
     return { status: response.status, headers: response.headers, body: toIterable(response.body) }
   },
-  connect(url, headers) {
-    // Node, Bun and Deno accept headers; in a browser a ticket is sent as a subprotocol instead.
-    const options = { headers } as unknown as string[]
-    const socket = new WebSocket(url.replace(/^http/, 'ws'), options)
-    socket.binaryType = 'arraybuffer'
-    return new Promise((resolve, reject) => {
-      socket.onopen = () => resolve(socket)
-      socket.onerror = () => reject(new Error('the WebSocket was refused'))
-    })
-  },
 })
-
-export const fetchTransport: Transport = createFetchTransport()
-
 /** Whether it can be read only once. */
 export const isIterable = (
   body: RequestBody,

@@ -7,7 +7,8 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Boxwood } from '../../client/boxwood.ts'
 import { BoxwoodError } from '../../client/http/errors.ts'
-import { fetchTransport, type Transport } from '../../client/http/transport.ts'
+import { fetchTransport } from '../../client/http/fetch-transport.ts'
+import type { Transport } from '../../client/http/transport.ts'
 import { Context } from '../../mcp/context.ts'
 import { ACCOUNT_QUERY } from '../../mcp/grants.ts'
 import { createServerFactory } from '../../mcp/server.ts'
@@ -84,7 +85,6 @@ function toWebRequest({ method, headers, body }: FastifyRequest, reply: FastifyR
 
 /** The public URL may lead through a proxy that this machine does not reach. */
 const createLocalTransport = (urls: McpUrls): Transport => ({
-  ...fetchTransport,
   send: (request) =>
     fetchTransport.send({
       ...request,

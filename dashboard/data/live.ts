@@ -2,7 +2,7 @@
 
 import { batch, signal } from '@preact/signals'
 import type { BoxwoodError } from '../../client/http/errors.ts'
-import { fetchTransport, type Transport } from '../../client/http/transport.ts'
+import { createFetchTransport, type Transport } from '../../client/http/transport.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { Client } from '../api/client.ts'
 import { createClient } from '../api/client.ts'
@@ -47,8 +47,8 @@ function setTime(at: string): void {
 }
 
 /** The first response has the time of the coordinator in seconds; the messages of the feed are more precise. */
+const fetchTransport = createFetchTransport()
 const transport: Transport = {
-  ...fetchTransport,
   async send(request) {
     const response = await fetchTransport.send(request)
     if (offset === null) setTime(response.headers.get('date') ?? '')

@@ -1,5 +1,6 @@
 // Text that enters or leaves a terminal: pastes and links; and the end of a session.
-import type { TerminalExit, TerminalState } from '../api/terminal-connection.ts'
+import type { ExitMessage } from '../../client/attach/messages.ts'
+import type { TerminalState } from '../api/terminal-connection.ts'
 
 /** Escape characters could end a bracketed paste, and the rest would be typed. They become visible. */
 export const preparePaste = (text: string): string => text.replaceAll('\u001b', '␛')
@@ -16,7 +17,7 @@ export function parseWebLink(text: string): string | null {
   return protocol === 'http:' || protocol === 'https:' ? href : null
 }
 
-export function formatExit({ status, exitCode, signal }: TerminalExit): string {
+export function formatExit({ status, exitCode, signal }: ExitMessage): string {
   if (status === 'lost') return 'The session has ended with an unknown exit status.'
   return signal === null
     ? `The session has ended with exit status ${exitCode ?? 'unknown'}.`

@@ -4,7 +4,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { createRandomId } from '../../client/http/calls.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { TerminalConnection, type TerminalState } from '../api/terminal-connection.ts'
+import { openTerminal, type TerminalConnection, type TerminalState } from '../api/terminal-connection.ts'
 import { getBoxClient } from '../data/box-clients.ts'
 import { losses } from '../data/live.ts'
 import { storeClientId, takeClientId } from '../data/terminal-clients.ts'
@@ -54,21 +54,19 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
     })
     const store = getSessionStorage()
     const client = takeClientId(store, boxId, session) ?? createRandomId()
-    const current = new TerminalConnection({
+    const size = shown.getFittingSize()
+    if (size !== null) shown.setSize(size)
+    const current = openTerminal({
       session,
       client,
-      connect: (query, handlers) => openTerminalSocket(getBoxClient(boxId), query, handlers),
+      size,
+      connect: (query, handlers, signal) => openTerminalSocket(getBoxClient(boxId), query, handlers, signal),
       checkSession: (name) => checkSession(boxId, name),
       sink: shown.sink,
       onState(next) {
         state.value = next
         shown.setEnabled(!isEnded(next))
       },
-      setTimer(run, ms) {
-        const timer = setTimeout(run, ms)
-        return () => clearTimeout(timer)
-      },
-      random: Math.random,
     })
     emulator.current = shown
     connection.current = current
@@ -79,9 +77,6 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
       shown.setSize(size)
       current.resize(size)
     }
-    const size = shown.getFittingSize()
-    if (size !== null) shown.setSize(size)
-    current.open(size)
     shown.focus()
 
     let frame = 0

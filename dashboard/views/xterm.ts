@@ -3,8 +3,8 @@ import { FitAddon } from '@xterm/addon-fit'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { Terminal } from '@xterm/xterm'
-import type { TerminalSize } from '../api/terminal-connection.ts'
-import type { TerminalSink } from '../api/terminal-output.ts'
+import type { TerminalSize } from '../../client/attach/format.ts'
+import type { OutputSink } from '../../client/attach/sink-writer.ts'
 import { createWebglRenderer } from './webgl-renderer.ts'
 
 export type EmulatorOptions = {
@@ -20,7 +20,8 @@ export type EmulatorOptions = {
 }
 
 export type Emulator = {
-  sink: TerminalSink
+  /** Its functions resolve when the bytes are displayed. */
+  sink: OutputSink
   /** The size that fills the element. Null: it is not laid out. */
   getFittingSize(): TerminalSize | null
   getSize(): TerminalSize
@@ -115,17 +116,18 @@ export function createEmulator(options: EmulatorOptions): Emulator {
   )
   addNonceToStyles()
   terminal.open(element)
+  const write = (data: string | Uint8Array) => new Promise<void>((resolve) => terminal.write(data, resolve))
   const webgl = createWebglRenderer(terminal, onWebglProblem)
 
   return {
     sink: {
-      write: (bytes, onDone) => terminal.write(bytes, onDone),
-      drawScreen(bytes, size, onDone) {
-        // The emulator processes what is written later: all of it happens in this order.
-        terminal.write(RESET, () => setSize(terminal, size))
-        terminal.write(bytes, onDone)
+      write: (_channel, bytes) => write(bytes),
+      async drawScreen(bytes, size) {
+        await write(RESET)
+        setSize(terminal, size)
+        await write(bytes)
       },
-      resize: (size) => terminal.write('', () => setSize(terminal, size)),
+      resize: (size) => setSize(terminal, size),
     },
     getFittingSize() {
       const size = fit.proposeDimensions()

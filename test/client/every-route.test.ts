@@ -1,6 +1,7 @@
 // Each route of the API has a method, which calls this route with its arguments in the right places.
 import t from 'tap'
 import { Boxwood, BoxwoodError } from '../../client/exports.ts'
+import type { Socket } from '../../client/http/socket.ts'
 import { startCliCoordinator } from '../cli/coordinator.ts'
 
 type Operation = {
@@ -47,9 +48,11 @@ for (const { method, path, operation } of operations)
       return isBox ? box.id : (VALUES[parameter] ?? OTHER_ID)
     })
     const first = requests.length
-    const error = await call?.(...values, {}, {}, {}).then(
+    const isSocket = operation.responses['101'] !== undefined
+    const handlers = { onMessage: () => undefined, onClose: () => undefined }
+    const error = await call?.(...values, ...(isSocket ? [handlers] : []), {}, {}, {}).then(
       (result) => {
-        if (result instanceof WebSocket) result.close()
+        if (isSocket) (result as Socket).close()
         return null
       },
       (rejection: unknown) => rejection,

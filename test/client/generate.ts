@@ -174,6 +174,7 @@ export function generateRoutes(document: Document): string {
   const members = [...groups.keys()].map((group) => `  ${group}: create${toPascalCase(group)}(calls),\n`)
   const types = [...used].sort().map((name) => `  ${name},\n`)
   return `${HEADER}import type { CallOptions, Calls } from '../http/calls.ts'
+import type { Socket, SocketHandlers } from '../http/socket.ts'
 import type { RequestBody, OpenResponse } from '../http/transport.ts'
 import type {
 ${types.join('')}} from './types.ts'
@@ -215,6 +216,7 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   const inputs = isQueryRequired ? [...queryArgument, ...body] : [...body, ...queryArgument]
   const args: [string, string][] = [
     ...inPath.map((name): [string, string] => [name, name === 'port' ? 'number' : 'string']),
+    ...(isSocket ? [['handlers', 'SocketHandlers'] satisfies [string, string]] : []),
     ...inputs,
     ['options?', 'CallOptions'],
   ]
@@ -227,7 +229,7 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   ]
   const call = isSocket ? 'connect' : responseSchema === undefined && !isEmpty(operation) ? 'open' : 'json'
   const result = isSocket
-    ? 'WebSocket'
+    ? 'Socket'
     : call === 'open'
       ? 'OpenResponse'
       : responseSchema === undefined
@@ -241,7 +243,7 @@ function generateMethod({ operation, method, path, parameters }: Method, used: S
   const input = fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
   return `  /** ${operation.summary}. */
   ${getMethodName(operation)}: (${args.map(([name, type]) => `${name}: ${type}`).join(', ')}): Promise<${result}> =>
-    ${call}(${isSocket ? parts[1] : parts.join(', ')}, ${input}, options),
+    ${call}(${isSocket ? `${parts[1]}, handlers` : parts.join(', ')}, ${input}, options),
 `
 }
 

@@ -1,9 +1,10 @@
 // The order, offsets and acknowledgements of received output.
 import t from 'tap'
-import type { ExitMessage } from '../../../cli/attach/messages.ts'
-import { OutputQueue } from '../../../cli/attach/output-queue.ts'
-import type { OutputSink } from '../../../cli/attach/sink-writer.ts'
-import { ATTACH_LIMITS, type OutputChannel } from '../../../shared/attach-format.ts'
+import type { OutputChannel } from '../../../client/attach/format.ts'
+import type { ExitMessage } from '../../../client/attach/messages.ts'
+import { OutputQueue } from '../../../client/attach/output-queue.ts'
+import type { OutputSink } from '../../../client/attach/sink-writer.ts'
+import { ATTACH_LIMITS } from '../../../shared/attach-format.ts'
 
 /** A queue whose sink takes the next chunk when `release` is called. */
 function createQueue({
@@ -14,11 +15,13 @@ function createQueue({
   const waiting: (() => void)[] = []
   const sink: OutputSink = {
     write(channel, bytes) {
-      events.push(bytes.length > 100 ? `${channel} ${bytes.length}` : `${channel} ${bytes}`)
+      events.push(bytes.length > 100 ? `${channel} ${bytes.length}` : `${channel} ${Buffer.from(bytes)}`)
       return new Promise((resolve) => waiting.push(resolve))
     },
     reportMissing: (channel, bytes) => void events.push(`missing ${channel} ${bytes}`),
-    ...(isTerminal && { drawScreen: async (bytes: Buffer) => void events.push(`screen ${bytes}`) }),
+    ...(isTerminal && {
+      drawScreen: async (bytes: Uint8Array) => void events.push(`screen ${Buffer.from(bytes)}`),
+    }),
   }
   const queue = new OutputQueue({
     start,
@@ -31,7 +34,7 @@ function createQueue({
     events,
     queue,
     write: (channel: OutputChannel, bytes: string | Buffer) =>
-      queue.push({ type: 'output', channel, bytes: Buffer.from(bytes as string) }),
+      queue.push({ type: 'output', channel, bytes: new Uint8Array(Buffer.from(bytes as string)) }),
     async release() {
       // The queue continues in a later microtask.
       await new Promise((resolve) => setImmediate(resolve))

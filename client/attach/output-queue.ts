@@ -1,9 +1,19 @@
 // Received output that waits for the sink: checks its offsets and the window, and passes each byte on once, in order.
-import type { OutputBytes, ServerMessage } from '../../shared/api/attach.ts'
-import type { Offsets } from '../../shared/api/processes.ts'
-import { ATTACH_LIMITS, type OutputChannel } from '../../shared/attach-format.ts'
-import { invalidDataError } from '../connection/server-data.ts'
-import type { AttachedMessage, ExitMessage } from './messages.ts'
+import {
+  ATTACH_LIMITS,
+  concatBytes,
+  MAX_SCREEN_BYTES,
+  type Offsets,
+  type OutputChannel,
+  type TerminalSize,
+} from './format.ts'
+import {
+  type AttachedMessage,
+  type ExitMessage,
+  invalidDataError,
+  type Message,
+  type OutputBytes,
+} from './messages.ts'
 import { SinkWriter, type SinkWriterOptions } from './sink-writer.ts'
 
 export type OutputQueueOptions = Omit<SinkWriterOptions, 'onAck'> & {
@@ -11,14 +21,10 @@ export type OutputQueueOptions = Omit<SinkWriterOptions, 'onAck'> & {
   onAck(offsets: Offsets): void
 }
 
-type Message<Type extends ServerMessage['type']> = Extract<ServerMessage, { type: Type }>
-export type OutputMessage = OutputBytes | Message<'screen'> | Message<'skipped'> | ExitMessage
+export type OutputMessage = OutputBytes | Message<'screen' | 'resized' | 'skipped'> | ExitMessage
 
 /** `missing`: in bytes. `end`: the position after the screen. */
-type PartialScreen = { chunks: Buffer[]; missing: number; end: Offsets }
-
-/** Larger than the screen and scrollback of any terminal. */
-const MAX_SCREEN_BYTES = 64 * 1024 * 1024
+type PartialScreen = { chunks: Uint8Array<ArrayBuffer>[]; missing: number; size: TerminalSize; end: Offsets }
 
 const NO_OUTPUT: Offsets = { stdout: 0, stderr: 0 }
 
@@ -64,12 +70,13 @@ export class OutputQueue {
     return position
   }
 
-  /** @throws CliError when offsets do not match, or the server exceeds the window */
+  /** @throws BoxwoodError when offsets do not match, or the server exceeds the window */
   push(message: AttachedMessage | OutputMessage): void {
     if (this.#isComplete) return
     if (message.type === 'attached') this.#receiveAttached(message)
     else if (message.type === 'output') this.#receiveOutput(message)
     else if (message.type === 'screen') this.#startScreen(message)
+    else if (message.type === 'resized') this.#writer.add({ type: 'resized', size: toSize(message) })
     else {
       const end = this.#advance(message)
       this.#isComplete = message.type === 'exit'
@@ -106,12 +113,16 @@ export class OutputQueue {
     // The screen includes the output that the sink has not received.
     this.#writer.discardItems()
     this.#unacknowledged = this.#writer.processed
-    this.#screen = { chunks: [], missing: message.bytes, end }
+    this.#screen = { chunks: [], missing: message.bytes, size: toSize(message), end }
     this.#finishScreen(this.#screen)
   }
 
   /** Returns the bytes after the screen. */
-  #receiveScreen(screen: PartialScreen, channel: OutputChannel, bytes: Buffer): Buffer {
+  #receiveScreen(
+    screen: PartialScreen,
+    channel: OutputChannel,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Uint8Array<ArrayBuffer> {
     if (channel !== 'stdout') throw invalidDataError('output inside a screen')
     const part = bytes.subarray(0, screen.missing)
     screen.chunks.push(part)
@@ -120,13 +131,13 @@ export class OutputQueue {
     return bytes.subarray(part.length)
   }
 
-  #finishScreen({ chunks, missing, end }: PartialScreen): void {
+  #finishScreen({ chunks, missing, size, end }: PartialScreen): void {
     if (missing > 0) return
     this.#screen = null
-    this.#writer.add({ type: 'screen', bytes: Buffer.concat(chunks), end })
+    this.#writer.add({ type: 'screen', bytes: concatBytes(chunks), size, end })
   }
 
-  /** @throws CliError when the offsets decrease */
+  /** @throws BoxwoodError when the offsets decrease */
   #advance({ stdoutOffset, stderrOffset }: { stdoutOffset: number; stderrOffset: number }): Offsets {
     if (stdoutOffset < this.#received.stdout || stderrOffset < this.#received.stderr)
       throw invalidDataError('an offset that is smaller than a previous one')
@@ -134,3 +145,5 @@ export class OutputQueue {
     return this.#received
   }
 }
+
+const toSize = ({ cols, rows }: TerminalSize): TerminalSize => ({ cols, rows })

@@ -1,11 +1,11 @@
 // An attachment over connections that are silent or never open.
 import t from 'tap'
-import { attach } from '../../../cli/attach/attachment.ts'
-import type { AttachmentOptions } from '../../../cli/attach/attachment-reader.ts'
-import type { OutputSink } from '../../../cli/attach/sink-writer.ts'
+import { openSocket } from '../../../cli/attach/open-socket.ts'
 import { createApiRequests } from '../../../cli/connection/api-requests.ts'
-import { type AttachFault, setAttachFaults } from '../attach-faults.ts'
-import { startCliCoordinator } from '../coordinator.ts'
+import { type AttachmentOptions, attach } from '../../../client/attach/attachment.ts'
+import type { OutputSink } from '../../../client/attach/sink-writer.ts'
+import { type AttachFault, setAttachFaults } from '../../cli/attach-faults.ts'
+import { startCliCoordinator } from '../../cli/coordinator.ts'
 
 const coordinator = await startCliCoordinator(t, ['fig'], { machines: 'local' })
 const { edge, key, url } = coordinator
@@ -17,21 +17,22 @@ async function start(command: string, fault: AttachFault, options: Partial<Attac
   let output = ''
   const sink: OutputSink = {
     async write(_, bytes) {
-      output += bytes.toString()
+      output += Buffer.from(bytes).toString()
     },
     reportMissing: () => undefined,
   }
   const controller = new AbortController()
   const attachment = attach({
-    connect: (position, signal) =>
-      createApiRequests({ baseUrl: url, key, urlSource: '', keySource: '' }, { signal }).connect(
-        `/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
+    connect: (position, handlers, signal) =>
+      openSocket(
+        createApiRequests({ baseUrl: url, key, urlSource: '', keySource: '' }, { signal }).connect(
+          `/v1/box/fig/exec/${processId}/attach?stdoutOffset=${position?.stdout}&stderrOffset=${position?.stderr}`,
+        ),
+        handlers,
       ),
     start: { stdout: 0, stderr: 0 },
     sink,
     signal: controller.signal,
-    onOutage: () => undefined,
-    onReconnect: () => undefined,
     ...options,
   })
   return { attachment, controller, processId, countConnections, getOutput: () => output }

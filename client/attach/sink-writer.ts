@@ -1,16 +1,16 @@
 // Passes output to a sink, one item at a time and in order, and reports what the sink has processed.
-import type { OutputBytes } from '../../shared/api/attach.ts'
-import type { Offsets } from '../../shared/api/processes.ts'
-import type { OutputChannel } from '../../shared/attach-format.ts'
-import type { ExitMessage } from './messages.ts'
+import { concatBytes, type Offsets, type OutputChannel, type TerminalSize } from './format.ts'
+import type { ExitMessage, OutputBytes } from './messages.ts'
 
 /** Receives the output. Each call waits for the promise of the previous one. */
 export type OutputSink = {
-  write(channel: OutputChannel, bytes: Buffer): Promise<void>
+  write(channel: OutputChannel, bytes: Uint8Array<ArrayBuffer>): Promise<void> | void
   /** The box has discarded `bytes` bytes at this position. */
-  reportMissing(channel: OutputChannel, bytes: number): void
-  /** Only a terminal has this function: it clears the terminal, and writes the bytes, which draw the whole screen. */
-  drawScreen?(bytes: Buffer): Promise<void>
+  reportMissing?(channel: OutputChannel, bytes: number): void
+  /** Only a terminal has this function: it clears the terminal, and writes the bytes, which draw the whole screen at `end`. */
+  drawScreen?(bytes: Uint8Array<ArrayBuffer>, size: TerminalSize, end: Offsets): Promise<void> | void
+  /** The terminal has this size now. */
+  resize?(size: TerminalSize): Promise<void> | void
 }
 
 export type SinkWriterOptions = {
@@ -28,14 +28,15 @@ export type SinkWriterOptions = {
 /** `end`: the position after the item. */
 export type SinkItem =
   | OutputBytes
-  | { type: 'screen'; bytes: Buffer; end: Offsets }
+  | { type: 'screen'; bytes: Uint8Array<ArrayBuffer>; size: TerminalSize; end: Offsets }
+  | { type: 'resized'; size: TerminalSize }
   | { type: 'skipped'; end: Offsets }
   | { type: 'exit'; exit: ExitMessage; end: Offsets }
 
 /** Bytes that the sink processes before the next ack. */
 const ACK_BYTES = 512 * 1024
-/** Chunks are joined up to this size while the sink is busy. */
-const JOINED_BYTES = 4096
+/** Chunks that wait for the sink are joined up to this size. */
+const JOINED_BYTES = 64 * 1024
 
 export class SinkWriter {
   readonly #options: SinkWriterOptions
@@ -60,21 +61,13 @@ export class SinkWriter {
   }
 
   add(item: SinkItem): void {
-    const last = this.#items.at(-1)
-    if (
-      item.type === 'output' &&
-      last?.type === 'output' &&
-      last.channel === item.channel &&
-      last.bytes.length + item.bytes.length <= JOINED_BYTES
-    )
-      last.bytes = Buffer.concat([last.bytes, item.bytes])
-    else this.#items.push(item)
+    this.#items.push(item)
     void this.#processItems()
   }
 
-  /** Discards the items that the sink has not received. */
+  /** Discards the output that the sink has not received. */
   discardItems(): void {
-    this.#items = []
+    this.#items = this.#items.filter(({ type }) => type === 'resized')
   }
 
   /** The next connection counts the processed bytes from 0. */
@@ -103,19 +96,39 @@ export class SinkWriter {
   async #processItem(item: SinkItem): Promise<void> {
     const { sink, onExit } = this.#options
     if (item.type === 'output') {
-      const { channel, bytes } = item
-      if (this.#position !== null)
-        this.#position = { ...this.#position, [channel]: this.#position[channel] + bytes.length }
+      const { channel } = item
+      const bytes = this.#join(item)
+      // The screen that follows includes the output.
+      if (this.#position === null) return
+      this.#position = { ...this.#position, [channel]: this.#position[channel] + bytes.length }
       await sink.write(channel, bytes)
       this.#processed += bytes.length
       if (this.#processed >= ACK_BYTES) this.#acknowledge()
       return
     }
+    if (item.type === 'resized') return sink.resize?.(item.size)
     if (item.type !== 'screen') this.#reportMissing(item.end)
     this.#position = item.end
-    if (item.type === 'screen') await sink.drawScreen?.(item.bytes)
+    if (item.type === 'screen') await sink.drawScreen?.(item.bytes, item.size, item.end)
     if (item.type === 'exit') onExit(item.exit)
     else this.#acknowledge()
+  }
+
+  /** The bytes of the item, and of those that follow it on its channel. */
+  #join({ channel, bytes }: OutputBytes): Uint8Array<ArrayBuffer> {
+    const chunks = [bytes]
+    let { length } = bytes
+    for (
+      let next = this.#items[0];
+      next?.type === 'output' && next.channel === channel;
+      next = this.#items[0]
+    ) {
+      length += next.bytes.length
+      if (length > JOINED_BYTES) break
+      chunks.push(next.bytes)
+      this.#items.shift()
+    }
+    return chunks.length === 1 ? bytes : concatBytes(chunks)
   }
 
   #acknowledge(): void {
@@ -129,7 +142,7 @@ export class SinkWriter {
     if (this.#position === null) return
     for (const channel of ['stdout', 'stderr'] as const) {
       const missing = end[channel] - this.#position[channel]
-      if (missing > 0) this.#options.sink.reportMissing(channel, missing)
+      if (missing > 0) this.#options.sink.reportMissing?.(channel, missing)
     }
   }
 }

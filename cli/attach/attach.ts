@@ -1,0 +1,48 @@
+// Attaches to a command or a terminal of a box, and reports outages.
+import {
+  type Attachment,
+  type AttachmentOptions,
+  attach as attachClient,
+} from '../../client/attach/attachment.ts'
+import type { Offsets } from '../../client/attach/format.ts'
+import type { EdgeClient } from '../connection/client.ts'
+import { createReconnectPolicy, type ReconnectOptions } from '../follow/reconnect-policy.ts'
+import { openSocket, toCliError } from './open-socket.ts'
+
+export type AttachOptions = ReconnectOptions &
+  Omit<
+    AttachmentOptions,
+    'connect' | 'check' | 'signal' | 'onConnection' | 'onData' | 'onFailure' | 'outageMs'
+  > & {
+    edge: Pick<EdgeClient, 'connect'>
+    /** Relative to the box, such as /terminal. */
+    route: string
+    /** Default: the offsets of a command. */
+    getQuery?(position: Offsets | null): Record<string, string>
+  }
+
+/** The result rejects with a CliError when a new connection cannot help. */
+export function attach({ edge, route, getQuery = formatOffsets, ...options }: AttachOptions): Attachment {
+  const policy = createReconnectPolicy(options)
+  const attachment = attachClient({
+    ...options,
+    connect: (position, handlers, signal) =>
+      openSocket(edge.connect(route, getQuery(position), signal), handlers),
+    onData: policy.recordData,
+    onConnection(error) {
+      if (error === null) policy.recordConnect()
+      else policy.recordDisconnect((toCliError(error) as Error).message)
+    },
+  })
+  const result = attachment.result
+    .catch((error: unknown) => {
+      throw toCliError(error)
+    })
+    .finally(policy.close)
+  return { ...attachment, result }
+}
+
+const formatOffsets = (position: Offsets | null): Record<string, string> => ({
+  stdoutOffset: String(position?.stdout ?? 0),
+  stderrOffset: String(position?.stderr ?? 0),
+})
