@@ -1,5 +1,8 @@
 // What a program imports from boxwood-client.
 
+export type { OutputChannel, TerminalSize } from './attach/format.ts'
+export type { Attached } from './boxes/attached.ts'
+export { AttachedProcess, type AttachOptions } from './boxes/attached-process.ts'
 export { Box, type BoxData, TemporaryBox, type WaitOptions } from './boxes/box.ts'
 export { Boxes, type ListOptions } from './boxes/boxes.ts'
 export { Files, type WriteOptions } from './boxes/files.ts'
@@ -10,9 +13,17 @@ export {
   type ExecResult,
   type OutputOptions,
   Process,
+  type StartAttachedOptions,
   type StartOptions,
 } from './boxes/process.ts'
 export { type EventsOptions, PromptRun, Prompts } from './boxes/prompts.ts'
+export {
+  type AttachTerminalOptions,
+  type OpenTerminalOptions,
+  Terminal,
+  type TerminalOutput,
+  Terminals,
+} from './boxes/terminals.ts'
 export { Boxwood, type BoxwoodOptions } from './boxwood.ts'
 export type { Routes } from './generated/routes.ts'
 export type * from './generated/types.ts'
@@ -31,10 +42,12 @@ export {
   TimeoutError,
   UnavailableError,
 } from './http/errors.ts'
+export type { Socket, SocketHandlers } from './http/socket.ts'
 export type {
   OpenResponse,
   RequestBody,
   ResponseBody,
+  SocketRequest,
   Transport,
   TransportRequest,
   TransportResponse,

@@ -3,6 +3,7 @@
 import type { BoxDetail, CreateSnapshot, ForkBox, PatchBox, ResizeBox, Snapshot } from '../generated/types.ts'
 import { type CallOptions, wait, withTimeLimit } from '../http/calls.ts'
 import { createError } from '../http/errors.ts'
+import type { AttachedProcess } from './attached-process.ts'
 import type { Context } from './context.ts'
 import { Files } from './files.ts'
 import { Ports } from './ports.ts'
@@ -11,10 +12,13 @@ import {
   type ExecResult,
   exec,
   Process,
+  type StartAttachedOptions,
   type StartOptions,
+  startAttached,
   startProcess,
 } from './process.ts'
 import { Prompts } from './prompts.ts'
+import { Terminals } from './terminals.ts'
 
 export type BoxData = BoxDetail['box']
 /** Of a call that waits for a state of the box. `timeoutMs` limits all of it. Default: no limit, as a box may be downloading its image. */
@@ -27,6 +31,7 @@ export class Box {
   readonly files: Files
   readonly ports: Ports
   readonly prompts: Prompts
+  readonly terminals: Terminals
   readonly #context: Context
   #data: BoxData
 
@@ -37,6 +42,7 @@ export class Box {
     this.files = new Files(context, data.id)
     this.ports = new Ports(context, data.id)
     this.prompts = new Prompts(context, data.id)
+    this.terminals = new Terminals(context, data.id)
   }
 
   /** The box as the last response had it. */
@@ -53,9 +59,16 @@ export class Box {
     return exec(this.#context, this.id, command, options)
   }
 
-  /** Starts a command that runs on without the client. */
-  start(command: string, options?: StartOptions): Promise<Process> {
-    return startProcess(this.#context, this.id, command, options)
+  /** Starts a command that runs on without the client. With `stdin`, the client writes its standard input, and the command ends without it. */
+  start(command: string, options: StartAttachedOptions): Promise<AttachedProcess>
+  start(command: string, options?: StartOptions): Promise<Process>
+  start(
+    command: string,
+    options: StartOptions | StartAttachedOptions = {},
+  ): Promise<Process | AttachedProcess> {
+    return 'stdin' in options
+      ? startAttached(this.#context, this.id, command, options)
+      : startProcess(this.#context, this.id, command, options)
   }
 
   /** A command that start() has started, of which the id is known. */

@@ -2,6 +2,7 @@
 
 import type { ExecRequest, ExecStarted, ProcessesGetQuery } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
+import { AttachedProcess, type AttachOptions } from './attached-process.ts'
 import type { Context } from './context.ts'
 import { type Exit, type Offsets, type OutputChunk, type OutputStream, readOutput } from './output.ts'
 import { readToEnd } from './read-to-end.ts'
@@ -12,6 +13,13 @@ export type StartOptions = Pick<CallOptions, 'signal' | 'traceparent' | 'idempot
   env?: Record<string, string>
   /** The box terminates the command after this time, in milliseconds. Default: no limit. */
   timeoutMs?: number
+}
+
+export type StartAttachedOptions = StartOptions & {
+  /** The program writes the standard input. */
+  stdin: true
+  /** How long the command runs without its client before the box terminates it, in milliseconds. Default: 60 s. */
+  disconnectTimeoutMs?: number
 }
 
 export type ExecOptions = StartOptions & {
@@ -76,6 +84,11 @@ export class Process {
     return readToEnd(this.output({ ...options, from: { stdout: END_OFFSET, stderr: END_OFFSET } }))
   }
 
+  /** Connects to a command that was started with `stdin`, of which the id is known. */
+  attach(options?: AttachOptions): AttachedProcess {
+    return new AttachedProcess(this.#context, this.boxId, this.id, options)
+  }
+
   /** Whether it runs, and the end of its output. */
   status(query?: ProcessesGetQuery, options?: CallOptions) {
     return this.#context.routes.processes.get(this.boxId, this.id, query, options)
@@ -95,11 +108,37 @@ export async function startProcess(
   context: Context,
   boxId: string,
   command: string,
-  { cwd, env, timeoutMs, ...options }: StartOptions = {},
+  options?: StartOptions,
 ): Promise<Process> {
-  const body: ExecRequest = {
+  return new Process(context, boxId, await startOnce(context, boxId, { command, detached: true }, options))
+}
+
+/** The same for a command whose standard input the program writes. */
+export async function startAttached(
+  context: Context,
+  boxId: string,
+  command: string,
+  { disconnectTimeoutMs, stdin, ...options }: StartAttachedOptions,
+): Promise<AttachedProcess> {
+  const request: ExecRequest = {
     command,
-    detached: true,
+    attached: true,
+    stdin,
+    ...(disconnectTimeoutMs !== undefined && { disconnectTimeoutSeconds: disconnectTimeoutMs / 1000 }),
+  }
+  const id = await startOnce(context, boxId, request, options)
+  return new AttachedProcess(context, boxId, id, { signal: options.signal })
+}
+
+/** Returns the id of the process. */
+async function startOnce(
+  context: Context,
+  boxId: string,
+  request: ExecRequest,
+  { cwd, env, timeoutMs, ...options }: StartOptions = {},
+): Promise<string> {
+  const body: ExecRequest = {
+    ...request,
     ...(cwd !== undefined && { cwd }),
     ...(env !== undefined && { env }),
     ...(timeoutMs !== undefined && { timeoutSeconds: timeoutMs / 1000 }),
@@ -107,8 +146,7 @@ export async function startProcess(
   // Waking a box may take longer than the usual time.
   const input = { body, isIdempotent: true, isSlow: true }
   const path = `/v1/box/${encodeURIComponent(boxId)}/exec`
-  const { processId } = await context.calls.json<ExecStarted>('POST', path, input, options)
-  return new Process(context, boxId, processId)
+  return (await context.calls.json<ExecStarted>('POST', path, input, options)).processId
 }
 
 /** Runs a command to its end. When the signal is aborted, the command is terminated. */

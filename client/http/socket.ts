@@ -64,6 +64,8 @@ export function openSocket(
       if (isOpen) handlers.onClose(code)
       else reject(signal.aborted ? signal.reason : new ConnectionError(REFUSAL))
     }
+    // The package ws throws an error that nothing handles. The close follows.
+    ws.onerror = () => undefined
     signal.addEventListener('abort', close)
   })
 }

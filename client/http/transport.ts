@@ -70,6 +70,7 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
     return { status: response.status, headers: response.headers, body: toIterable(response.body) }
   },
 })
+
 /** Whether it can be read only once. */
 export const isIterable = (
   body: RequestBody,

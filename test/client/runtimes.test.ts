@@ -1,6 +1,6 @@
 // The package of the client, as a program installs it: the example of docs/client.md in each runtime, and its types.
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -15,8 +15,9 @@ import { createTempDir } from '../support/temp-dir.ts'
 const run = (file: string, args: string[], options: { cwd: string; env?: NodeJS.ProcessEnv }) =>
   promisify(execFile)('env', ['-u', 'NODE_OPTIONS', file, ...args], { ...options, encoding: 'utf8' })
 
-const [, example = ''] =
-  /```js\n(import [\s\S]*?)```/.exec(readFileSync(join(PROJECT_DIR, 'docs/client.md'), 'utf8')) ?? []
+const [example = '', attachExample = ''] = [
+  ...readFileSync(join(PROJECT_DIR, 'docs/client.md'), 'utf8').matchAll(/```js\n(import [\s\S]*?)```/g),
+].map(([, code = '']) => code)
 const OUTPUT = /^3 Hello from \S+\n\n[\s\S]*notes\.md 8\n$/
 
 const coordinator = await startCoordinatorWithBox(t)
@@ -27,38 +28,61 @@ const tarball = await packClient(dir)
 await run('tar', ['-xzf', join(dir, tarball), '-C', packageDir, '--strip-components=1'], { cwd: dir })
 writeFileSync(join(dir, 'package.json'), '{"type":"module"}')
 writeFileSync(join(dir, 'first.mjs'), example)
+writeFileSync(join(dir, 'attach.mjs'), attachExample)
+writeFileSync(
+  join(dir, 'attach-with-ws.mjs'),
+  "import { WebSocket } from 'ws'\nglobalThis.WebSocket = WebSocket\nawait import('./attach.mjs')\n",
+)
+symlinkSync(join(PROJECT_DIR, 'node_modules/ws'), join(dir, 'node_modules/ws'))
 const env = { ...process.env, BOXWOOD_URL: coordinator.url, BOXWOOD_API_KEY: coordinator.key, NO_COLOR: '1' }
 
 const { runtimes, skip } = await installRuntimes()
 if (skip !== false) t.pass('other runtimes', { skip })
 for (const { name, command } of runtimes)
-  t.test(`the example runs in ${name}`, async (t) => {
+  t.test(`the examples run in ${name}`, async (t) => {
     const [file = '', ...args] = command
     const { stdout, stderr } = await run(file, [...args, 'first.mjs'], { cwd: dir, env })
     t.match(stdout, OUTPUT)
     t.equal(stderr, '')
+    const program = name === 'node-20' ? 'attach-with-ws.mjs' : 'attach.mjs'
+    const attached = await run(file, [...args, program], { cwd: dir, env })
+    t.match(attached.stdout.replaceAll(/[\r\n]+/g, ' '), /^fig pear .*Hello, Ada $/)
+    // Node 20 and 22 warn of their WebSocket.
+    t.notMatch(attached.stderr, /Error/)
   })
 
-t.test('the example runs in Chromium', { skip: NO_BROWSER }, async (t) => {
-  const browser = await startBrowser(t)
-  const page = await browser.newPage({ bypassCSP: true })
-  await page.goto(`${coordinator.url}/docs`)
-  const lines: string[] = []
-  page.on('console', (message) => lines.push(message.text()))
-  const code = readFileSync(join(packageDir, 'index.js'), 'utf8')
-  const program = example.replace(/^import .*$/m, '').replace('new Boxwood()', 'new Boxwood(options)')
-  const failure = await page.evaluate(
-    async ({ code, program, options }) => {
-      const url = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }))
-      const { Boxwood } = await import(url)
-      const AsyncFunction = (async () => undefined).constructor as FunctionConstructor
-      return new AsyncFunction('Boxwood', 'options', program)(Boxwood, options).then(() => null, String)
-    },
-    { code, program, options: { url: coordinator.url, apiKey: coordinator.key } },
-  )
-  t.equal(failure, null)
-  t.match(`${lines.join('\n')}\n`, OUTPUT)
-})
+t.test(
+  'the first example runs in Chromium, whose WebSocket sends no API key',
+  { skip: NO_BROWSER },
+  async (t) => {
+    const browser = await startBrowser(t)
+    const page = await browser.newPage({ bypassCSP: true })
+    await page.goto(`${coordinator.url}/docs`)
+    const lines: string[] = []
+    page.on('console', (message) => lines.push(message.text()))
+    const code = readFileSync(join(packageDir, 'index.js'), 'utf8')
+    const runInPage = (source: string) =>
+      page.evaluate(
+        async ({ code, program, options }) => {
+          const url = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }))
+          const { Boxwood } = await import(url)
+          const AsyncFunction = (async () => undefined).constructor as FunctionConstructor
+          return new AsyncFunction('Boxwood', 'options', program)(Boxwood, options).then(() => null, String)
+        },
+        {
+          code,
+          program: source.replace(/^import .*$/m, '').replace('new Boxwood()', 'new Boxwood(options)'),
+          options: { url: coordinator.url, apiKey: coordinator.key },
+        },
+      )
+    t.equal(await runInPage(example), null)
+    t.match(`${lines.join('\n')}\n`, OUTPUT)
+    t.match(
+      await runInPage(attachExample),
+      /InvalidRequestError: The WebSocket of this runtime sends no API key/,
+    )
+  },
+)
 
 t.test('a program in TypeScript is checked with the types of the package', async (t) => {
   const source = `${example}
