@@ -6,14 +6,11 @@ import {
 } from '../../client/attach/attachment.ts'
 import type { Offsets } from '../../client/attach/format.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { createReconnectPolicy, type ReconnectOptions } from '../follow/reconnect-policy.ts'
+import { createOutageNotices, type NoticeOptions } from '../follow/outage-notices.ts'
 import { openSocket, toCliError } from './open-socket.ts'
 
-export type AttachOptions = ReconnectOptions &
-  Omit<
-    AttachmentOptions,
-    'connect' | 'check' | 'signal' | 'onConnection' | 'onData' | 'onFailure' | 'outageMs'
-  > & {
+export type AttachOptions = NoticeOptions &
+  Omit<AttachmentOptions, 'connect' | 'check' | 'onConnection' | 'onData' | 'onFailure' | 'outageMs'> & {
     edge: Pick<EdgeClient, 'connect'>
     /** Relative to the box, such as /terminal. */
     route: string
@@ -23,22 +20,22 @@ export type AttachOptions = ReconnectOptions &
 
 /** The result rejects with a CliError when a new connection cannot help. */
 export function attach({ edge, route, getQuery = formatOffsets, ...options }: AttachOptions): Attachment {
-  const policy = createReconnectPolicy(options)
+  const outage = createOutageNotices(options)
   const attachment = attachClient({
     ...options,
     connect: (position, handlers, signal) =>
       openSocket(edge.connect(route, getQuery(position), signal), handlers),
-    onData: policy.recordData,
+    onData: outage.recordData,
     onConnection(error) {
-      if (error === null) policy.recordConnect()
-      else policy.recordDisconnect((toCliError(error) as Error).message)
+      if (error === null) outage.recordConnect()
+      else outage.recordDisconnect((toCliError(error) as Error).message)
     },
   })
   const result = attachment.result
     .catch((error: unknown) => {
       throw toCliError(error)
     })
-    .finally(policy.close)
+    .finally(outage.close)
   return { ...attachment, result }
 }
 

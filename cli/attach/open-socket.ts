@@ -1,10 +1,9 @@
 // Opens the WebSockets of attachments with ws, which reports refusals and pings.
 import { BoxwoodError, ConnectionError, createError } from '../../client/http/errors.ts'
 import type { Socket, SocketHandlers } from '../../client/http/socket.ts'
-import { createApiError } from '../connection/api-errors.ts'
+import { createApiError, isUnreachable } from '../connection/api-errors.ts'
 import type { ConnectResult } from '../connection/api-requests.ts'
 import { createVersionError } from '../connection/server-data.ts'
-import { isConnectionError } from '../follow/disconnect.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 
 /** Rejects with a BoxwoodError whose cause is the CliError, and with the errors of the connection after which no retry helps. */
@@ -13,7 +12,7 @@ export async function openSocket(
   { onOpen, onMessage, onPing, onClose }: SocketHandlers,
 ): Promise<Socket> {
   const result = await connecting.catch((error) => {
-    if (!isConnectionError(error)) throw error
+    if (!isUnreachable(error)) throw error
     throw new ConnectionError({ code: 'no_response', message: error.message, status: 0, cause: error })
   })
   if (!result.ok) throw toRefusal(result)

@@ -87,6 +87,10 @@ export function toUnreachableError(
   return new CliError(EXIT.unreachable, message, { cause: error })
 }
 
+/** Whether no coordinator has responded: another attempt may succeed. */
+export const isUnreachable = (error: unknown): error is CliError =>
+  error instanceof CliError && error.exitCode === EXIT.unreachable
+
 const formatUrlSource = (urlSource: string): string =>
   urlSource === TYPED_URL ? urlSource : `the URL in ${urlSource}`
 

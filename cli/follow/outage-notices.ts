@@ -44,6 +44,7 @@ export function createOutageNotices({ onOutage, onReconnect }: NoticeOptions): O
       }, OUTAGE_NOTICE_MS).unref()
     },
     recordConnect() {
+      clearTimeout(stableTimer)
       stableTimer = setTimeout(endOutage, STABLE_CONNECTION_MS).unref()
     },
     recordData: endOutage,

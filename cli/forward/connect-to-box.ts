@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import { backoffDelay, fullJitter } from '../../shared/backoff.ts'
+import { isUnreachable } from '../connection/api-errors.ts'
 import type { FailedAttempt } from '../connection/api-requests.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { isConnectionError } from '../follow/disconnect.ts'
-import { CliError } from '../output/exit-codes.ts'
+import type { CliError } from '../output/exit-codes.ts'
 
 export type ConnectOptions = {
   signal: AbortSignal
@@ -49,7 +49,7 @@ async function attemptConnect(
     return { error: result.error, retryAfter: result.retryAfter, isTemporary: isTemporary(result) }
   } catch (error) {
     signal.throwIfAborted()
-    if (!(error instanceof CliError) || !isConnectionError(error)) throw error
+    if (!isUnreachable(error)) throw error
     return { error, retryAfter: null, isTemporary: true }
   }
 }

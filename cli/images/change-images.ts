@@ -1,6 +1,7 @@
 // Downloads and removes images.
 import type { EventSourceMessage } from 'eventsource-parser'
 import { readText } from '../../client/http/calls.ts'
+import { ConnectionError } from '../../client/http/errors.ts'
 import { readEvents } from '../../client/http/events.ts'
 import type { OpenResponse } from '../../client/http/transport.ts'
 import type { Image, PullProgress } from '../../shared/api/images.ts'
@@ -16,7 +17,6 @@ import {
   parseObject,
 } from '../connection/server-data.ts'
 import type { Session } from '../connection/session.ts'
-import { isConnectionError } from '../follow/disconnect.ts'
 import { startBatch } from '../output/batch.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { formatBytes } from '../output/format.ts'
@@ -72,7 +72,7 @@ export async function pullImage(session: Session, image: string, options: Output
       )
     return undefined
   } catch (error) {
-    if (session.signal.aborted || error instanceof CliError || !isConnectionError(error)) throw error
+    if (session.signal.aborted || !(error instanceof ConnectionError)) throw error
     throw new CliError(
       EXIT.unreachable,
       'The connection to the coordinator was lost. Run the command again: it continues the download.',

@@ -23,7 +23,8 @@ export class AttachedProcess extends Attached<OutputChunk> {
     const position = { ...start }
     const missing = { stdout: 0, stderr: 0 }
     const toChunk = (stream: OutputStream, bytes: Uint8Array<ArrayBuffer>): OutputChunk => {
-      const chunk = { stream, bytes, offset: position[stream] + missing[stream], missing: missing[stream] }
+      const offset = position[stream] + missing[stream]
+      const chunk = { stream, bytes, offset, missing: missing[stream], at: null }
       position[stream] = chunk.offset + bytes.length
       missing[stream] = 0
       return chunk
