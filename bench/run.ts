@@ -12,6 +12,7 @@ import { benchHostile } from './hostile.ts'
 import { benchIdle } from './idle.ts'
 import { benchIdleBoxes } from './idle-boxes.ts'
 import { benchLifecycle } from './lifecycle.ts'
+import { benchMcp } from './mcp.ts'
 import { benchMetrics } from './metrics.ts'
 import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
@@ -50,6 +51,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchTransfer(boxwood, ssh)),
         await benchUpload(boxwood),
         ...(await benchClient(boxwood)),
+        ...(await benchMcp(boxwood)),
         ...(await benchStream(boxwood, ssh)),
         await benchPrompts(boxwood),
         ...(await benchShares()),
