@@ -15,6 +15,8 @@ export type BoxwoodOptions = {
   retryMs?: number
   /** How long a stream of output may be interrupted before it fails, in milliseconds. Default: 5 min. */
   outageMs?: number
+  /** How long a stream of output may be silent before the client opens another connection, in milliseconds. Default: three heartbeats, 45 s. */
+  idleMs?: number
   /** The trace context (W3C) of each call, such as that of the span in progress. */
   traceparent?: () => string | undefined
 }
@@ -48,7 +50,7 @@ export class Boxwood {
       traceparent: options.traceparent ?? (() => undefined),
     })
     this.routes = createRoutes(this.#calls)
-    this.boxes = new Boxes({ routes: this.routes, calls: this.#calls, outageMs })
+    this.boxes = new Boxes({ routes: this.routes, calls: this.#calls, outageMs, idleMs: options.idleMs })
   }
 
   /**

@@ -175,9 +175,10 @@ function formatJob({ op, step, attempt, nextRetryAt }: Job, now: number): string
 
 function formatCodingAgents(codingAgents: CodingAgents | undefined): [string, string][] {
   if (codingAgents === undefined) return []
-  const states = Object.entries(codingAgents).map(
-    ([name, readiness]) => `${name}: ${readiness.replaceAll('_', ' ')}`,
-  )
+  const states = Object.entries(codingAgents)
+    // A newer coordinator may have other fields.
+    .filter(([, readiness]) => typeof readiness === 'string')
+    .map(([name, readiness]) => `${name}: ${readiness.replaceAll('_', ' ')}`)
   return [['coding agents', states.join(', ')]]
 }
 

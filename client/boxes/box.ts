@@ -18,6 +18,7 @@ import {
   startProcess,
 } from './process.ts'
 import { Prompts } from './prompts.ts'
+import { requireField } from './require-field.ts'
 import { Terminals } from './terminals.ts'
 
 export type BoxData = BoxDetail['box']
@@ -78,13 +79,13 @@ export class Box {
 
   /** Loads the box again. */
   async refresh(options?: CallOptions): Promise<this> {
-    this.#data = (await this.#context.routes.boxes.get(this.id, options)).box
+    this.#data = requireField(await this.#context.routes.boxes.get(this.id, options), 'box')
     return this
   }
 
   /** Changes the name, the labels, the schedule or the variables. */
   async update(changes: PatchBox, options?: CallOptions): Promise<this> {
-    this.#data = (await this.#context.routes.boxes.update(this.id, changes, options)).box
+    this.#data = requireField(await this.#context.routes.boxes.update(this.id, changes, options), 'box')
     return this
   }
 
@@ -92,7 +93,7 @@ export class Box {
   suspend({ stop, ...options }: WaitOptions & { stop?: boolean } = {}): Promise<this> {
     return withTimeLimit(options, async (call) => {
       await this.#context.routes.boxes.suspend(this.id, stop === undefined ? {} : { stop }, call)
-      return this.#waitFor(['suspended', 'deep_sleep'], call)
+      return this.#waitFor('suspended', call)
     })
   }
 
@@ -100,7 +101,7 @@ export class Box {
   wake(options: WaitOptions = {}): Promise<this> {
     return withTimeLimit(options, async (call) => {
       await this.#context.routes.boxes.wake(this.id, call)
-      return this.#waitFor(['running'], call)
+      return this.#waitFor('running', call)
     })
   }
 
@@ -108,14 +109,17 @@ export class Box {
   resize(tier: ResizeBox['target_tier'], options: WaitOptions = {}): Promise<this> {
     return withTimeLimit(options, async (call) => {
       await this.#context.routes.boxes.resize(this.id, { target_tier: tier }, call)
-      return this.#waitUntil(({ box }) => box.tier === tier && box.observedState === box.desiredState, call)
+      return this.#waitUntil(
+        ({ box, job }) => box.tier === tier && box.observedState !== 'resizing' && job?.op !== 'resize',
+        call,
+      )
     })
   }
 
   /** Creates a box with a copy of the files. Resolves when it runs. */
   fork(request: ForkBox = {}, options: WaitOptions = {}): Promise<Box> {
     return withTimeLimit(options, async (call) => {
-      const { box } = await this.#context.routes.boxes.fork(this.id, request, call)
+      const box = requireField(await this.#context.routes.boxes.fork(this.id, request, call), 'box')
       return new Box(this.#context, box as BoxData).waitUntilRunning(call)
     })
   }
@@ -124,10 +128,11 @@ export class Box {
   snapshot(request: Omit<CreateSnapshot, 'boxId'>, options: WaitOptions = {}): Promise<Snapshot> {
     return withTimeLimit(options, async (call) => {
       const { routes } = this.#context
-      const { snapshot } = await routes.snapshots.create({ ...request, boxId: this.id }, call)
+      const created = await routes.snapshots.create({ ...request, boxId: this.id }, call)
+      const { id: snapshotId } = requireField(created, 'snapshot')
       return poll(call, async () => {
-        const { snapshots } = await routes.snapshots.list({}, call)
-        const found = snapshots.find(({ id }) => id === snapshot.id)
+        const snapshots = requireField(await routes.snapshots.list({}, call), 'snapshots')
+        const found = snapshots.find(({ id }) => id === snapshotId)
         if (found === undefined || found.status === 'failed')
           throw createError({
             code: 'snapshot_failed',
@@ -146,17 +151,27 @@ export class Box {
 
   /** Resolves when the box runs. */
   waitUntilRunning(options: WaitOptions = {}): Promise<this> {
-    return withTimeLimit(options, (call) => this.#waitFor(['running'], call))
+    return withTimeLimit(options, (call) => this.#waitFor('running', call))
   }
 
-  #waitFor(states: readonly BoxData['observedState'][], options: WaitOptions): Promise<this> {
-    return this.#waitUntil(({ box }) => states.includes(box.observedState), options)
+  #waitFor(target: 'running' | 'suspended', options: WaitOptions): Promise<this> {
+    return this.#waitUntil(({ box: { hostname, observedState, desiredState } }) => {
+      if (observedState === target || (target === 'suspended' && observedState === 'deep_sleep')) return true
+      if (desiredState === target || desiredState === 'terminated' || observedState === 'provision_failed')
+        return false
+      throw createError({
+        code: 'state_changed',
+        message: `The box ${hostname} will not become ${target}: another request set its desired state to ${desiredState}.`,
+        status: 409,
+      })
+    }, options)
   }
 
   async #waitUntil(isReached: (detail: BoxDetail) => boolean, options: WaitOptions): Promise<this> {
     await poll(options, async () => {
       const detail = await this.#context.routes.boxes.get(this.id, options)
-      const { box, job, events } = detail
+      const { job, events } = detail
+      const box = requireField(detail, 'box')
       this.#data = box
       if (isReached(detail)) return detail
       if (box.desiredState === 'terminated')
@@ -168,7 +183,7 @@ export class Box {
       if (box.observedState === 'provision_failed')
         throw createError({
           code: 'provision_failed',
-          message: `The box ${box.hostname} could not be created: ${job?.lastError ?? events[0]?.reason ?? 'see its events'}`,
+          message: `The box ${box.hostname} could not be created: ${job?.lastError ?? events?.[0]?.reason ?? 'see its events'}`,
           status: 500,
         })
       return null

@@ -5,6 +5,7 @@ import { createError } from '../http/errors.ts'
 import { Box, type BoxData, TemporaryBox, type WaitOptions } from './box.ts'
 import type { Context } from './context.ts'
 import { readPages } from './pages.ts'
+import { requireField } from './require-field.ts'
 
 export type ListOptions = CallOptions & {
   /** Only boxes with all of these labels: `key` or `key=value`. */
@@ -44,13 +45,15 @@ export class Boxes {
   }
 
   async #create(request: CreateBox, options: CallOptions): Promise<BoxData> {
-    return (await this.#context.routes.boxes.create(request, options)).box as BoxData
+    return requireField(await this.#context.routes.boxes.create(request, options), 'box') as BoxData
   }
 
   /** A box by its name, its id, or a unique start of its id. */
   async get(nameOrId: string, options?: CallOptions): Promise<Box> {
-    const { boxes } = await this.#context.routes.boxes.list({ box: nameOrId, live: true }, options)
-    const [box, other] = boxes
+    const page = await this.#context.routes.boxes.list({ box: nameOrId, live: true }, options)
+    const boxes = requireField(page, 'boxes')
+    // An older coordinator may not know the filter.
+    const [box, other] = boxes.filter(({ id }) => id.startsWith(nameOrId))
     const exact = boxes.find(({ id, hostname }) => id === nameOrId || hostname === nameOrId)
     const found = exact ?? (other === undefined ? box : undefined)
     if (found !== undefined) return new Box(this.#context, found as BoxData)
@@ -74,7 +77,10 @@ export class Boxes {
         ...(before !== undefined && { before }),
       } as BoxesListQuery
       const page = await this.#context.routes.boxes.list(query, options)
-      return { items: page.boxes.map((box) => new Box(this.#context, box as BoxData)), next: page.nextBefore }
+      return {
+        items: requireField(page, 'boxes').map((box) => new Box(this.#context, box as BoxData)),
+        next: page.nextBefore,
+      }
     })
   }
 }

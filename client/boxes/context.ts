@@ -7,4 +7,6 @@ export type Context = {
   calls: Calls
   /** How long a stream may be interrupted before it fails, in milliseconds. */
   outageMs: number
+  /** How long a stream may be silent before it is interrupted, in milliseconds. */
+  idleMs: number | undefined
 }

@@ -1,9 +1,12 @@
 // Files and directories of a box.
 import type { FileEntry } from '../generated/types.ts'
 import { type CallOptions, readText } from '../http/calls.ts'
+import { BoxwoodError } from '../http/errors.ts'
+import { toLostError } from '../http/events.ts'
 import { type RequestBody, toReadableStream } from '../http/transport.ts'
 import type { Context } from './context.ts'
 import { readPages } from './pages.ts'
+import { requireField } from './require-field.ts'
 
 export type WriteOptions = CallOptions & {
   /** Octal, such as `755`. Default: that of the file, or 644. */
@@ -24,11 +27,12 @@ export class Files {
 
   /** The content of a file as text. */
   async read(path: string, options?: CallOptions): Promise<string> {
-    return readText(await this.#download(path, options))
+    return readBody(readText(await this.#download(path, options)), options)
   }
 
   async readBytes(path: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return new Uint8Array(await new Response(await this.download(path, options)).arrayBuffer())
+    const stream = await this.download(path, options)
+    return new Uint8Array(await readBody(new Response(stream).arrayBuffer(), options))
   }
 
   /** A file of up to 1 GiB, or a directory as a tar stream. Nothing is buffered: it is read as fast as its reader reads. */
@@ -56,13 +60,13 @@ export class Files {
     return readPages(async (cursor) => {
       const query = { path, ...(cursor !== undefined && { cursor }) }
       const page = await this.#context.routes.files.list(this.#boxId, query, options)
-      return { items: page.entries, next: page.nextCursor }
+      return { items: requireField(page, 'entries'), next: page.nextCursor }
     })
   }
 
   /** The type, the size and the other attributes. */
   async stat(path: string, options?: CallOptions): Promise<FileEntry> {
-    return (await this.#context.routes.files.stat(this.#boxId, { path }, options)).entry
+    return requireField(await this.#context.routes.files.stat(this.#boxId, { path }, options), 'entry')
   }
 
   /** Creates a directory, and those above it. A directory that exists is accepted. */
@@ -78,5 +82,15 @@ export class Files {
   remove(path: string, { recursive, ...options }: CallOptions & { recursive?: boolean } = {}) {
     const query = { path, ...(recursive !== undefined && { recursive }) }
     return this.#context.routes.files.remove(this.#boxId, query, options)
+  }
+}
+
+/** The error of a body that is cut says nothing about the request. */
+async function readBody<T>(reading: Promise<T>, options: CallOptions | undefined): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    if (options?.signal?.aborted || error instanceof BoxwoodError) throw error
+    throw toLostError(error as Error)
   }
 }

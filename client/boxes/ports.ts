@@ -2,6 +2,7 @@
 import type { CreatePortShare, PortShare } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
 import type { Context } from './context.ts'
+import { requireField } from './require-field.ts'
 
 export type ShareOptions = CallOptions & {
   /** Who may open the link. Default: the members of the workspace. */
@@ -37,12 +38,12 @@ export class Ports {
       ...(expiresInMs !== undefined && { expiresIn: expiresInMs / 1000 }),
       ...(rewriteHost !== undefined && { rewriteHost }),
     }
-    return (await this.#context.routes.portShares.create(this.#boxId, request, options)).share
+    return requireField(await this.#context.routes.portShares.create(this.#boxId, request, options), 'share')
   }
 
   /** Ends the link to a port. Nothing happens when it has none. */
   async unshare(port: number, options?: CallOptions): Promise<void> {
-    const { shares } = await this.list(options)
+    const shares = requireField(await this.list(options), 'shares')
     for (const share of shares.filter((candidate) => candidate.port === port))
       await this.#context.routes.portShares.revoke(share.id, options)
   }

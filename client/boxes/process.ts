@@ -6,6 +6,7 @@ import { AttachedProcess, type AttachOptions } from './attached-process.ts'
 import type { Context } from './context.ts'
 import { type Exit, type Offsets, type OutputChunk, type OutputStream, readOutput } from './output.ts'
 import { readToEnd } from './read-to-end.ts'
+import { requireField } from './require-field.ts'
 
 export type StartOptions = Pick<CallOptions, 'signal' | 'traceparent' | 'idempotencyKey'> & {
   /** A relative or `~/` path resolves under the home directory, the default. */
@@ -60,12 +61,13 @@ export class Process {
    * of the coordinator and the agent are resumed: no byte is lost or repeated.
    */
   output({ from, stream, signal }: OutputOptions = {}): AsyncGenerator<OutputChunk, Exit, undefined> {
-    const { calls, outageMs } = this.#context
+    const { calls, outageMs, idleMs } = this.#context
     const path = `/v1/box/${encodeURIComponent(this.boxId)}/exec/${encodeURIComponent(this.id)}/stream`
     return readOutput({
       from: { stdout: from?.stdout ?? 0, stderr: from?.stderr ?? 0 },
       signal,
       outageMs,
+      idleMs,
       open: ({ stdout, stderr }) =>
         calls.open(
           'GET',
@@ -146,7 +148,7 @@ async function startOnce(
   // Waking a box may take longer than the usual time.
   const input = { body, isIdempotent: true, isSlow: true }
   const path = `/v1/box/${encodeURIComponent(boxId)}/exec`
-  return (await context.calls.json<ExecStarted>('POST', path, input, options)).processId
+  return requireField(await context.calls.json<ExecStarted>('POST', path, input, options), 'processId')
 }
 
 /** Runs a command to its end. When the signal is aborted, the command is terminated. */

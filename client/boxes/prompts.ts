@@ -5,6 +5,7 @@ import { createEventParser, createInvalidError, toLostError, toStreamError } fro
 import { resumeEvents } from '../http/resume.ts'
 import type { Context } from './context.ts'
 import { readToEnd } from './read-to-end.ts'
+import { requireField } from './require-field.ts'
 
 export type EventsOptions = Pick<CallOptions, 'signal'> & {
   /** `seq` of the last event that is known. Default: 0, all events. */
@@ -31,14 +32,18 @@ export class PromptRun {
     this.conversationId = conversationId
   }
 
-  /** Yields the events until the run has ended, also over lost connections, and returns the run. */
-  async *events({ after = 0, signal }: EventsOptions = {}): AsyncGenerator<PromptEvent, Run, undefined> {
-    const { calls, outageMs } = this.#context
+  /** Yields the events until the run has ended, also over lost connections. Returns the run; null: the prompt was removed from the queue. */
+  async *events({
+    after = 0,
+    signal,
+  }: EventsOptions = {}): AsyncGenerator<PromptEvent, Run | null, undefined> {
+    const { calls, outageMs, idleMs } = this.#context
     const path = `/v1/box/${encodeURIComponent(this.boxId)}/prompts/${encodeURIComponent(this.id)}/events`
     let position = after
     const events = resumeEvents({
       signal,
       outageMs,
+      idleMs,
       open: () =>
         calls.open(
           'GET',
@@ -54,7 +59,7 @@ export class PromptRun {
       },
     })
     for await (const { name, fields } of events) {
-      if (name === 'done') return fields.run as Run
+      if (name === 'done') return (fields.run ?? null) as Run | null
       if (!Number.isSafeInteger(fields.seq)) throw createInvalidError('an event without its position')
       if (Number(fields.seq) <= position) continue
       position = Number(fields.seq)
@@ -63,8 +68,8 @@ export class PromptRun {
     throw toLostError()
   }
 
-  /** Resolves with the run when it has ended. */
-  wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Run> {
+  /** Resolves with the run when it has ended; null: the prompt was removed from the queue. */
+  wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Run | null> {
     return readToEnd(this.events(options))
   }
 
@@ -86,9 +91,9 @@ export class Prompts {
   /** Sends a prompt, or with `queue` adds it to the queue. Wakes the box. */
   async start(request: PromptRequest, options?: CallOptions): Promise<PromptRun> {
     const response = await this.#context.routes.prompts.start(this.#boxId, request, options)
-    const { id } = response.type === 'prompt.started' ? response.run : response.queued
-    const { conversationId } = response.type === 'prompt.started' ? response.run : response
-    return new PromptRun(this.#context, this.#boxId, { id, conversationId })
+    if ('run' in response) return new PromptRun(this.#context, this.#boxId, response.run)
+    const { id } = requireField(response, 'queued')
+    return new PromptRun(this.#context, this.#boxId, { id, conversationId: response.conversationId })
   }
 
   /** A run of which the id is known. */

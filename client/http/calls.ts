@@ -86,8 +86,8 @@ export function createCalls(options: CallsOptions): Calls {
   function findEdge(): Promise<string> {
     // Without the boxes, of which there may be many.
     const input = { query: { box: NO_BOX } }
-    edge ??= json<{ edge: { url: string } }>('GET', '/api/v1/me', input).then(
-      ({ edge: { url } }) => url.replace(/\/+$/, ''),
+    edge ??= json<{ edge?: { url: string } }>('GET', '/api/v1/me', input).then(
+      ({ edge }) => (edge?.url ?? root).replace(/\/+$/, ''),
       (error: unknown) => {
         edge = undefined
         throw error
@@ -180,7 +180,8 @@ export function createCalls(options: CallsOptions): Calls {
         clear()
         if (response.status === 204) return undefined as T
         const value = parseJson(text)
-        if (value === undefined) throw parseErrorResponse(response.status, text, response.headers)
+        if (typeof value !== 'object' || value === null)
+          throw parseErrorResponse(response.status, text, response.headers)
         return value as T
       },
     })
@@ -318,6 +319,7 @@ export async function withTimeLimit<T>(
 function beforeAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal?.reason)
+    if (signal?.aborted) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', onAbort))
   })

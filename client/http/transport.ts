@@ -1,4 +1,6 @@
 // How the client sends requests.
+
+import { endOnAbort } from './end-on-abort.ts'
 import type { Socket, SocketHandlers } from './socket.ts'
 
 export type RequestBody =
@@ -64,8 +66,10 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
   async send({ method, url, headers, body, signal }) {
     const init: FetchInit = { method, headers, signal, redirect: 'manual' }
     if (credentials !== undefined) init.credentials = credentials
-    if (body !== undefined) init.body = isIterable(body) ? toReadableStream(body) : body
-    if (init.body instanceof ReadableStream) init.duplex = 'half'
+    if (body !== undefined && isIterable(body)) {
+      init.body = endOnAbort(toReadableStream(body), signal)
+      init.duplex = 'half'
+    } else if (body !== undefined) init.body = body
     const response = await fetch(url, init)
     return { status: response.status, headers: response.headers, body: toIterable(response.body) }
   },

@@ -190,7 +190,8 @@ function takeFirst<T extends { linePrefix: string }>(list: T[], line: string): T
 const isJson = ({ headers }: IncomingMessage) =>
   headers['content-type']?.startsWith('application/json') ?? false
 
-function openUpgrade(request: IncomingMessage, client: Socket, head: Buffer, target: string): Socket {
+/** Connects a WebSocket to the coordinator. Returns the connection to it. */
+export function openUpgrade(request: IncomingMessage, client: Socket, head: Buffer, target: string): Socket {
   const coordinator = connect(Number(new URL(target).port), '127.0.0.1')
   const lines = Array.from({ length: request.rawHeaders.length / 2 }, (_, index) =>
     request.rawHeaders.slice(2 * index, 2 * index + 2).join(': '),
