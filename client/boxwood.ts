@@ -1,4 +1,5 @@
 // The client of a coordinator.
+import { Audit } from './audit.ts'
 import { Boxes } from './boxes/boxes.ts'
 import { createRoutes, type Routes } from './generated/routes.ts'
 import { type CallInput, type CallOptions, type Calls, createCalls } from './http/calls.ts'
@@ -31,6 +32,7 @@ export class Boxwood {
   /** The URL of the coordinator, without a slash at its end. */
   readonly url: string
   readonly boxes: Boxes
+  readonly audit: Audit
   /** One method for each route of the API. Its responses are those of the API. */
   readonly routes: Routes
   readonly #calls: Calls
@@ -50,6 +52,7 @@ export class Boxwood {
       traceparent: options.traceparent ?? (() => undefined),
     })
     this.routes = createRoutes(this.#calls)
+    this.audit = new Audit(this.routes)
     this.boxes = new Boxes({ routes: this.routes, calls: this.#calls, outageMs, idleMs: options.idleMs })
   }
 

@@ -1,12 +1,15 @@
 // What a program imports from boxwood-client.
 
 export type { OutputChannel, TerminalSize } from './attach/format.ts'
+export { Audit } from './audit.ts'
 export type { Attached } from './boxes/attached.ts'
 export { AttachedProcess, type AttachOptions } from './boxes/attached-process.ts'
 export { Box, type BoxData, TemporaryBox, type WaitOptions } from './boxes/box.ts'
 export { Boxes, type ListOptions } from './boxes/boxes.ts'
+export { Commands } from './boxes/commands.ts'
 export { Files, type WriteOptions } from './boxes/files.ts'
 export type { Exit, Offsets, OutputChunk, OutputStream } from './boxes/output.ts'
+export type { Filter } from './boxes/pages.ts'
 export { Ports, type ShareOptions } from './boxes/ports.ts'
 export {
   type ExecOptions,

@@ -4,6 +4,7 @@ import type { BoxDetail, CreateSnapshot, ForkBox, PatchBox, ResizeBox, Snapshot 
 import { type CallOptions, wait, withTimeLimit } from '../http/calls.ts'
 import { createError } from '../http/errors.ts'
 import type { AttachedProcess } from './attached-process.ts'
+import { Commands } from './commands.ts'
 import type { Context } from './context.ts'
 import { Files } from './files.ts'
 import { Ports } from './ports.ts'
@@ -29,6 +30,7 @@ const POLL_MS = { first: 25, max: 1_000 }
 
 export class Box {
   readonly id: string
+  readonly commands: Commands
   readonly files: Files
   readonly ports: Ports
   readonly prompts: Prompts
@@ -40,6 +42,7 @@ export class Box {
     this.#context = context
     this.#data = data
     this.id = data.id
+    this.commands = new Commands(context, data.id)
     this.files = new Files(context, data.id)
     this.ports = new Ports(context, data.id)
     this.prompts = new Prompts(context, data.id)

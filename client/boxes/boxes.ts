@@ -4,7 +4,7 @@ import { type CallOptions, withTimeLimit } from '../http/calls.ts'
 import { createError } from '../http/errors.ts'
 import { Box, type BoxData, TemporaryBox, type WaitOptions } from './box.ts'
 import type { Context } from './context.ts'
-import { readPages } from './pages.ts'
+import { readBefore } from './pages.ts'
 import { requireField } from './require-field.ts'
 
 export type ListOptions = CallOptions & {
@@ -13,9 +13,6 @@ export type ListOptions = CallOptions & {
   /** Deleted boxes too, as long as the coordinator keeps their records. */
   includeDeleted?: boolean
 }
-
-/** Boxes of a page. */
-const PAGE = 200
 
 export class Boxes {
   readonly #context: Context
@@ -69,18 +66,14 @@ export class Boxes {
 
   /** The boxes, newest first. */
   list({ labels, includeDeleted, ...options }: ListOptions = {}): AsyncGenerator<Box, void, undefined> {
-    return readPages(async (before) => {
-      const query = {
-        limit: PAGE,
-        live: includeDeleted !== true,
-        ...(labels !== undefined && { label: [...labels] }),
-        ...(before !== undefined && { before }),
-      } as BoxesListQuery
-      const page = await this.#context.routes.boxes.list(query, options)
-      return {
-        items: requireField(page, 'boxes').map((box) => new Box(this.#context, box as BoxData)),
-        next: page.nextBefore,
-      }
-    })
+    const filter: BoxesListQuery = {
+      live: includeDeleted !== true,
+      ...(labels !== undefined && { label: [...labels] }),
+    }
+    return readBefore(
+      (page: { limit: number; before?: string }) =>
+        this.#context.routes.boxes.list({ ...filter, ...page }, options),
+      (page) => requireField(page, 'boxes').map((box) => new Box(this.#context, box as BoxData)),
+    )
   }
 }
