@@ -1,7 +1,7 @@
 // An attached command or terminal: output and stdin over connections that resume where the previous one was lost.
 import type { AttachClientMessage } from '../generated/types.ts'
 import { BoxwoodError, createError } from '../http/errors.ts'
-import { createReconnect, type Reconnect } from '../http/reconnect.ts'
+import { createReconnect, isTemporary, type Reconnect } from '../http/reconnect.ts'
 import type { Socket, SocketHandlers } from '../http/socket.ts'
 import { type Connection, type Outcome, openConnection } from './connection.ts'
 import { createDeferred, type Deferred } from './deferred.ts'
@@ -75,8 +75,6 @@ export function attach(options: AttachmentOptions): Attachment {
 }
 
 const IDLE_TIMEOUT_MS = 45_000
-/** A connection without data ends an outage only after this time. */
-const STABLE_CONNECTION_MS = 1000
 /** The code with which the server closes a connection after `detach` and `exitReceived`. */
 const CLOSE_NORMAL = 1000
 
@@ -106,8 +104,8 @@ class AttachmentRunner {
   /** Resolves with the exit when the sink has processed all output. */
   readonly #finished = createDeferred<ExitMessage>()
   #connection: Connection | null = null
-  /** When the connection has received the message `attached`. */
-  #attachedAt: number | null = null
+  /** The connection has received the message `attached`. */
+  #isAttached = false
   #wasAttached = false
   #isDetaching = false
   #pendingSize: TerminalSize | null = null
@@ -154,7 +152,7 @@ class AttachmentRunner {
   }
 
   resize(size: TerminalSize): void {
-    if (this.#attachedAt === null) this.#pendingSize = size
+    if (!this.#isAttached) this.#pendingSize = size
     else this.#send({ type: 'resize', ...size })
   }
 
@@ -205,29 +203,25 @@ class AttachmentRunner {
       const { error, code, isRefused = false } = outcome
       // The previous connection was lost after the server had received `detach`.
       const isDetached = isRefused ? error.code === 'invalid_request' : code === CLOSE_NORMAL
-      return { ...outcome, isDetached: isDetached && (isRefused || this.#attachedAt !== null) }
+      return { ...outcome, isDetached: isDetached && (isRefused || this.#isAttached) }
     } catch (error) {
       if (!(error instanceof BoxwoodError)) throw error
-      return { error, isTemporary: false, isDetached: false }
+      return { error, canRetry: false, isDetached: false }
     } finally {
-      if (this.#attachedAt !== null && performance.now() - this.#attachedAt > STABLE_CONNECTION_MS)
-        this.#reconnect.recordData()
       this.#connection = null
-      this.#attachedAt = null
+      this.#isAttached = false
       this.stdin.pause()
     }
   }
 
-  async #waitAfter({
-    error,
-    isTemporary = isTemporaryError(error, !this.#wasAttached),
-  }: Outcome): Promise<void> {
+  async #waitAfter({ error, canRetry = canRetryAfter(error, this.#wasAttached) }: Outcome): Promise<void> {
     const { signal } = this.#wake
     const { onConnection, onFailure } = this.#options
     if (signal.aborted) return
-    if (isTemporary) onConnection?.(error)
     try {
-      await this.#reconnect.waitAfter(error, { isTemporary, signal })
+      if (!canRetry) throw error
+      onConnection?.(error)
+      await this.#reconnect.waitAfter(error, signal)
     } catch (failure) {
       if (signal.aborted) return
       if (!(failure instanceof BoxwoodError) || onFailure?.(failure) !== true) throw failure
@@ -236,19 +230,19 @@ class AttachmentRunner {
   }
 
   #send(message: AttachClientMessage): void {
-    if (this.#attachedAt !== null) this.#connection?.send(message)
+    if (this.#isAttached) this.#connection?.send(message)
   }
 
   #receive(message: ServerMessage | OutputBytes): void {
     if (message.type === 'error') this.#connection?.drop(toOutcome(message))
     else if (message.type === 'reconnect')
-      this.#connection?.drop({ error: createError(STOPPING), isTemporary: true })
+      this.#connection?.drop({ error: createError(STOPPING), canRetry: true })
     else if (message.type === 'attached') this.#receiveAttached(message)
     else this.#receiveData(message)
   }
 
   #receiveData(message: Message<'stdin' | 'stdinClosed'> | OutputMessage): void {
-    if (this.#attachedAt === null) throw invalidDataError('a message before the message attached')
+    if (!this.#isAttached) throw invalidDataError('a message before the message attached')
     this.#reconnect.recordData()
     this.#options.onData?.()
     if (message.type === 'stdin') this.stdin.accept(message.offset)
@@ -258,10 +252,11 @@ class AttachmentRunner {
 
   #receiveAttached(message: AttachedMessage): void {
     const { sink, onStdinLost, onConnection, onAttached } = this.#options
-    if (this.#attachedAt !== null) throw invalidDataError('the message attached twice')
+    if (this.#isAttached) throw invalidDataError('the message attached twice')
     this.#output.push(message)
-    this.#attachedAt = performance.now()
+    this.#isAttached = true
     this.#wasAttached = true
+    this.#reconnect.recordAlive()
     if (!this.stdin.resume(message.stdinOffset, sink.drawScreen !== undefined)) onStdinLost?.()
     if (this.#pendingSize !== null) this.#send({ type: 'resize', ...this.#pendingSize })
     this.#pendingSize = null
@@ -273,19 +268,9 @@ class AttachmentRunner {
 
 const toOutcome = ({ code, message }: Message<'error'>): Outcome => ({
   error: createError({ code, message, status: ERROR_STATUSES[code] ?? 400 }),
-  isTemporary: TEMPORARY_CODES.includes(code),
+  canRetry: TEMPORARY_CODES.includes(code),
 })
 
-/** @param isFirst whether no connection was attached before: then the URL may be wrong */
-function isTemporaryError({ code, status }: BoxwoodError, isFirst: boolean): boolean {
-  // When a connection was lost, the coordinator may still count it.
-  if (code === 'customer_session_limit') return !isFirst
-  // An error response without a code comes from a proxy, for example while the coordinator restarts.
-  return (
-    status === 0 ||
-    status === 408 ||
-    status === 429 ||
-    status >= 500 ||
-    (code === 'invalid_response' && !isFirst)
-  )
-}
+/** When a connection was lost, the coordinator may still count it. */
+const canRetryAfter = (error: BoxwoodError, wasAttached: boolean): boolean =>
+  isTemporary(error, wasAttached) && (wasAttached || error.code !== 'customer_session_limit')

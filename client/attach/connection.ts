@@ -9,7 +9,7 @@ import { invalidDataError, type OutputBytes, parseServerMessage, type ServerMess
 export type Outcome = {
   error: BoxwoodError
   /** undefined: the error decides. */
-  isTemporary?: boolean
+  canRetry?: boolean
   /** The server has refused the connection. */
   isRefused?: boolean
   /** That of the WebSocket, when the server has closed it. */
@@ -145,29 +145,18 @@ export function openConnection({ connect, check, onMessage, idleTimeoutMs }: Con
 
 /** Calls `onIdle` when `restart` is not called for this long. */
 function startIdleTimer(ms: number, onIdle: () => void) {
-  let restartedAt = 0
-  let timer: ReturnType<typeof setTimeout> | null = null
-  let isStopped = false
-  const start = (leftMs: number) => {
-    if (ms !== Number.POSITIVE_INFINITY) timer = setTimeout(check, leftMs)
-  }
-  // Starting the timer again for each message would cost more than the message.
-  function check(): void {
-    const leftMs = restartedAt + ms - performance.now()
-    timer = null
-    if (leftMs > 0) start(leftMs)
-    else onIdle()
-  }
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isStopped = ms === Number.POSITIVE_INFINITY
   function restart(): void {
-    restartedAt = performance.now()
-    if (timer === null && !isStopped) start(ms)
+    clearTimeout(timer)
+    if (!isStopped) timer = setTimeout(onIdle, ms)
   }
   restart()
   return {
     restart,
     stop() {
       isStopped = true
-      if (timer !== null) clearTimeout(timer)
+      clearTimeout(timer)
     },
   }
 }

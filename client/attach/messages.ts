@@ -1,6 +1,6 @@
 // Parses the messages that the server sends over an attached connection, and checks their fields.
 import type { AttachServerMessage } from '../generated/types.ts'
-import { type BoxwoodError, createError, parseJson } from '../http/errors.ts'
+import { type BoxwoodError, createError, INVALID_DATA, isRecord, parseJson } from '../http/errors.ts'
 import { ATTACH_LIMITS, CHANNELS, type OutputChannel, SESSION_NAME_PATTERN } from './format.ts'
 
 export type ServerMessage = AttachServerMessage
@@ -11,7 +11,7 @@ export type OutputBytes = { type: 'output'; channel: OutputChannel; bytes: Uint8
 
 /** @param problem such as 'a message that is not a JSON object' */
 export const invalidDataError = (problem: string): BoxwoodError =>
-  createError({ code: 'invalid_response', message: `The coordinator sent ${problem}.`, status: 422 })
+  createError({ code: 'invalid_response', message: `The coordinator sent ${problem}.`, status: INVALID_DATA })
 
 type Validator = (value: unknown) => boolean
 
@@ -58,13 +58,11 @@ export function parseServerMessage(
   }
   if (data.length > ATTACH_LIMITS.textBytes) throw invalidDataError('a message that is too large')
   const message = parseJson(data)
-  if (typeof message !== 'object' || message === null)
-    throw invalidDataError('a message that is not a JSON object')
-  const fields = message as Record<string, unknown>
-  const { type } = fields
+  if (!isRecord(message)) throw invalidDataError('a message that is not a JSON object')
+  const { type } = message
   if (typeof type !== 'string') throw invalidDataError('a message without a type')
   if (!Object.hasOwn(FIELD_VALIDATORS, type)) return null
   for (const [field, isValid] of Object.entries(FIELD_VALIDATORS[type as ServerMessage['type']]))
-    if (!isValid(fields[field])) throw invalidDataError(`the message ${type} without a valid ${field}`)
-  return message as ServerMessage
+    if (!isValid(message[field])) throw invalidDataError(`the message ${type} without a valid ${field}`)
+  return message as unknown as ServerMessage
 }

@@ -15,20 +15,16 @@ const TEMPORARY_STATUSES = new Set([0, 408, 429, 500, 502, 503, 504])
 export const isTemporary = ({ code, status }: BoxwoodError, wasConnected: boolean): boolean =>
   TEMPORARY_STATUSES.has(status) || (wasConnected && code === 'invalid_response')
 
-export type WaitAfterOptions = {
-  /** Whether another attempt may help. Default: true. */
-  isTemporary?: boolean
-  /** Ends the wait. Default: that of the stream. */
-  signal?: AbortSignal
-}
-
 export type Reconnect = {
   /** The connection is open. */
   recordAlive(): void
   /** Data has arrived: the outage is over. */
   recordData(): void
-  /** Waits before the next attempt. Throws the error when another attempt cannot help, or the outage has lasted too long, or would. */
-  waitAfter(error: BoxwoodError, options?: WaitAfterOptions): Promise<void>
+  /**
+   * Waits before the next attempt. Throws the error when the outage has lasted too long, or would.
+   * @param waitSignal ends the wait. Default: that of the stream
+   */
+  waitAfter(error: BoxwoodError, waitSignal?: AbortSignal): Promise<void>
 }
 
 /** @param outageMs how long an outage may last, in milliseconds */
@@ -47,14 +43,14 @@ export function createReconnect(outageMs: number, signal: AbortSignal | undefine
       aliveAt ??= performance.now()
     },
     recordData,
-    async waitAfter(error, { isTemporary = true, signal: waitSignal = signal } = {}) {
+    async waitAfter(error, waitSignal = signal) {
       waitSignal?.throwIfAborted()
       const now = performance.now()
       if (aliveAt !== null && now - aliveAt > STABLE_CONNECTION_MS) recordData()
       aliveAt = null
       beganAt ??= now
       const retryAfterMs = error.retryAfterMs ?? 0
-      if (!isTemporary || now - beganAt + retryAfterMs > outageMs) throw error
+      if (now - beganAt + retryAfterMs > outageMs) throw error
       const backoffMs = Math.random() * Math.min(BACKOFF_MS.max, BACKOFF_MS.first * 2 ** attempts)
       attempts += 1
       await wait(Math.max(backoffMs, retryAfterMs), waitSignal)
