@@ -23,7 +23,8 @@ export type Feed = { open(): void; close(): void }
 const SILENCE_MS = 35_000
 const FIRST_DELAY_MS = 500
 const MAX_DELAY_MS = 15_000
-const ABNORMAL_CODE = 1006
+/** Of a connection that was refused or lost. */
+export const ABNORMAL_CODE = 1006
 /** `unauthorized` and `forbidden` of shared/close-codes.ts. */
 const REFUSED_CODES = [3000, 3003]
 

@@ -2,12 +2,13 @@
 
 import { batch, signal } from '@preact/signals'
 import type { BoxwoodError } from '../../client/http/errors.ts'
+import { openSocket } from '../../client/http/socket.ts'
 import { createFetchTransport, type Transport } from '../../client/http/transport.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import type { Client } from '../api/client.ts'
 import { createClient } from '../api/client.ts'
 import { toBoxwoodError } from '../api/errors.ts'
-import { createFeed, type Feed } from '../api/feed.ts'
+import { ABNORMAL_CODE, createFeed, type Feed } from '../api/feed.ts'
 import { type Boxes, createItemCollector, type Items } from './items.ts'
 import { loadDocumentAtNextNavigation, resolveUrl } from './navigation.ts'
 import { hasUnsent } from './unsent.ts'
@@ -131,11 +132,10 @@ function openFeed(): Feed {
   const opened = createFeed({
     connect({ onMessage, onClose }) {
       const url = resolveUrl('api/v1/feed?live=1')
-      url.protocol = url.protocol.replace('http', 'ws')
-      const socket = new WebSocket(url)
-      socket.onmessage = ({ data }) => onMessage(String(data))
-      socket.onclose = ({ code }) => onClose(code)
-      return socket
+      const controller = new AbortController()
+      const handlers = { onMessage: (data: unknown) => onMessage(String(data)), onClose }
+      openSocket(url.href, [], handlers, controller.signal).catch(() => onClose(ABNORMAL_CODE))
+      return { close: () => controller.abort() }
     },
     setTimer(run, ms) {
       const timer = setTimeout(run, ms)
