@@ -1,6 +1,7 @@
 // How the client sends requests.
 
 import { endOnAbort } from './end-on-abort.ts'
+import { toParts } from './send-in-parts.ts'
 import type { Socket, SocketHandlers } from './socket.ts'
 
 export type RequestBody =
@@ -66,10 +67,12 @@ export const createFetchTransport = (credentials?: RequestCredentials): Transpor
   async send({ method, url, headers, body, signal }) {
     const init: FetchInit = { method, headers, signal, redirect: 'manual' }
     if (credentials !== undefined) init.credentials = credentials
-    if (body !== undefined && isIterable(body)) {
-      init.body = endOnAbort(toReadableStream(body), signal)
-      init.duplex = 'half'
-    } else if (body !== undefined) init.body = body
+    const parts = toParts(body)
+    if (parts !== null) init.headers = { ...headers, 'content-length': String(parts.length) }
+    if (parts !== null) init.body = parts.stream
+    else if (body !== undefined)
+      init.body = isIterable(body) ? endOnAbort(toReadableStream(body), signal) : body
+    if (init.body instanceof ReadableStream) init.duplex = 'half'
     const response = await fetch(url, init)
     return { status: response.status, headers: response.headers, body: toIterable(response.body) }
   },

@@ -74,6 +74,21 @@ t.test('429 and 503 wait as Retry-After says, within the budget', async (t) => {
   t.match(error, { code: 'rate_limited', status: 429, retryAfterMs: 60_000 })
 })
 
+t.test('many bytes, which are sent in parts, are sent again after 503', async (t) => {
+  const bytes = new Uint8Array(2_500_001).map((_byte, index) => index % 251)
+  const before = count('PUT')
+  failNext(`PUT /v1/box/${box.id}/upload`, async (response, request) => {
+    await text(request)
+    const body = { ok: false, error: { code: 'box_unreachable', message: 'The agent is not connected.' } }
+    response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '0' })
+    response.end(JSON.stringify(body))
+  })
+  await box.files.write('large', bytes)
+  t.equal(count('PUT'), before + 2)
+  t.equal(requests.at(-1)?.headers['content-length'], String(bytes.length))
+  t.equal(Buffer.compare(await box.files.readBytes('large'), bytes), 0)
+})
+
 t.test('the time limit of a call is kept, and its timer does not keep the process alive', async (t) => {
   failNext('GET /api/v1/environments', () => undefined)
   await t.rejects(boxwood.routes.environments.list({ timeoutMs: 300 }), TimeoutError)
