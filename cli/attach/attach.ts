@@ -6,12 +6,12 @@ import {
 } from '../../client/attach/attachment.ts'
 import type { Offsets } from '../../client/attach/format.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { createOutageNotices, type NoticeOptions } from '../follow/outage-notices.ts'
-import { openSocket, toCliError } from './open-socket.ts'
+import { createOutageNotices, describeOutage, type NoticeOptions } from '../follow/outage-notices.ts'
+import { openSocket } from './open-socket.ts'
 
 export type AttachOptions = NoticeOptions &
   Omit<AttachmentOptions, 'connect' | 'check' | 'onConnection' | 'onData' | 'onFailure' | 'outageMs'> & {
-    edge: Pick<EdgeClient, 'connect'>
+    edge: Pick<EdgeClient, 'connect' | 'toCliError'>
     /** Relative to the box, such as /terminal. */
     route: string
     /** Default: the offsets of a command. */
@@ -21,6 +21,7 @@ export type AttachOptions = NoticeOptions &
 /** The result rejects with a CliError when a new connection cannot help. */
 export function attach({ edge, route, getQuery = formatOffsets, ...options }: AttachOptions): Attachment {
   const outage = createOutageNotices(options)
+  const toCliError = (error: unknown) => edge.toCliError(error, route)
   const attachment = attachClient({
     ...options,
     connect: (position, handlers, signal) =>
@@ -28,7 +29,7 @@ export function attach({ edge, route, getQuery = formatOffsets, ...options }: At
     onData: outage.recordData,
     onConnection(error) {
       if (error === null) outage.recordConnect()
-      else outage.recordDisconnect((toCliError(error) as Error).message)
+      else outage.recordDisconnect(describeOutage(error, toCliError))
     },
   })
   const result = attachment.result

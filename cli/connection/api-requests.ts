@@ -2,13 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { type CallInput, type CallOptions, createCalls, readText } from '../../client/http/calls.ts'
-import { BoxwoodError, parseErrorResponse } from '../../client/http/errors.ts'
+import { BoxwoodError, ConnectionError, parseErrorResponse } from '../../client/http/errors.ts'
 import type { OpenResponse, Transport } from '../../client/http/transport.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
 import { VERSION } from '../../shared/version.ts'
-import type { CliError } from '../output/exit-codes.ts'
-import { toApiError, toUnreachableError } from './api-errors.ts'
+import { isUnreachable, toApiError, toUnreachableError } from './api-errors.ts'
 import { type CoordinatorConfig, getRootUrl } from './find-coordinator.ts'
 import { getHeaders, sendRequest } from './http-request.ts'
 import { type TraceResult, traceRequest } from './trace.ts'
@@ -16,11 +15,6 @@ import { type TraceResult, traceRequest } from './trace.ts'
 const MAX_ATTEMPTS = 5
 /** A longer Retry-After is reported to the user instead. */
 const MAX_RETRY_AFTER_MS = 60_000
-
-/** The result of one attempt to open a WebSocket, which is paused. */
-export type ConnectResult = { ok: true; socket: WebSocket } | FailedAttempt
-/** `retryAfter` is in seconds. */
-export type FailedAttempt = { ok: false; error: CliError; status: number; retryAfter: number | null }
 
 export type RequestOptions = {
   signal: AbortSignal
@@ -86,36 +80,28 @@ export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }
     throw translate(error)
   }
 
-  const toFailure = (error: BoxwoodError): FailedAttempt => ({
-    ok: false,
-    error: toApiError(error, config),
-    status: error.status,
-    retryAfter: error.retryAfterMs === null ? null : error.retryAfterMs / 1000,
-  })
-
-  /** Opens a WebSocket, without retries. The signal also closes it. */
-  async function connect(path: string): Promise<ConnectResult> {
+  /** Opens a WebSocket once, without retries. Rejects with BoxwoodError, which `translate` translates. */
+  async function connect(path: string): Promise<WebSocket> {
     // Imported here: most commands open no WebSocket.
     const { openWebSocket } = await import('./open-websocket.ts')
     const url = base + path
-    try {
-      const { socket, response } = await observe(
-        'GET',
-        url,
-        () => openWebSocket({ url, headers: defaultHeaders, signal }),
-        ({ response }) => (response === null ? { status: 101 } : toTraceResult(response)),
-      )
-      if (socket !== null) return { ok: true, socket }
-      return toFailure(
-        parseErrorResponse(
-          response.statusCode ?? 0,
-          await readText({ body: response }),
-          getHeaders(response),
-        ),
-      )
-    } catch (error) {
-      throw signal.aborted ? signal.reason : toUnreachableError(error, config, url)
-    }
+    const { socket, response } = await observe(
+      'GET',
+      url,
+      () => openWebSocket({ url, headers: defaultHeaders, signal }),
+      ({ response }) => (response === null ? { status: 101 } : toTraceResult(response)),
+    ).catch(rethrowUnreachable(url))
+    if (socket !== null) return socket
+    const text = await readText({ body: response }).catch(rethrowUnreachable(url))
+    throw parseErrorResponse(response.statusCode ?? 0, text, getHeaders(response))
+  }
+
+  const rethrowUnreachable = (url: string) => (error: unknown) => {
+    signal.throwIfAborted()
+    const cause = toUnreachableError(error, config, url)
+    throw isUnreachable(cause)
+      ? new ConnectionError({ code: 'no_response', message: cause.message, status: 0, cause })
+      : cause
   }
 
   return {

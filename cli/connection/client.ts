@@ -1,9 +1,10 @@
 // The API client of the commands: requests to the control plane and to the edge.
+import type { WebSocket } from 'ws'
 import type { OpenResponse, RequestBody } from '../../client/http/transport.ts'
 import type { Account } from '../../shared/api/account.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
-import { type ConnectResult, createApiRequests } from './api-requests.ts'
+import { createApiRequests } from './api-requests.ts'
 import { findBox, isLive, noSuchBoxError } from './find-box.ts'
 import type { CoordinatorConfig } from './find-coordinator.ts'
 
@@ -50,8 +51,8 @@ export type EdgeClient = {
   openStream(route: string, query: Record<string, string>, options: StreamOptions): Promise<OpenResponse>
   /** The error of a request to this route in words for the user; another error than BoxwoodError is returned as it is. */
   toCliError(error: unknown, route: string): unknown
-  /** Opens a WebSocket once, without retries. Throws CliError only when there is no response. */
-  connect(route: string, query: Record<string, string>, signal: AbortSignal): Promise<ConnectResult>
+  /** Opens a WebSocket once, without retries: it is paused. Rejects with BoxwoodError, which `toCliError` translates. */
+  connect(route: string, query: Record<string, string>, signal: AbortSignal): Promise<WebSocket>
   /** The same client with a signal of its own, for cleaning up after Ctrl-C. */
   forCleanup(): EdgeClient
 }
@@ -137,10 +138,9 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
             const translated = requests.translate(error)
             return translated instanceof CliError ? translate(translated, route) : translated
           },
-          async connect(route, query, connectSignal) {
+          connect(route, query, connectSignal) {
             const path = `${boxPath}${route}?${new URLSearchParams(query)}`
-            const result = await createApiRequests(config, { signal: connectSignal, edgeUrl }).connect(path)
-            return result.ok ? result : { ...result, error: translate(result.error, route) }
+            return createApiRequests(config, { signal: connectSignal, edgeUrl }).connect(path)
           },
           forCleanup: () => createWithSignal(AbortSignal.timeout(CLEANUP_TIMEOUT_MS)),
         }

@@ -3,8 +3,7 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import { isTemporary } from '../../client/http/reconnect.ts'
 import type { ResumeOptions } from '../../client/http/resume.ts'
 import type { EdgeClient } from '../connection/client.ts'
-import { CliError } from '../output/exit-codes.ts'
-import { createOutageNotices, type NoticeOptions } from './outage-notices.ts'
+import { createOutageNotices, describeOutage, type NoticeOptions } from './outage-notices.ts'
 
 export type FollowOptions = NoticeOptions & {
   edge: Pick<EdgeClient, 'openStream' | 'toCliError'>
@@ -34,12 +33,7 @@ export async function* followStream<Item, Result>(
   read: (resuming: Resuming) => AsyncGenerator<Item, Result, undefined>,
 ): AsyncGenerator<Item, Result, undefined> {
   const outage = createOutageNotices(notices)
-  const getReason = (error: BoxwoodError): string => {
-    // Without a request that has failed, an open connection was lost.
-    if (error.status === 0 && !(error.cause instanceof CliError)) return 'The connection was lost.'
-    const translated = edge.toCliError(error, route)
-    return translated instanceof CliError ? translated.message : error.message
-  }
+  const getReason = (error: BoxwoodError) => describeOutage(error, (reason) => edge.toCliError(reason, route))
   let rejections = 0
   const items = read({
     signal,

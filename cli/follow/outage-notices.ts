@@ -1,4 +1,6 @@
 // Reports an outage of a stream that lasts for seconds, and its end, to the user.
+import type { BoxwoodError } from '../../client/http/errors.ts'
+import { CliError } from '../output/exit-codes.ts'
 
 export type NoticeOptions = {
   /** Called when an outage has lasted OUTAGE_NOTICE_MS. */
@@ -53,4 +55,12 @@ export function createOutageNotices({ onOutage, onReconnect }: NoticeOptions): O
       clearTimeout(stableTimer)
     },
   }
+}
+
+/** @param toCliError see EdgeClient */
+export function describeOutage(error: BoxwoodError, toCliError: (error: unknown) => unknown): string {
+  // Without a request that has failed, an open connection was lost.
+  if (error.status === 0 && !(error.cause instanceof CliError)) return 'The connection was lost.'
+  const translated = toCliError(error)
+  return translated instanceof CliError ? translated.message : error.message
 }
