@@ -1,8 +1,7 @@
 // Downloads and removes images.
-import type { EventSourceMessage } from 'eventsource-parser'
 import { readText } from '../../client/http/calls.ts'
 import { ConnectionError } from '../../client/http/errors.ts'
-import { readEvents } from '../../client/http/events.ts'
+import { readEvents, type ServerEvent } from '../../client/http/events.ts'
 import type { OpenResponse } from '../../client/http/transport.ts'
 import type { Image, PullProgress } from '../../shared/api/images.ts'
 import type { JsonOption, QuietOption } from '../arguments/options.ts'
@@ -50,7 +49,7 @@ const VALIDATORS: Record<PullEvent['name'], FieldValidators> = {
 }
 
 /** Returns null for an unknown event: a newer coordinator may send additional events. */
-function parseEvent({ event: name = '', data: text }: EventSourceMessage): PullEvent | null {
+function parseEvent({ event: name = '', data: text }: ServerEvent): PullEvent | null {
   if (!Object.hasOwn(VALIDATORS, name)) return null
   const data = parseObject(text, 'an event')
   checkFields(`the event ${name}`, data, VALIDATORS[name as PullEvent['name']])

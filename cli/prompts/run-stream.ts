@@ -1,6 +1,5 @@
 // Reads the events of a run over several connections, each event once.
-import type { EventSourceMessage } from 'eventsource-parser'
-import { toStreamError } from '../../client/http/events.ts'
+import { type ServerEvent, toStreamError } from '../../client/http/events.ts'
 import { resumeEvents } from '../../client/http/resume.ts'
 import type { PromptEvent, Run } from '../../shared/api/prompts.ts'
 import {
@@ -73,7 +72,7 @@ const FIELD_VALIDATORS: Record<string, FieldValidators> = {
   error: { code: isString, message: isString },
 }
 
-function parseEvent({ event: name = '', data: json }: EventSourceMessage): StreamEvent | null {
+function parseEvent({ event: name = '', data: json }: ServerEvent): StreamEvent | null {
   const validators = Object.hasOwn(FIELD_VALIDATORS, name) ? FIELD_VALIDATORS[name] : undefined
   if (validators === undefined) return null
   const data = parseObject(json, 'an event')

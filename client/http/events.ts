@@ -1,5 +1,5 @@
 // Reads server-sent events from the body of a response.
-import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { createParser } from 'eventsource-parser'
 import {
   type BoxwoodError,
   ConnectionError,
@@ -14,6 +14,9 @@ import type { OpenResponse } from './transport.ts'
 const SILENCE_MS = 45_000
 /** More than the largest event, which is one of a prompt. */
 const MAX_EVENT_CHARS = 4 * 1024 * 1024
+
+/** An event as it arrives. The type of the parser is not in the types of the package. */
+export type ServerEvent = { event?: string | undefined; id?: string | undefined; data: string }
 
 export type ReadOptions = {
   /** How long the connection may be silent, in milliseconds. Default: 45 s. */
@@ -31,9 +34,9 @@ export async function* readEvents(
   { body, cancel }: OpenResponse,
   signal: AbortSignal | undefined,
   { idleMs = SILENCE_MS, onComment = () => undefined }: ReadOptions = {},
-): AsyncGenerator<EventSourceMessage, void, undefined> {
+): AsyncGenerator<ServerEvent, void, undefined> {
   if (body === null) return
-  const events: EventSourceMessage[] = []
+  const events: ServerEvent[] = []
   let isTooLarge = false
   const parser = createParser({
     maxBufferSize: MAX_EVENT_CHARS,
@@ -79,7 +82,7 @@ export type NamedEvent = { name: string; fields: Record<string, unknown> }
 /** Parses events with these names, whose data are JSON objects. null: another event. The parser throws BoxwoodError. */
 export const createEventParser =
   (names: readonly string[]) =>
-  ({ event = '', data }: EventSourceMessage): NamedEvent | null => {
+  ({ event = '', data }: ServerEvent): NamedEvent | null => {
     if (!names.includes(event)) return null
     const fields = parseJson(data)
     if (!isRecord(fields)) throw createInvalidError(`an event ${event} that is not JSON`)

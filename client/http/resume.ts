@@ -1,7 +1,6 @@
 // Reads an event stream over several connections. The caller keeps the position, and knows what the events mean.
-import type { EventSourceMessage } from 'eventsource-parser'
 import { BoxwoodError, ConnectionError, createError } from './errors.ts'
-import { type ReadOptions, readEvents, toLostError } from './events.ts'
+import { type ReadOptions, readEvents, type ServerEvent, toLostError } from './events.ts'
 import { createReconnect, isTemporary } from './reconnect.ts'
 import type { OpenResponse } from './transport.ts'
 
@@ -14,7 +13,7 @@ export type ResumeOptions<Event> = {
   /** Requests the stream after the position of the caller. */
   open(): Promise<OpenResponse>
   /** null: an event that this version does not know. What it throws ends the stream, as a repetition would be the same. */
-  parse(message: EventSourceMessage): Event | null
+  parse(message: ServerEvent): Event | null
   /** data: the outage is over; alive: the connection is; an error: the connection ends with this event, which is not passed on. */
   classify(event: Event): 'data' | 'alive' | BoxwoodError
   /** null: a connection has sent its first event; else why the stream is interrupted. */
@@ -81,7 +80,7 @@ async function* readConnection(
   open: () => Promise<OpenResponse>,
   signal: AbortSignal | undefined,
   options: ReadOptions,
-): AsyncGenerator<EventSourceMessage, BoxwoodError, undefined> {
+): AsyncGenerator<ServerEvent, BoxwoodError, undefined> {
   let response: OpenResponse
   try {
     response = await open()
