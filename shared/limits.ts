@@ -144,6 +144,7 @@ export const LIMITS = {
   /** Keys of a user that are not revoked, and those with no user together. */
   keysPerUser: 500,
   keyPage: { min: 1, max: 200 },
+  portSharePage: { min: 1, max: 200 },
   /** Not in the spec: the workspaces of a page for operators. */
   workspacePage: { min: 1, max: 200, default: 50 },
   /** Not in the spec: a machine key expires this long after its last use. */

@@ -166,6 +166,7 @@ import type {
   PatchSecret,
   PortShareList,
   PortShares,
+  PortSharesListQuery,
   PortSharesRevokeResponse,
   ProcessesAttachQuery,
   ProcessesFollowOutputQuery,
@@ -684,7 +685,8 @@ const createPortShares = ({ json }: Calls) => ({
   create: (id: string, body: CreatePortShare, options?: CallOptions): Promise<CreatePortShareResponse> =>
     json('POST', `/api/v1/boxes/${encodeURIComponent(id)}/port-shares`, { body }, options),
   /** List the links to the ports of all boxes. */
-  list: (options?: CallOptions): Promise<PortShareList> => json('GET', '/api/v1/port-shares', {}, options),
+  list: (query?: PortSharesListQuery, options?: CallOptions): Promise<PortShareList> =>
+    json('GET', '/api/v1/port-shares', { query }, options),
   /** Get the links to the ports of a box, and its listening ports. */
   listForBox: (id: string, options?: CallOptions): Promise<PortShares> =>
     json('GET', `/api/v1/boxes/${encodeURIComponent(id)}/port-shares`, {}, options),

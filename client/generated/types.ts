@@ -75,6 +75,10 @@ export type ObservedState =
   | 'provision_failed'
   | 'terminating'
   | 'terminated'
+/**
+ * value of `before` for the next page; null on the last page
+ */
+export type NextBefore = string | null
 export type PortShareMode =
   | {
       allowed: true
@@ -1856,6 +1860,7 @@ export interface PortShareList {
    * the links that are neither revoked nor expired, oldest first. It includes links that the deployment or the policy shareLinks has turned off
    */
   shares: PortShare[]
+  nextBefore?: NextBefore
 }
 export interface OpenPortShareResponse {
   /**
@@ -3635,10 +3640,7 @@ export interface BillingListEntriesResponse {
    * newest first
    */
   entries: BillingEntry[]
-  /**
-   * value of `before` for the next page; null on the last page
-   */
-  nextBefore: string | null
+  nextBefore: NextBefore
 }
 export interface BillingListEntriesQuery {
   /**
@@ -3685,10 +3687,7 @@ export interface BoxesGiveResponse {
 }
 export interface BoxesListResponse {
   boxes: Box[]
-  /**
-   * with limit or before: value of `before` for the next page; null on the last page
-   */
-  nextBefore?: string | null
+  nextBefore?: NextBefore
 }
 export interface BoxesListQuery {
   /**
@@ -3765,10 +3764,7 @@ export interface CommandsGetOutputQuery {
 }
 export interface CommandsListResponse {
   commands: Command[]
-  /**
-   * value of `before` for the next page; null on the last page
-   */
-  nextBefore: string | null
+  nextBefore: NextBefore
 }
 export interface CommandsListQuery {
   /**
@@ -3924,10 +3920,7 @@ export interface KeysGetResponse {
 }
 export interface KeysListResponse {
   keys: ApiKey[]
-  /**
-   * cursor of the next page; null: this is the last page; absent: the list is complete
-   */
-  nextBefore?: string | null
+  nextBefore?: NextBefore
 }
 export interface KeysListQuery {
   /**
@@ -4021,10 +4014,7 @@ export interface OperatorHoldResponse {
 }
 export interface OperatorListWorkspacesResponse {
   workspaces: OperatorWorkspace[]
-  /**
-   * cursor of the next page; null: this is the last page
-   */
-  nextBefore: string | null
+  nextBefore: NextBefore
 }
 export interface OperatorListWorkspacesQuery {
   /**
@@ -4041,6 +4031,16 @@ export interface OperatorRotateKeyResponse {
   activeKeyId: string
   nextKeyId: string
   possibleAt: Timestamp
+}
+export interface PortSharesListQuery {
+  /**
+   * a page, newest first; default: all; with before: 200
+   */
+  limit?: number
+  /**
+   * nextBefore of the previous page
+   */
+  before?: string
 }
 export interface PortSharesRevokeResponse {
   revoked: true

@@ -4,6 +4,8 @@ import { boxIdParamSchema } from '../../shared/api/boxes.ts'
 import {
   createPortShareRequestSchema,
   createPortShareResponseSchema,
+  LIST_PORT_SHARES_ERROR_CODES,
+  listPortSharesQuerySchema,
   portShareListSchema,
   portSharesSchema,
   revokePortShareResponseSchema,
@@ -83,8 +85,12 @@ export const portRoutes = ({ boxes, shares, heartbeats, clock }: PortRoutesOptio
     access: byKey('boxes', 'read'),
     summary: 'List the links to the ports of all boxes',
     description: 'Returns the links to boxes that the API key may access.',
+    request: { query: listPortSharesQuerySchema },
+    fieldErrorCodes: LIST_PORT_SHARES_ERROR_CODES,
     responses: { 200: portShareListSchema },
-    async handler({ actor, reply }) {
+    async handler({ actor, query, reply }) {
+      if (query.limit !== undefined || query.before !== undefined)
+        return { ...(await shares.describe(actor)), ...(await shares.listPage(actor, query)) }
       const list = await stringifyPages(shares.listAll(actor))
       return sendJson(reply, joinFields({ shares: list }, await shares.describe(actor)))
     },

@@ -2,6 +2,7 @@
 import {
   type CreatePortShareRequest,
   type CreatePortShareResponse,
+  type ListPortSharesQuery,
   PORT_AUDIENCES,
   type PortShare,
   type PortShareList,
@@ -22,6 +23,7 @@ import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { hashSecret } from '../http/hash-secret.ts'
 import { readPages } from '../http/json-pages.ts'
+import { encodeCursor, parseCursor } from '../http/page-cursor.ts'
 import { canSee, getVisibility } from '../http/visibility.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
 import { loadPolicy } from '../identity/policies/service.ts'
@@ -72,6 +74,8 @@ export type PortShareService = {
   listOfBox(boxId: string): AsyncIterable<PortShare[]>
   /** The live shares of all boxes that the actor sees, oldest first, for a response. */
   listAll(actor: Actor): AsyncIterable<PortShare[]>
+  /** A page of them, newest first. @throws ApiError invalid_cursor */
+  listPage(actor: Actor, query: ListPortSharesQuery): Promise<Pick<PortShareList, 'shares' | 'nextBefore'>>
   /** Idempotent. Throws not_found for an unknown share, and for one of a box that the actor does not see. */
   revoke(actor: Actor, id: string): Promise<void>
   /** Ends the links that have expired, and deletes the shares that ended 30 days ago. Returns the number of deleted shares. */
@@ -191,7 +195,9 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
   async function* listPages(scope: Parameters<typeof listLiveShares>[1]): AsyncGenerator<PortShare[]> {
     const now = clock.now()
     // The position is the end of the previous page, in the order of the query.
-    const pages = readPages(({ before: after, limit }) => listLiveShares(db, scope, now, { after, limit }))
+    const pages = readPages(({ before: after, limit }) =>
+      listLiveShares(db, scope, now, { after, limit, order: 'oldest' }),
+    )
     for await (const rows of pages) yield rows.map((row) => presentShare(row, row, { base }))
   }
 
@@ -200,6 +206,18 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
     describe,
     listOfBox: (boxId) => listPages({ boxId }),
     listAll: (actor) => listPages({ visibility: getVisibility(actor) }),
+    async listPage(actor, { limit = LIMITS.portSharePage.max, before }) {
+      const after = before === undefined ? undefined : parseCursor(before, (id) => isId('portShare', id))
+      const scope = { visibility: getVisibility(actor) }
+      const page = { after, limit: limit + 1, order: 'newest' } as const
+      const rows = await listLiveShares(db, scope, clock.now(), page)
+      const shown = rows.slice(0, limit)
+      const last = shown.at(-1)
+      return {
+        shares: shown.map((row) => presentShare(row, row, { base })),
+        nextBefore: rows.length > limit && last ? encodeCursor({ at: last.created_at, id: last.id }) : null,
+      }
+    },
     revoke,
     async prune(signal) {
       const now = clock.now()

@@ -5,6 +5,7 @@ import { prepareQuery } from '../db/prepared-queries.ts'
 import type { BoxRow, PortShareRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
 import { type Visibility, whereVisible } from '../db/where-visible.ts'
+import type { PageCursor } from '../http/page-cursor.ts'
 
 /** The columns of a share beside those of its box, and the policies of the workspace. No column of boxes has these names. */
 export type ShareWithBox = BoxRow &
@@ -111,15 +112,15 @@ export async function listLinkIds(db: Db | Trx, workspaceId: string, now: number
 }
 
 export type ListedShareRow = PortShareRow & Pick<BoxRow, 'hostname'>
-/** A position in a list of shares, and the length of a page. */
-export type SharePage = { after: { at: number; id: string } | undefined; limit: number }
+/** The position after which a page begins, in its order, and its length. */
+export type SharePage = { after: PageCursor | undefined; limit: number; order: 'oldest' | 'newest' }
 
-/** A page of the live shares of a box, or of all boxes that an actor sees, oldest first. */
+/** A page of the live shares of a box, or of all boxes that an actor sees. */
 export function listLiveShares(
   db: Db,
   scope: { boxId: string } | { visibility: Visibility },
   now: number,
-  { after, limit }: SharePage,
+  { after, limit, order }: SharePage,
 ): Promise<ListedShareRow[]> {
   const query = db
     .selectFrom('port_shares')
@@ -135,15 +136,21 @@ export function listLiveShares(
       : query
           .where('port_shares.workspace_id', '=', scope.visibility.workspaceId)
           .where(whereVisible(scope.visibility, 'boxes.id'))
+  const [direction, beyond, from] =
+    order === 'oldest' ? (['asc', '>', '>='] as const) : (['desc', '<', '<='] as const)
   const page =
     after === undefined
       ? inScope
       : inScope
-          .where('port_shares.created_at', '>=', after.at)
+          .where('port_shares.created_at', from, after.at)
           .where((eb) =>
-            eb.or([eb('port_shares.created_at', '>', after.at), eb('port_shares.id', '>', after.id)]),
+            eb.or([eb('port_shares.created_at', beyond, after.at), eb('port_shares.id', beyond, after.id)]),
           )
-  return page.orderBy('port_shares.created_at').orderBy('port_shares.id').limit(limit).execute()
+  return page
+    .orderBy('port_shares.created_at', direction)
+    .orderBy('port_shares.id', direction)
+    .limit(limit)
+    .execute()
 }
 
 export type ShareOpenings = { count: number; lastAt: number }

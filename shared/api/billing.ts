@@ -6,6 +6,7 @@ import { accountBillingSchema } from './account.ts'
 import {
   cursorSchema,
   microDollarsSchema,
+  nextBeforeSchema,
   queryIntegerBetween,
   tierSchema,
   timestampSchema,
@@ -81,9 +82,6 @@ export type EntryListQuery = z.infer<typeof entryListQuerySchema>
 
 export const entryListSchema = z.object({
   entries: z.array(billingEntrySchema).meta({ description: 'newest first' }),
-  nextBefore: z
-    .string()
-    .nullable()
-    .meta({ description: 'value of `before` for the next page; null on the last page' }),
+  nextBefore: nextBeforeSchema,
 })
 export type EntryList = z.infer<typeof entryListSchema>

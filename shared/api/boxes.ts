@@ -10,6 +10,7 @@ import {
   emailSchema,
   integerBetween,
   NO_NUL_RULE,
+  nextBeforeSchema,
   noNul,
   observedStateSchema,
   queryFlag,
@@ -282,9 +283,7 @@ export const MOVE_ERROR_CODES = { region: 'invalid_region' } as const
 
 export const boxListSchema = z.object({
   boxes: z.array(boxSchema),
-  nextBefore: z.string().nullable().optional().meta({
-    description: 'with limit or before: value of `before` for the next page; null on the last page',
-  }),
+  nextBefore: nextBeforeSchema.optional(),
 })
 export type BoxList = z.infer<typeof boxListSchema>
 export const deleteBoxResponseSchema = z.object({ box: boxSchema, operation: operationSchema })

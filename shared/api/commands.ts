@@ -2,7 +2,14 @@
 import { z } from 'zod'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { boxIdSchema, cursorSchema, queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
+import {
+  boxIdSchema,
+  cursorSchema,
+  nextBeforeSchema,
+  queryIntegerBetween,
+  queryOffset,
+  timestampSchema,
+} from './common.ts'
 import { queryInstantSchema } from './request-times.ts'
 
 export const COMMAND_STREAMS = ['stdout', 'stderr'] as const
@@ -50,10 +57,7 @@ export type Command = z.infer<typeof commandSchema>
 export const commandResponseSchema = z.object({ command: commandSchema })
 export const commandListSchema = z.object({
   commands: z.array(commandSchema),
-  nextBefore: z
-    .string()
-    .nullable()
-    .meta({ description: 'value of `before` for the next page; null on the last page' }),
+  nextBefore: nextBeforeSchema,
 })
 export type CommandList = z.infer<typeof commandListSchema>
 export const deleteCommandsResponseSchema = z.object({ deleted: z.int() })

@@ -102,6 +102,12 @@ export const cursorSchema = z
   .optional()
   .meta({ description: 'nextBefore of the previous page', param: { id: 'before' } })
 
+/** The cursor of a list with pages; of one that is complete without `limit` and `before`, absent then. */
+export const nextBeforeSchema = z.string().nullable().meta({
+  id: 'NextBefore',
+  description: 'value of `before` for the next page; null on the last page',
+})
+
 /** A non-negative integer in a query string, such as a byte offset. */
 export function queryOffset() {
   const rule = 'must be a non-negative integer'

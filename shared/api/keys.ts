@@ -8,6 +8,7 @@ import {
   cursorSchema,
   displayNameSchema,
   integerBetween,
+  nextBeforeSchema,
   queryFlag,
   queryIntegerBetween,
   timestampSchema,
@@ -61,9 +62,7 @@ export type ApiKey = z.infer<typeof apiKeySchema>
 export const keyResponseSchema = z.object({ key: apiKeySchema })
 export const keyListSchema = z.object({
   keys: z.array(apiKeySchema),
-  nextBefore: z.string().nullable().optional().meta({
-    description: 'cursor of the next page; null: this is the last page; absent: the list is complete',
-  }),
+  nextBefore: nextBeforeSchema.optional(),
 })
 export type KeyList = z.infer<typeof keyListSchema>
 export const keySecretResponseSchema = z.object({

@@ -6,6 +6,7 @@ import {
   cursorSchema,
   displayNameSchema,
   microDollarsSchema,
+  nextBeforeSchema,
   queryIntegerBetween,
   timestampSchema,
 } from './common.ts'
@@ -37,10 +38,7 @@ export const operatorWorkspaceResponseSchema = z.object({ workspace: operatorWor
 
 export const operatorWorkspaceListSchema = z.object({
   workspaces: z.array(operatorWorkspaceSchema),
-  nextBefore: z
-    .string()
-    .nullable()
-    .meta({ description: 'cursor of the next page; null: this is the last page' }),
+  nextBefore: nextBeforeSchema,
 })
 export type OperatorWorkspaceList = z.infer<typeof operatorWorkspaceListSchema>
 

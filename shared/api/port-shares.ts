@@ -1,7 +1,13 @@
 // Schemas of shared ports (spec §2.7, §4.5), and of the listening ports of a box.
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { integerBetween, timestampSchema } from './common.ts'
+import {
+  cursorSchema,
+  integerBetween,
+  nextBeforeSchema,
+  queryIntegerBetween,
+  timestampSchema,
+} from './common.ts'
 import { listeningPortSchema } from './process-snapshots.ts'
 
 /** Who may open a shared port. */
@@ -122,8 +128,25 @@ const listFields = {
 }
 
 /** GET /port-shares. */
-export const portShareListSchema = z.object(listFields).meta({ id: 'PortShareList' })
+export const portShareListSchema = z
+  .object({
+    ...listFields,
+    nextBefore: nextBeforeSchema.optional(),
+  })
+  .meta({ id: 'PortShareList' })
 export type PortShareList = z.infer<typeof portShareListSchema>
+
+const { portSharePage } = LIMITS
+// Not in the spec.
+export const listPortSharesQuerySchema = z.object({
+  limit: queryIntegerBetween(portSharePage.min, portSharePage.max)
+    .optional()
+    .meta({ description: `a page, newest first; default: all; with before: ${portSharePage.max}` }),
+  before: cursorSchema,
+})
+/** Fields that are not listed: bad_request. */
+export const LIST_PORT_SHARES_ERROR_CODES = { before: 'invalid_cursor' } as const
+export type ListPortSharesQuery = z.infer<typeof listPortSharesQuerySchema>
 
 /** GET /boxes/{id}/port-shares. */
 export const portSharesSchema = z

@@ -263,6 +263,34 @@ t.test('a list with many links is complete', async (t) => {
   t.same(await ports((await api('GET', '/port-shares')).json.shares), expected)
 })
 
+t.test('the links of all boxes page by page, newest first', async (t) => {
+  const { share, api, listIds } = await start(t)
+  for (const port of [3000, 3001, 3002, 3003, 3004]) await share({ port })
+  const newest = (await listIds()).reverse()
+  const pages: string[][] = []
+  let before: string | null = ''
+  while (before !== null) {
+    const { status, json } = await api('GET', `/port-shares?limit=2${before && `&before=${before}`}`)
+    t.equal(status, 200)
+    t.match(json, { enabled: true, linksEnabled: true, modes: { members: { allowed: true } } })
+    pages.push(json.shares.map(({ id }: PortShare) => id))
+    before = json.nextBefore
+  }
+  t.same(pages, [newest.slice(0, 2), newest.slice(2, 4), newest.slice(4)])
+  const { json: whole } = await api('GET', '/port-shares')
+  t.same(
+    whole.shares.map(({ id }: PortShare) => id),
+    newest.reverse(),
+  )
+  t.notOk('nextBefore' in whole)
+  for (const [query, error] of [
+    ['limit=0', 'bad_request'],
+    ['limit=201', 'bad_request'],
+    ['before=x', 'invalid_cursor'],
+  ] as const)
+    t.match(await api('GET', `/port-shares?${query}`), { status: 400, json: { error } }, query)
+})
+
 t.test('deleting a box ends its links', async (t) => {
   const { share, api, boxId, instance, listIds } = await start(t)
   const ended: string[] = []
