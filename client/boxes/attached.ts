@@ -19,6 +19,7 @@ export class Attached<Item> {
   readonly #getLast: () => Item[]
   #item: { value: Item; onTaken(isRead: true): void } | null = null
   #onItem: () => void = () => undefined
+  #isOver = false
   #hasReader = false
   #isDiscarding = false
 
@@ -31,10 +32,15 @@ export class Attached<Item> {
       sink: createSink((item) => this.#push(item)),
       onAttached: () => attached.resolve(),
     })
-    // A program may wait for them later, or never.
-    this.#attachment.result.catch(attached.reject)
     this.whenAttached = attached.promise
+    // A program may wait for it later, or never.
     this.whenAttached.catch(() => undefined)
+    this.#attachment.result
+      .then(() => attached.resolve(), attached.reject)
+      .finally(() => {
+        this.#isOver = true
+        this.#onItem()
+      })
   }
 
   /**
@@ -54,14 +60,14 @@ export class Attached<Item> {
     this.#hasReader = true
     try {
       for (;;) {
-        const item = this.#item ?? (await Promise.race([this.#waitForItem(), this.#attachment.result]))
-        if (this.#item === null) {
-          yield* this.#getLast()
-          return item as Exit | null
-        }
+        while (this.#item === null && !this.#isOver) await this.#waitForItem()
+        if (this.#item === null) break
         yield this.#item.value
         this.#take()
       }
+      const exit = await this.#attachment.result
+      yield* this.#getLast()
+      return exit
     } finally {
       this.#discard()
     }
