@@ -78,8 +78,10 @@ export function createBoxServer(options: BoxServerOptions): ServeBox {
     const upgrade = getUpgrade(request)
     try {
       const disconnected = new AbortController()
-      response.once('close', () => disconnected.abort())
+      const abort = () => disconnected.abort()
+      response.once('close', abort)
       const { agent, release } = await boxConnections.acquire(box, port, disconnected.signal)
+      response.off('close', abort)
       response.once('close', release)
       if (response.destroyed) release()
       const forwarded = await forward({
