@@ -565,7 +565,8 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     t.same(input, [], 'the terminal has sent no answer')
     t.not(await page.evaluate('navigator.clipboard.readText()'), HOSTILE_CLIPBOARD)
     const signal = HOSTILE_TEXTS['a bidirectional override']
-    const exit = { type: 'exit', status: 'killed', exitCode: null, signal, timedOut: false, ...position }
+    const end = { ...position, stdoutOffset: output.length }
+    const exit = { type: 'exit', status: 'killed', exitCode: null, signal, timedOut: false, ...end }
     socket?.send(JSON.stringify(exit))
     await page.getByText('The session was terminated').waitFor()
     await check(t, 'exit', [toVisible(String(signal))])
