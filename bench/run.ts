@@ -1,4 +1,5 @@
-// Runs all benchmarks and prints the results as Markdown. `--write` also writes them to bench/README.md.
+// Runs all benchmarks and prints the results as Markdown. `--write` also writes them to bench/README.md. `--quick` runs only those of
+// bench/quick.ts.
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
@@ -18,6 +19,7 @@ import { benchMetricsCodec } from './metrics-codec.ts'
 import { benchProcessSnapshots } from './process-snapshots.ts'
 import { benchPrompts } from './prompts.ts'
 import { benchProviders } from './providers.ts'
+import { benchQuick } from './quick.ts'
 import { benchSample } from './sample.ts'
 import { benchSecrets } from './secrets.ts'
 import { benchShares } from './shares.ts'
@@ -77,7 +79,9 @@ async function runBenchmarks(): Promise<Table[]> {
   }
 }
 
-const tables = await runBenchmarks()
+const isQuick = process.argv.includes('--quick')
+if (isQuick && process.argv.includes('--write')) throw new Error('--quick prints its results only.')
+const tables = isQuick ? await benchQuick() : await runBenchmarks()
 const results = [
   `Measured on ${cpus().length} cores with Node ${process.version}. All processes share these cores and communicate over loopback.`,
   '',

@@ -21,7 +21,7 @@ const SMALL_BYTES = 1024
 type Route = { name: string; host: string; port: number; hostHeader: string; agent: Agent }
 
 /** Sends a request on a kept connection, and reads the whole response. Resolves to the number of bytes of the body. */
-async function get({ name, host, port, hostHeader, agent }: Route, path: string): Promise<number> {
+export async function get({ name, host, port, hostHeader, agent }: Route, path: string): Promise<number> {
   const request = httpRequest({ host, port, path, agent, headers: { host: hostHeader } })
   request.end()
   const [response] = (await once(request, 'response').catch((cause: unknown) => {
@@ -110,38 +110,52 @@ async function measureDownloads(routes: readonly Route[]): Promise<Table> {
   }
 }
 
-export async function benchShares(): Promise<Table[]> {
+/** Two relays in a row, and a public link, to the same app. */
+export async function startRoutes(): Promise<{
+  routes: [relays: Route, link: Route]
+  close(): Promise<void>
+}> {
+  await using cleanup = new AsyncDisposableStack()
   // The relays connect to the app, so the box has the network of this machine.
   const boxwood = await startBoxwood({ BOXWOOD_LOCAL_ISOLATION: 'process', BOXWOOD_LOCAL_NETWORK: 'host' })
-  const relays: ChildProcess[] = []
+  cleanup.defer(boxwood.close)
+  const startRelayTo = async (targetPort: number) => {
+    const { child, port } = await startRelay(targetPort)
+    cleanup.defer(() => terminate(child))
+    return port
+  }
+  const appPort = await startApp(boxwood)
+  const relayPort = await startRelayTo(await startRelayTo(appPort))
+  const { share } = await sendJson(boxwood, 'POST', `/api/v1/boxes/${boxwood.box.id}/port-shares`, {
+    port: appPort,
+    access: 'public',
+  })
   const agent = new Agent({ keepAlive: true })
-  try {
-    const appPort = await startApp(boxwood)
-    const inner = await startRelay(appPort)
-    relays.push(inner.child)
-    const outer = await startRelay(inner.port)
-    relays.push(outer.child)
-    const { share } = await sendJson(boxwood, 'POST', `/api/v1/boxes/${boxwood.box.id}/port-shares`, {
-      port: appPort,
-      access: 'public',
-    })
-    const local = { host: '127.0.0.1', agent }
-    const routes: Route[] = [
-      { ...local, name: 'two relays', port: outer.port, hostHeader: 'localhost' },
+  cleanup.defer(() => agent.destroy())
+  const local = { host: '127.0.0.1', agent }
+  const cleanupOnClose = cleanup.move()
+  return {
+    routes: [
+      { ...local, name: 'two relays', port: relayPort, hostHeader: 'localhost' },
       {
         ...local,
         name: 'a public link',
         port: Number(new URL(boxwood.url).port),
         hostHeader: new URL(share.url).host,
       },
-    ]
+    ],
+    close: () => cleanupOnClose.disposeAsync(),
+  }
+}
+
+export async function benchShares(): Promise<Table[]> {
+  const { routes, close } = await startRoutes()
+  try {
     const tables: Table[] = []
     for (const concurrency of CONCURRENCIES) tables.push(await measureRequests(routes, concurrency))
     return [...tables, await measureDownloads(routes)]
   } finally {
-    agent.destroy()
-    for (const relay of relays) await terminate(relay)
-    await boxwood.close()
+    await close()
   }
 }
 
