@@ -176,6 +176,11 @@ export interface Provider {
     signal?: AbortSignal,
   ): Promise<ArchiveInfo>
   /**
+   * Copies the files of the machine, as capture() does, for one new machine only: the create() with this archive as its source
+   * takes the copy over. removeArchive() removes a copy that was not used. Absent: capture() stores the files.
+   */
+  copyMachine?(boxId: string, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
+  /**
    * Stores the files of an archive with the contents `all` as an archive with the contents `files`, of the same workspace. Returns
    * the information of a complete archive that exists.
    */

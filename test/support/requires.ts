@@ -13,7 +13,7 @@ export const OPTIONAL_PROGRAMS = [
   ...['pip', 'pip3', 'pipx', 'cargo', 'cc', 'c++', 'gcc', 'g++', 'clang', 'tcc'],
   ...['psql', 'postgres', 'initdb', 'createdb'],
   ...['docker', 'dockerd', 'containerd', 'podman', 'runc', 'crun', 'skopeo', 'docker-registry'],
-  ...['incus', 'incusd', 'dnsmasq', 'mkfs.btrfs', 'fuse-overlayfs'],
+  ...['incus', 'incusd', 'dnsmasq', 'mkfs.btrfs', 'mkfs.xfs', 'fuse-overlayfs'],
 ] as const
 
 export type OptionalProgram = (typeof OPTIONAL_PROGRAMS)[number]

@@ -103,7 +103,7 @@ export const READERS: readonly TableAccess[] = [
 export const WRITERS: readonly TableAccess[] = [
   {
     dir: 'server/backup',
-    tables: ['boxes', 'jobs'],
+    tables: ['boxes', 'jobs', 'snapshots', 'snapshot_jobs'],
     reason: 'changes the copy of the database in a backup, which no coordinator uses',
   },
 ]

@@ -9,7 +9,7 @@ import { RetryDelays } from '../../jobs/failures.ts'
 import { createJobRunner } from '../../jobs/job-runner.ts'
 import { createLeases, runWithLease } from '../../jobs/leases.ts'
 import { classifyFailure } from '../../providers/classify-failure.ts'
-import type { ArchiveKey, Provider } from '../../providers/provider.ts'
+import type { ArchiveInfo, ArchiveKey, Provider } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
 import { listWaitingBoxIds } from '../store/box-lists.ts'
 import {
@@ -117,12 +117,23 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     const archive = await findArchive(provider, box)
     const info =
       archive === null
-        ? await provider.capture(box.id, getArchiveKey(snapshot), 'files', signal)
+        ? await captureMachine(provider, box.id, snapshot, signal)
         : await provider.copyFiles(archive, getArchiveKey(snapshot), signal)
     // The files may have been removed during the capture.
     signal.throwIfAborted()
     return info
   }
+
+  /** Only the new box of a fork uses the snapshot of the fork: it is not stored where the provider can copy machines. */
+  const captureMachine = (
+    provider: Provider,
+    boxId: string,
+    snapshot: SnapshotClaim['snapshot'],
+    signal: AbortSignal,
+  ): Promise<ArchiveInfo> =>
+    snapshot.transient === 1 && provider.copyMachine !== undefined
+      ? provider.copyMachine(boxId, getArchiveKey(snapshot), signal)
+      : provider.capture(boxId, getArchiveKey(snapshot), 'files', signal)
 
   const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
     workspaceId: snapshot.workspace_id,

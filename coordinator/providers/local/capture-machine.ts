@@ -1,26 +1,27 @@
-// Captures the files of a machine in an archive. The processes of a running machine are paused meanwhile.
+// Reads the files of a machine for an archive or a copy. The processes of a running machine are paused meanwhile.
 
-import type { Archives } from '../parts/archives/archives.ts'
+import type { CaptureOptions } from '../parts/archives/archives.ts'
+import type { BoxFiles } from '../parts/archives/tar.ts'
 import type { BoxQueue } from '../parts/box-queue.ts'
-import {
-  type ArchiveContents,
-  type ArchiveInfo,
-  type ArchiveKey,
-  PermanentProviderError,
-} from '../provider.ts'
+import { type ArchiveContents, PermanentProviderError } from '../provider.ts'
 import { boxPaths } from './machine-file.ts'
 import type { RegionMachines } from './prepare-machine.ts'
 import { ARCHIVE_ROOTS } from './restore-machine.ts'
 
-/** @param queue runs the calls that change the machine */
-export async function captureMachine(
+export type MachineReading = {
+  boxId: string
+  contents: ArchiveContents
+  signal: AbortSignal
+  /** Runs the calls that change the machine. */
+  queue: BoxQueue
+}
+
+/** @param read reads the files */
+export async function captureMachine<Info>(
   { boxesDir, machines }: RegionMachines,
-  { archives, queue }: { archives: Archives; queue: BoxQueue },
-  boxId: string,
-  archive: ArchiveKey,
-  contents: ArchiveContents,
-  signal: AbortSignal,
-): Promise<ArchiveInfo> {
+  { boxId, contents, signal, queue }: MachineReading,
+  read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+): Promise<Info> {
   const interruption = new AbortController()
   const machine = await queue.run(boxId, () => machines.beginCapture(boxId, interruption))
   if (machine === null)
@@ -32,7 +33,7 @@ export async function captureMachine(
     interruption.signal.throwIfAborted()
   }
   try {
-    return await archives.capture(files, archive, {
+    return await read(files, {
       pause: machine.init === null ? undefined : pause,
       verify,
       signal: AbortSignal.any([signal, interruption.signal]),

@@ -10,6 +10,8 @@ export const isRoot = process.getuid?.() === 0
 
 /** Entries of the boxes directory with this prefix are not boxes: probes, and what earlier versions did not remove. */
 export const HIDDEN_PREFIX = '.'
+/** The complete copies of machines, which new boxes take over: see machine-copies.ts. */
+export const COPY_PREFIX = `${HIDDEN_PREFIX}copy-`
 
 /** A random uid of the box range that neither a box of this coordinator nor a running process has. */
 export function chooseUid(usedUids: ReadonlySet<number>): number {
@@ -44,10 +46,12 @@ export async function createBoxDirectories(
   await chmod(paths.etc, 0o755)
 }
 
-/** The probes that an earlier coordinator did not remove. */
+/** The probes and the incomplete machines that an earlier coordinator did not remove. */
 export async function listLeftovers(boxesDir: string): Promise<string[]> {
   const names = await readdir(boxesDir)
-  return names.filter((name) => name.startsWith(HIDDEN_PREFIX)).map((name) => join(boxesDir, name))
+  return names
+    .filter((name) => name.startsWith(HIDDEN_PREFIX) && !name.startsWith(COPY_PREFIX))
+    .map((name) => join(boxesDir, name))
 }
 
 /** `find -delete` opens each directory relative to its parent, so the length of a path is not limited. */

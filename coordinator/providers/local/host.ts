@@ -17,6 +17,7 @@ import {
   writeIsolationRecord,
 } from './isolation-record.ts'
 import { chooseLevel, type Level, type LevelChoice, type Network } from './levels/choose-level.ts'
+import { listCopyUids } from './machine-copies.ts'
 import { boxPaths } from './machine-file.ts'
 import { createMachines, type Machines } from './machines.ts'
 import { createBoxesDir, getBoxesDir, getRegionDir, listUsedRegions } from './region-directories.ts'
@@ -67,7 +68,7 @@ export type LocalHost = {
   createMachines(boxesDir: string): Machines
   /** Whether another region than the one of the boxes directory has a directory of the box. */
   isInOtherRegion(boxId: string, boxesDir: string): boolean
-  /** The uids of the boxes of all regions. */
+  /** The uids of the boxes and copies of all regions. */
   listUsedUids(): Promise<Set<number>>
   close(): Promise<void>
 }
@@ -157,7 +158,8 @@ export async function openLocalHost(given: LocalHostOptions): Promise<LocalHost>
     isInOtherRegion: (boxId, boxesDir) =>
       listBoxesDirs().some((dir) => dir !== boxesDir && existsSync(boxPaths(dir, boxId).dir)),
     async listUsedUids() {
-      return new Set((await listMachines()).flatMap(({ uid }) => uid ?? []))
+      const copyUids = (await Promise.all(listBoxesDirs().map(listCopyUids))).flat()
+      return new Set([...(await listMachines()).flatMap(({ uid }) => uid ?? []), ...copyUids])
     },
     async close() {
       closing.abort()

@@ -8,6 +8,7 @@ import type { LocalHost } from './host.ts'
 import type { Level } from './levels/choose-level.ts'
 import { boxPaths, type LocalIsolation, type Machine, writeMachine } from './machine-file.ts'
 import type { Machines } from './machines.ts'
+import { emptyMachine } from './new-machine.ts'
 
 /** The machines of one region. */
 export type RegionMachines = { host: LocalHost; boxesDir: string; machines: Machines; capacity: Capacity }
@@ -20,7 +21,7 @@ export function requireIsolation({ choice, cgroups }: LocalHost): LocalIsolation
 
 /** Returns a machine that has never been started. */
 export async function newMachine(host: LocalHost, boxId: string): Promise<Machine> {
-  return { boxId, uid: await chooseMachineUid(host), level: null, isolation: null, init: null, cgroups: [] }
+  return emptyMachine(boxId, await chooseMachineUid(host))
 }
 
 /**
@@ -49,5 +50,6 @@ export async function prepareMachine(
   return { ...machine, uid }
 }
 
-const chooseMachineUid = async (host: LocalHost): Promise<number | null> =>
+/** A user that no box has; null: the coordinator's user. */
+export const chooseMachineUid = async (host: LocalHost): Promise<number | null> =>
   isRoot ? chooseUid(await host.listUsedUids()) : null

@@ -3,20 +3,27 @@ import { basename, dirname } from 'node:path'
 import { formatAgentVersion } from '../../../shared/protocol.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
-import { createArchives } from '../parts/archives/archives.ts'
+import { type CaptureOptions, createArchives } from '../parts/archives/archives.ts'
+import type { BoxFiles } from '../parts/archives/tar.ts'
 import { BoxQueue } from '../parts/box-queue.ts'
 import { createSharedDisk } from '../parts/disk-usage.ts'
 import { readSpool } from '../parts/read-spool.ts'
 import { runInTurn } from '../parts/run-in-turn.ts'
-import type { Provider } from '../provider.ts'
+import type { ArchiveContents, Provider } from '../provider.ts'
 import { readCapacity } from './capacity.ts'
 import { captureMachine } from './capture-machine.ts'
 import { updateCoordinatorUrls } from './connection-files.ts'
 import { describeIsolation } from './describe-isolation.ts'
 import { isRoot, removeTree } from './directories.ts'
 import type { LocalHost } from './host.ts'
+import {
+  createMachineCopy,
+  removeMachineCopies,
+  removeMachineCopy,
+  takeMachineCopy,
+} from './machine-copies.ts'
 import { boxPaths } from './machine-file.ts'
-import { newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
+import { chooseMachineUid, newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { startMachine } from './start-machine.ts'
@@ -39,6 +46,18 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
   /** The captures of a box run one at a time: the end of a capture continues the processes. */
   const captures = new BoxQueue()
 
+  const readMachine = <Info>(
+    boxId: string,
+    contents: ArchiveContents,
+    signal = new AbortController().signal,
+    read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+  ): Promise<Info> =>
+    runInTurn(
+      (work) => captures.run(boxId, work),
+      signal,
+      () => captureMachine(regionMachines, { boxId, contents, signal, queue }, read),
+    )
+
   return {
     name: NAME,
     canFreeze: cgroups.canFreeze,
@@ -50,8 +69,10 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     create: ({ boxId, source }, signal) =>
       queue.run(boxId, async () => {
         const isolation = requireIsolation(host)
-        if (source !== undefined && (await machines.load(boxId)) === null)
-          await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
+        if (source !== undefined && (await machines.load(boxId)) === null) {
+          const isCopy = await takeMachineCopy(boxesDir, boxId, source)
+          if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
+        }
         const machine = await prepareMachine(regionMachines, boxId, isolation.level)
         return { isolation: machine.isolation ?? isolation }
       }),
@@ -95,22 +116,31 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
     freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
 
-    capture: (boxId, archive, contents, signal = new AbortController().signal) =>
-      runInTurn(
-        (work) => captures.run(boxId, work),
-        signal,
-        () => captureMachine(regionMachines, { archives, queue }, boxId, archive, contents, signal),
-      ),
+    capture: (boxId, archive, contents, signal) =>
+      readMachine(boxId, contents, signal, (files, options) => archives.capture(files, archive, options)),
+    copyMachine: (boxId, archive, signal) =>
+      readMachine(boxId, 'files', signal, async (files, options) => {
+        const uid = await chooseMachineUid(host)
+        return createMachineCopy(boxesDir, archive, uid, (dir) =>
+          archives.copyTree(files, { dir, roots: files.roots, uid }, options),
+        )
+      }),
     copyFiles: (source, archive, signal) => archives.copy(source, archive, ARCHIVE_ROOTS.files, signal),
-    removeArchive: (archive) => archives.remove(archive),
-    removeArchives: (workspaceId) => archives.removeAll(workspaceId),
+    async removeArchive(archive) {
+      await removeMachineCopy(boxesDir, archive)
+      await archives.remove(archive)
+    },
+    async removeArchives(workspaceId) {
+      await removeMachineCopies(boxesDir, workspaceId)
+      await archives.removeAll(workspaceId)
+    },
     readArchive: (archive) => archives.read(archive),
     writeArchive: (archive, content, signal) => archives.write(archive, content, signal),
     holdArchives: () => archives.hold(),
 
     async close() {
       await archives.close()
-      await queue.waitUntilIdle()
+      await Promise.all([queue.waitUntilIdle(), captures.waitUntilIdle()])
       await machines.close()
     },
   }

@@ -30,7 +30,7 @@ export async function restoreMachine(
     await createBoxDirectories(staging, machine.uid, true)
     for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
     await archives.restore(source, { dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid }, signal)
-    await checkDirectories(staging.dir, source)
+    await checkArchiveDirectories(staging.dir, source)
     await writeMachine(staging, machine)
     await runCommand(['sync', '-f', '--', staging.dir], signal === undefined ? {} : { signal })
     // Without a machine file, the directory is not a machine.
@@ -42,8 +42,8 @@ export async function restoreMachine(
   }
 }
 
-/** Archives of other providers can contain anything. */
-async function checkDirectories(dir: string, { archiveId }: ArchiveKey): Promise<void> {
+/** Throws ArchiveError unless the directory has only those of a box. Archives of other providers can contain anything. */
+export async function checkArchiveDirectories(dir: string, { archiveId }: ArchiveKey): Promise<void> {
   const expected: readonly string[] = ARCHIVE_ROOTS.all
   for (const name of await readdir(dir)) {
     if (expected.includes(name) && (await lstat(join(dir, name))).isDirectory()) continue

@@ -1,5 +1,6 @@
 // Reads the copy of the database for a backup, and changes the rows of local boxes in it.
 import type { Region } from '../../../shared/tiers.ts'
+import { createJobRow } from '../../boxes/sources/enqueue.ts'
 import type { Db } from '../../db/open.ts'
 
 export type StoredArchive = { region: Region; provider: string; workspaceId: string; archiveId: string }
@@ -82,6 +83,32 @@ export async function setSleeping(
     .where('id', '=', boxId)
     .execute()
   await copy.deleteFrom('jobs').where('box_id', '=', boxId).execute()
+}
+
+/**
+ * The forks of local boxes whose new box does not have its files yet copy them again: the copies are not in the store of
+ * archives.
+ */
+export async function restartForks(copy: Db, now: number): Promise<void> {
+  const copies = await copy
+    .selectFrom('snapshots')
+    .select(['id'])
+    .where('transient', '=', 1)
+    .where('status', '=', 'available')
+    .where('provider', '=', 'local')
+    .execute()
+  for (const { id } of copies) {
+    await copy
+      .updateTable('snapshots')
+      .set({ status: 'creating', content_bytes: null, stored_bytes: null, paused_ms: null })
+      .where('id', '=', id)
+      .execute()
+    await copy.deleteFrom('snapshot_jobs').where('snapshot_id', '=', id).execute()
+    await copy
+      .insertInto('snapshot_jobs')
+      .values(createJobRow(id, 'create', 'system', now))
+      .execute()
+  }
 }
 
 /** Boxes that are being created start again: their machines are not in the copy. */

@@ -17,8 +17,8 @@ import { type Manifest, readManifest } from './manifest.ts'
 import type { Pause } from './measured-pause.ts'
 import { startTask } from './run-task.ts'
 import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
-import type { StoreLimits } from './store-stream.ts'
-import { runCapture, runWrite, type StreamInfo } from './stream-tasks.ts'
+import type { StoreLimits } from './store-limits.ts'
+import { runCapture, runTreeCopy, runWrite, type StreamInfo } from './stream-tasks.ts'
 import { type BoxFiles, buildTarCommands, createToolsProbe, type TarTools, type ToolsProbe } from './tar.ts'
 import { TaskQueue } from './task-queue.ts'
 import { createWorkspaces, type Workspaces } from './workspaces.ts'
@@ -81,6 +81,24 @@ export class Archives {
       return runCapture(task, { pause, verify }, signal)
     })
     return await this.#tasks.track(work)
+  }
+
+  /**
+   * Copies the files of a box into the existing directories of `target` without the store. Then they are on disk. After a
+   * failure, the target has some of them.
+   */
+  async copyTree(files: BoxFiles, target: BoxFiles, options: CaptureOptions = {}): Promise<StreamInfo> {
+    const { pause, verify } = options
+    const signal = this.#tasks.withClosing(options.signal)
+    if (files.uid !== null) await chmod(files.dir, 0o711)
+    const tools = await this.#probeTools(files.uid)
+    const { pack, measure, findLongPath } = buildTarCommands(tools, files)
+    const { unpack } = buildTarCommands(tools, target)
+    const commands = { pack, measure, findLongPath }
+    const task = { kind: 'copy-tree', limits: this.#limits, commands, unpack, ...tools } as const
+    return await this.#tasks.track(
+      this.#tasks.run(signal, () => runTreeCopy(task, { pause, verify }, signal)),
+    )
   }
 
   /**

@@ -21,7 +21,7 @@ export type RunningTask = {
 
 export type TaskHooks = {
   /** The thread waits. The result is sent to it when the promise resolves. */
-  [Kind in 'ready' | 'read']?: () => Promise<WorkerRequest>
+  [Kind in 'ready' | 'read']?: (reply: WorkerReply & { kind: Kind }) => Promise<WorkerRequest>
 }
 
 export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: AbortSignal): RunningTask {
@@ -41,9 +41,9 @@ export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: Abor
   /** A failed hook is the reason for the failure that the aborted thread reports. */
   let hookError: { reason: unknown } | undefined
 
-  async function runHook(kind: 'ready' | 'read'): Promise<void> {
+  async function runHook(reply: WorkerReply & { kind: 'ready' | 'read' }): Promise<void> {
     try {
-      const request = await hooks[kind]?.()
+      const request = await (reply.kind === 'ready' ? hooks.ready?.(reply) : hooks.read?.(reply))
       if (request !== undefined) worker.postMessage(request)
     } catch (reason) {
       hookError = { reason }
@@ -52,7 +52,7 @@ export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: Abor
   }
 
   worker.on('message', (reply: WorkerReply) => {
-    if (reply.kind === 'ready' || reply.kind === 'read') void runHook(reply.kind)
+    if (reply.kind === 'ready' || reply.kind === 'read') void runHook(reply)
     else if (reply.kind === 'done') outcome = { manifest: reply.manifest }
     else fail(hookError?.reason ?? toError(reply, signal))
   })

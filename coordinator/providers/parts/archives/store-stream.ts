@@ -1,26 +1,15 @@
 // Stores a stream as the chunks of an archive. Synchronous: used in worker threads.
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, statfsSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChunkListWriter } from './chunk-list-writer.ts'
 import { ChunkSpool } from './chunk-spool.ts'
 import { hasChunk, hashChunk, writeChunk } from './chunk-store.ts'
 import { createChunker } from './chunker.ts'
 import type { Manifest } from './manifest.ts'
+import { SpaceCheck } from './space-check.ts'
 import { archivePath, CHUNK_LIST_FILE, MANIFEST_FILE, type StoreDirs, tempPath } from './store-files.ts'
+import { StoreLimitError, type StoreLimits } from './store-limits.ts'
 
-export type StoreLimits = {
-  /** The maximum length of the tar stream. */
-  maxBytes: number
-  /** The store does not use the last `reserveBytes` of the file system. */
-  reserveBytes: number
-}
-
-export class StoreLimitError extends Error {
-  override name = 'StoreLimitError'
-}
-
-/** How much is written between two checks of the free space. */
-const SPACE_CHECK_BYTES = 32 * 1024 * 1024
 const TRAILER_BYTES = 1024
 
 export class StreamStore {
@@ -33,7 +22,7 @@ export class StreamStore {
   readonly #chunker = createChunker((chunk) => this.#addChunk(chunk))
   #streamBytes = 0
   #storedBytes = 0
-  #uncheckedBytes = SPACE_CHECK_BYTES
+  readonly #space: SpaceCheck
   #tail = Buffer.alloc(0)
 
   /**
@@ -43,6 +32,11 @@ export class StreamStore {
   constructor(dirs: StoreDirs, limits: StoreLimits, isDeferred: boolean) {
     this.#dirs = dirs
     this.#limits = limits
+    this.#space = new SpaceCheck(
+      dirs.dir,
+      limits.reserveBytes,
+      'The disk of the archives is almost full. Free space on it, then try again.',
+    )
     for (const dir of [dirs.archives, dirs.chunks, dirs.temp, dirs.removed])
       mkdirSync(dir, { recursive: true, mode: 0o700 })
     this.#archiveDir = tempPath(dirs)
@@ -112,23 +106,14 @@ export class StreamStore {
     if (this.#spool?.has(name) || hasChunk(this.#dirs, name)) return
     if (this.#spool === null) this.#store(name, chunk)
     else {
-      this.#checkSpace(chunk.length)
+      this.#space.add(chunk.length)
       this.#spool.add(name, chunk)
     }
   }
 
   #store(name: string, chunk: Buffer): void {
-    this.#checkSpace(chunk.length)
+    this.#space.add(chunk.length)
     this.#storedBytes += writeChunk(this.#dirs, name, chunk)
-  }
-
-  #checkSpace(bytes: number): void {
-    this.#uncheckedBytes += bytes
-    if (this.#uncheckedBytes < SPACE_CHECK_BYTES) return
-    this.#uncheckedBytes = 0
-    const { bavail, bsize } = statfsSync(this.#dirs.dir)
-    if (bavail * bsize < this.#limits.reserveBytes)
-      throw new StoreLimitError('The disk of the archives is almost full. Free space on it, then try again.')
   }
 }
 

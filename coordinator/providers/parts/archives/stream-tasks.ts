@@ -3,37 +3,56 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Manifest } from './manifest.ts'
 import { createMeasuredPause, type Pause } from './measured-pause.ts'
-import { startTask } from './run-task.ts'
+import { startTask, type TaskHooks } from './run-task.ts'
 import type { WorkerTask } from './worker-task.ts'
 
-/**
- * Stores the files of a box.
- * @param options.pause called when the thread is ready to read. The pause ends when all files are read.
- * @param options.verify called after the pause: throws when the files may have changed while they were read
- */
-export async function runCapture(
-  task: WorkerTask & { kind: 'capture' },
-  { pause, verify }: { pause: Pause | undefined; verify: (() => void) | undefined },
+export type ReadOptions = {
+  /** Called when the thread is ready to read. The pause ends when all files are read. */
+  pause: Pause | undefined
+  /** Called after the pause: throws when the files may have changed while they were read. */
+  verify: (() => void) | undefined
+}
+
+/** Runs a task that reads the files of a box. */
+async function runRead(
+  task: WorkerTask & { kind: 'capture' | 'copy-tree' },
+  { pause, verify }: ReadOptions,
   signal: AbortSignal,
-): Promise<Manifest | null> {
+) {
   const measuredPause = createMeasuredPause(pause)
-  const hooks = {
+  const info: StreamInfo = { contentBytes: 0, pausedMs: null }
+  const hooks: TaskHooks = {
     async ready() {
       await measuredPause.start()
-      return { kind: 'start' } as const
+      return { kind: 'start' }
     },
-    async read() {
-      const pausedMs = await measuredPause.end()
+    async read({ contentBytes = 0 }) {
+      info.contentBytes = contentBytes
+      info.pausedMs = await measuredPause.end()
       verify?.()
-      return { kind: 'resumed', pausedMs } as const
+      return { kind: 'resumed', pausedMs: info.pausedMs }
     },
   }
   try {
-    return await startTask(task, hooks, signal).finished
+    return { manifest: await startTask(task, hooks, signal).finished, info }
   } finally {
     await measuredPause.end()
   }
 }
+
+/** Stores the files of a box. */
+export const runCapture = async (
+  task: WorkerTask & { kind: 'capture' },
+  options: ReadOptions,
+  signal: AbortSignal,
+): Promise<Manifest | null> => (await runRead(task, options, signal)).manifest
+
+/** Copies the files of a box. */
+export const runTreeCopy = async (
+  task: WorkerTask & { kind: 'copy-tree' },
+  options: ReadOptions,
+  signal: AbortSignal,
+): Promise<StreamInfo> => (await runRead(task, options, signal)).info
 
 /** What is known at the end of a stream that a provider has read from a machine. */
 export type StreamInfo = { contentBytes: number; pausedMs: number | null }

@@ -106,6 +106,9 @@ async function probeTarTools(
   return { hasUserNamespace: problem === null }
 }
 
+/** The commands that read the files of a box. */
+export type ReadCommands = Pick<ReturnType<typeof buildTarCommands>, 'pack' | 'measure' | 'findLongPath'>
+
 export function buildTarCommands({ hasUserNamespace }: TarTools, { dir, roots, uid }: BoxFiles) {
   const user = uid === null ? {} : { user: { uid, gid: uid } }
   const prefix = [...LIMITED, ...(hasUserNamespace ? IN_NAMESPACE : [])]

@@ -1,7 +1,7 @@
 // The tasks of the worker thread of the archive store, and the messages between the thread and the coordinator.
 import type { Manifest } from './manifest.ts'
-import type { StoreLimits } from './store-stream.ts'
-import type { buildTarCommands, TarCommand, TarTools } from './tar.ts'
+import type { StoreLimits } from './store-limits.ts'
+import type { ReadCommands, TarCommand, TarTools } from './tar.ts'
 
 type Archive = {
   /** The directory of the workspace. */
@@ -13,7 +13,7 @@ export type WorkerTask =
   | ({
       kind: 'capture'
       limits: StoreLimits
-      commands: Pick<ReturnType<typeof buildTarCommands>, 'pack' | 'measure' | 'findLongPath'>
+      commands: ReadCommands
       /** The processes of the machine are paused while the files are read. */
       isPaused: boolean
     } & Archive)
@@ -31,6 +31,8 @@ export type WorkerTask =
       source: Pick<Archive, 'archiveId'> & Pick<Manifest, 'digest'>
       roots: readonly string[]
     } & Archive)
+  /** Copies the files of a box to where `unpack` runs. Nothing is stored. */
+  | ({ kind: 'copy-tree'; limits: StoreLimits; commands: ReadCommands; unpack: TarCommand } & TarTools)
   | ({ kind: 'restore'; command: TarCommand } & TarTools & Archive & Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
   | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)
@@ -49,6 +51,6 @@ export type WorkerReply =
   /** The thread waits for `start`. */
   | { kind: 'ready' }
   /** The files of the box, or the stream, are no longer needed. */
-  | { kind: 'read' }
+  | { kind: 'read'; contentBytes?: number }
   | { kind: 'done'; manifest: Manifest | null }
   | { kind: 'failed'; error: WorkerErrorKind; message: string }

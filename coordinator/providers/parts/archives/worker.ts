@@ -11,8 +11,9 @@ import { AclFilter } from './acl-filter.ts'
 import { readChunk } from './chunk-store.ts'
 import { collectChunks } from './collect.ts'
 import type { Manifest } from './manifest.ts'
+import { readBoxFiles } from './read-box.ts'
 import { RootFilter } from './root-filter.ts'
-import { readTarOutput, startTar, TarError } from './run-tar.ts'
+import { startTar, TarError } from './run-tar.ts'
 import {
   archivePath,
   CHUNK_LIST_FILE,
@@ -21,16 +22,16 @@ import {
   storeDirs,
   verifyChunkList,
 } from './store-files.ts'
-import { StoreLimitError, StreamStore } from './store-stream.ts'
+import { StoreLimitError } from './store-limits.ts'
+import { StreamStore } from './store-stream.ts'
+import { startTreeCopy } from './tree-copy.ts'
 import type { WorkerErrorKind, WorkerReply, WorkerRequest, WorkerTask } from './worker-task.ts'
-
-/** Chunks that wait for tar to read them. */
-const MAX_BUFFERED_BYTES = 2 * 1024 * 1024
+import { MAX_BUFFERED_BYTES, waitUntilDrained } from './write-stream.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This module runs in a worker thread.')
 const task = workerData as WorkerTask
-const dirs = storeDirs(task.workspaceDir)
+const dirs = storeDirs('workspaceDir' in task ? task.workspaceDir : '')
 const aborting = new AbortController()
 const { signal } = aborting
 const requests = new Map<WorkerRequest['kind'], PromiseWithResolvers<WorkerRequest>>()
@@ -61,42 +62,31 @@ async function capture(current: WorkerTask & { kind: 'capture' }): Promise<Manif
   try {
     reply({ kind: 'ready' })
     await receive('start')
-    const { commands } = current
-    // A failure of one command terminates the others.
-    const reading = new AbortController()
-    const readSignal = AbortSignal.any([signal, reading.signal])
-    const pack = startTar(commands.pack, readSignal)
-    const tasks = [
-      pipeToStore(pack, store),
-      readTarOutput(commands.measure, readSignal),
-      readTarOutput(commands.findLongPath, readSignal),
-    ] as const
-    const [, usage, longPath] = await Promise.all(tasks).catch(async (error) => {
-      reading.abort()
-      await Promise.allSettled([...tasks, pack.exited])
-      throw error
+    const contentBytes = await readBoxFiles(current.commands, signal, async (stream) => {
+      for await (const data of stream) store.push(data)
     })
-    if (longPath !== '')
-      throw new StoreLimitError(
-        `The path that starts with ${longPath.slice(0, 100).replace(/[^ -~]/g, '?')} is longer than 4095 bytes. Shorten it, then try again.`,
-      )
     reply({ kind: 'read' })
     const resumed = await receive('resumed')
     const pausedMs = resumed.kind === 'resumed' ? resumed.pausedMs : null
-    const contentBytes = Number.parseInt(usage.trimEnd().split('\n').at(-1) ?? '', 10) * 1024
     return await finish(store, current.archiveId, { contentBytes, pausedMs })
   } finally {
     store.close()
   }
 }
 
-async function pipeToStore(
-  { stdin, stdout, exited }: ReturnType<typeof startTar>,
-  store: StreamStore,
-): Promise<void> {
-  stdin.end()
-  for await (const data of stdout) store.push(data)
-  await exited
+async function copyTree(current: WorkerTask & { kind: 'copy-tree' }): Promise<void> {
+  const running = startTreeCopy(current, signal)
+  try {
+    reply({ kind: 'ready' })
+    await receive('start')
+    await running.run(async (contentBytes) => {
+      reply({ kind: 'read', contentBytes })
+      await receive('resumed')
+    })
+  } finally {
+    await running.close()
+  }
+  syncFileSystem(current.unpack.cwd)
 }
 
 async function finish(
@@ -171,16 +161,6 @@ async function loadStream(
   signal.throwIfAborted()
 }
 
-function waitUntilDrained(target: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = () => {
-      target.off('drain', stop).off('close', stop)
-      resolve()
-    }
-    target.on('drain', stop).on('close', stop)
-  })
-}
-
 async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void> {
   const tar = startTar(current.command, signal)
   tar.stdout.resume()
@@ -198,7 +178,8 @@ async function runTask(): Promise<Manifest | null> {
   if (task.kind === 'capture') return await capture(task)
   if (task.kind === 'write') return await write(task)
   if (task.kind === 'copy') return await copy(task)
-  if (task.kind === 'restore') await restore(task)
+  if (task.kind === 'copy-tree') await copyTree(task)
+  else if (task.kind === 'restore') await restore(task)
   else if (task.kind === 'read') {
     const stdout = addAbortSignal(signal, process.stdout)
     await loadStream(task, stdout)

@@ -1,0 +1,127 @@
+// Copies of machines for forks. A copy is a directory with the files of a box until the machine of the new box takes it over.
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { syncDirectory } from '../../base/sync-directory.ts'
+import { ID_PATTERN } from '../parts/archives/archive-location.ts'
+import { writeAtomically } from '../parts/write-atomically.ts'
+import type { ArchiveInfo, ArchiveKey } from '../provider.ts'
+import { COPY_PREFIX, createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
+import { boxPaths, boxPathsIn, isBoxUid, writeMachine } from './machine-file.ts'
+import { emptyMachine } from './new-machine.ts'
+import { NotRegularFileError, readStart } from './read-bounded.ts'
+import { checkArchiveDirectories } from './restore-machine.ts'
+
+const RECORD_FILE = 'copy.json'
+const MAX_RECORD_BYTES = 4096
+
+const copyRecord = z.object({
+  /** The owner of the files, and the user of the new box; null: the coordinator's user. */
+  uid: z.int().refine(isBoxUid).nullable(),
+  contentBytes: z.int().nonnegative(),
+  pausedMs: z.int().nonnegative().nullable(),
+})
+type CopyRecord = z.infer<typeof copyRecord>
+
+/** Ids become parts of paths that are removed recursively. */
+function copyDirOf(boxesDir: string, { workspaceId, archiveId }: ArchiveKey): string {
+  for (const id of [workspaceId, archiveId]) if (!ID_PATTERN.test(id)) throw new Error(`Not an id: ${id}`)
+  return join(boxesDir, `${COPY_PREFIX}${workspaceId}-${archiveId}`)
+}
+
+/** null: there is no copy, or its record is damaged. The directory gets its name when the copy is complete. */
+function readCopy(dir: string): CopyRecord | null {
+  let text: string
+  try {
+    text = readStart(join(dir, RECORD_FILE), MAX_RECORD_BYTES).toString('utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    if (error instanceof NotRegularFileError) return null
+    throw error
+  }
+  try {
+    return copyRecord.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Creates the copy unless it exists.
+ * @param uid the user of the new box @param writeFiles writes the files into the directory, and to disk
+ */
+export async function createMachineCopy(
+  boxesDir: string,
+  key: ArchiveKey,
+  uid: number | null,
+  writeFiles: (dir: string) => Promise<Pick<ArchiveInfo, 'contentBytes' | 'pausedMs'>>,
+): Promise<ArchiveInfo> {
+  const dir = copyDirOf(boxesDir, key)
+  const existing = readCopy(dir)
+  if (existing !== null) return toInfo(existing)
+  await removeCopyDir(boxesDir, dir)
+  // A restart removes the directory of an interrupted copy in the background: the name must differ from it.
+  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}copying-`)))
+  try {
+    // The user of the box enters its directories by their paths, and cannot replace them.
+    await createBoxDirectories(staging, uid, true)
+    for (const path of [staging.root, staging.etc]) await rm(path, { recursive: true })
+    const { contentBytes, pausedMs } = await writeFiles(staging.dir)
+    await checkArchiveDirectories(staging.dir, key)
+    const record: CopyRecord = { uid, contentBytes, pausedMs }
+    await writeAtomically(join(staging.dir, RECORD_FILE), JSON.stringify(record), { isDurable: true })
+    await rename(staging.dir, dir)
+    await syncDirectory(boxesDir)
+    return toInfo(record)
+  } finally {
+    await removeTree(staging.dir)
+  }
+}
+
+const toInfo = ({ contentBytes, pausedMs }: CopyRecord): ArchiveInfo => ({
+  contentBytes,
+  storedBytes: 0,
+  pausedMs,
+})
+
+/** Makes the copy the machine of the box, without moving files. Returns false, with no effect, when there is no copy. */
+export async function takeMachineCopy(boxesDir: string, boxId: string, key: ArchiveKey): Promise<boolean> {
+  const dir = copyDirOf(boxesDir, key)
+  const record = readCopy(dir)
+  if (record === null) return false
+  const paths = boxPaths(boxesDir, boxId)
+  await writeMachine(boxPathsIn(dir), emptyMachine(boxId, record.uid))
+  // Without a machine file, the directory is not a machine.
+  await removeTree(paths.dir)
+  await rename(dir, paths.dir)
+  await syncDirectory(boxesDir)
+  await rm(join(paths.dir, RECORD_FILE), { force: true })
+  return true
+}
+
+/** No-op when absent. An interrupted removal continues at the next start. */
+export async function removeMachineCopy(boxesDir: string, key: ArchiveKey): Promise<void> {
+  await removeCopyDir(boxesDir, copyDirOf(boxesDir, key))
+}
+
+export async function removeMachineCopies(boxesDir: string, workspaceId: string): Promise<void> {
+  for (const name of await listCopyNames(boxesDir))
+    if (name.startsWith(`${COPY_PREFIX}${workspaceId}-`)) await removeCopyDir(boxesDir, join(boxesDir, name))
+}
+
+async function removeCopyDir(boxesDir: string, dir: string): Promise<void> {
+  if (!existsSync(dir)) return
+  const parent = await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}removed-`))
+  await rename(dir, join(parent, 'copy'))
+  await removeTree(parent)
+}
+
+/** The users of the boxes that will take over the copies. */
+export async function listCopyUids(boxesDir: string): Promise<number[]> {
+  const records = (await listCopyNames(boxesDir)).map((name) => readCopy(join(boxesDir, name)))
+  return records.flatMap((record) => record?.uid ?? [])
+}
+
+const listCopyNames = async (boxesDir: string): Promise<string[]> =>
+  (await readdir(boxesDir)).filter((name) => name.startsWith(COPY_PREFIX))

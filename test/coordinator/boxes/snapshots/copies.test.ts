@@ -1,0 +1,69 @@
+// A provider that copies machines stores no archive for a fork, unless the snapshot of the fork is kept.
+import t from 'tap'
+import { serveAllRegions } from '../../../../coordinator/providers/regions.ts'
+import { restartForks } from '../../../../coordinator/server/backup/store.ts'
+import { createHangingFault } from '../../../support/fake-infrastructure.ts'
+import { createRestartableSnapshots } from '../../../support/restartable-snapshots.ts'
+import { sqliteForTest } from '../../../support/sqlite.ts'
+
+t.test('only the snapshot of a fork that is not kept is a copy', async (t) => {
+  const calls: string[] = []
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t), {
+    createProviders: ({ provider }) =>
+      serveAllRegions({
+        ...provider,
+        capture: (boxId, archive, ...rest) => {
+          calls.push('capture')
+          return provider.capture(boxId, archive, ...rest)
+        },
+        copyMachine: (boxId, archive, signal) => {
+          calls.push('copyMachine')
+          return provider.capture(boxId, archive, 'files', signal)
+        },
+      }),
+  })
+  const { start, createRunningBox, getSnapshots, owner, waitForState, waitForStatus, waitForJobs, infra } =
+    harness
+  await start()
+  const boxId = await createRunningBox()
+  const fork = await getSnapshots().service.fork(owner, boxId, {})
+  await waitForState(fork.box.id, 'running')
+  t.same(calls.splice(0), ['copyMachine'])
+  t.equal(infra.machines.get(fork.box.id)?.files, 'content')
+  const kept = await getSnapshots().service.fork(owner, boxId, { keepSnapshot: true })
+  await waitForState(kept.box.id, 'running')
+  const { id } = await getSnapshots().service.create(owner, { boxId, name: 'a' })
+  await waitForStatus(id, 'available')
+  t.same(calls, ['capture', 'capture'])
+  await waitForJobs()
+})
+
+t.test('a fork that a backup interrupts copies the files again', async (t) => {
+  const db = await sqliteForTest(t)
+  const harness = await createRestartableSnapshots(t, db, {
+    createProviders: ({ provider }) => serveAllRegions({ ...provider, name: 'local' }),
+  })
+  const { start, createRunningBox, getSnapshots, owner, waitForState, waitForStatus, waitForJobs, infra } =
+    harness
+  await start()
+  const boxId = await createRunningBox()
+  const create = createHangingFault()
+  infra.before.create = create.fault
+  const { box, snapshot } = await getSnapshots().service.fork(owner, boxId, {})
+  await waitForStatus(snapshot.id, 'available')
+  await create.triggered
+  // The copy of the database has the rows, and the backup does not have the copy of the machine.
+  infra.archives.clear()
+  delete infra.before.create
+  for (const table of ['boxes', 'snapshots'] as const)
+    await db.updateTable(table).set({ provider: 'local' }).execute()
+  await restartForks(db, 0)
+  t.match(await db.selectFrom('snapshots').selectAll().execute(), [
+    { status: 'creating', content_bytes: null, provider: 'local' },
+  ])
+  await start()
+  await waitForState(box.id, 'running')
+  t.equal(infra.machines.get(box.id)?.files, 'content')
+  await waitForJobs()
+  t.equal(infra.archives.size, 0)
+})
