@@ -92,10 +92,9 @@ export class Archives {
     const signal = this.#tasks.withClosing(options.signal)
     if (files.uid !== null) await chmod(files.dir, 0o711)
     const tools = await this.#probeTools(files.uid)
-    const { pack, measure, findLongPath } = buildTarCommands(tools, files)
-    const { unpack } = buildTarCommands(tools, target)
-    const commands = { pack, measure, findLongPath }
-    const task = { kind: 'copy-tree', limits: this.#limits, commands, unpack, ...tools } as const
+    const { pack } = buildTarCommands(tools, files)
+    const { unpack, measure } = buildTarCommands(tools, target)
+    const task = { kind: 'copy-tree', limits: this.#limits, pack, unpack, measure, ...tools } as const
     return await this.#tasks.track(
       this.#tasks.run(signal, () => runTreeCopy(task, { pause, verify }, signal)),
     )

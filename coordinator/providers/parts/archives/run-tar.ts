@@ -4,7 +4,11 @@ import type { Readable, Writable } from 'node:stream'
 import { SYSTEM_PATH } from '../system-path.ts'
 import type { TarCommand } from './tar.ts'
 
-const MAX_ERROR_LENGTH = 1000
+/** tar prints a path of 4,095 bytes with up to four characters for each. */
+const MAX_ERROR_LENGTH = 32 * 1024
+/** Of a longer message, the middle of the path is omitted: the reason is at the end. */
+const MAX_MESSAGE_LENGTH = 1000
+const MESSAGE_END_LENGTH = 200
 /** The final line of du and the first path of find. */
 const MAX_OUTPUT_LENGTH = 16 * 1024
 
@@ -54,8 +58,11 @@ export function startTar({ argv, cwd, user }: TarCommand, signal: AbortSignal): 
 }
 
 /** Messages about sockets, which tar omits, are not problems. */
-const firstProblem = (output: string): string | undefined =>
-  output.split('\n').find((line) => line !== '' && !line.endsWith('socket ignored'))
+function firstProblem(output: string): string | undefined {
+  const line = output.split('\n').find((each) => each !== '' && !each.endsWith('socket ignored'))
+  if (line === undefined || line.length <= MAX_MESSAGE_LENGTH) return line
+  return `${line.slice(0, MAX_MESSAGE_LENGTH - MESSAGE_END_LENGTH)}…${line.slice(-MESSAGE_END_LENGTH)}`
+}
 
 /** Returns the end of the output. */
 export async function readTarOutput(command: TarCommand, signal: AbortSignal): Promise<string> {

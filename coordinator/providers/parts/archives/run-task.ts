@@ -21,8 +21,8 @@ export type RunningTask = {
 
 export type TaskHooks = {
   /** The thread waits. The result is sent to it when the promise resolves. */
-  [Kind in 'ready' | 'read']?: (reply: WorkerReply & { kind: Kind }) => Promise<WorkerRequest>
-}
+  [Kind in 'ready' | 'read']?: () => Promise<WorkerRequest>
+} & { measured?: (contentBytes: number) => void }
 
 export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: AbortSignal): RunningTask {
   const worker = new Worker(join(import.meta.dirname, `worker${extname(import.meta.filename)}`), {
@@ -41,9 +41,9 @@ export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: Abor
   /** A failed hook is the reason for the failure that the aborted thread reports. */
   let hookError: { reason: unknown } | undefined
 
-  async function runHook(reply: WorkerReply & { kind: 'ready' | 'read' }): Promise<void> {
+  async function runHook(kind: 'ready' | 'read'): Promise<void> {
     try {
-      const request = await (reply.kind === 'ready' ? hooks.ready?.(reply) : hooks.read?.(reply))
+      const request = await hooks[kind]?.()
       if (request !== undefined) worker.postMessage(request)
     } catch (reason) {
       hookError = { reason }
@@ -52,7 +52,8 @@ export function startTask(task: WorkerTask, hooks: TaskHooks = {}, signal?: Abor
   }
 
   worker.on('message', (reply: WorkerReply) => {
-    if (reply.kind === 'ready' || reply.kind === 'read') void runHook(reply)
+    if (reply.kind === 'ready' || reply.kind === 'read') void runHook(reply.kind)
+    else if (reply.kind === 'measured') hooks.measured?.(reply.contentBytes)
     else if (reply.kind === 'done') outcome = { manifest: reply.manifest }
     else fail(hookError?.reason ?? toError(reply, signal))
   })

@@ -26,8 +26,10 @@ async function runRead(
       await measuredPause.start()
       return { kind: 'start' }
     },
-    async read({ contentBytes = 0 }) {
+    measured(contentBytes) {
       info.contentBytes = contentBytes
+    },
+    async read() {
       info.pausedMs = await measuredPause.end()
       verify?.()
       return { kind: 'resumed', pausedMs: info.pausedMs }

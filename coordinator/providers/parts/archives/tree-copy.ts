@@ -1,8 +1,8 @@
 // Copies the files of a box into another one without the store, in a worker thread. The stream is that of an archive.
 import type { Readable } from 'node:stream'
 import { AclFilter } from './acl-filter.ts'
-import { readBoxFiles } from './read-box.ts'
-import { startTar, TarError } from './run-tar.ts'
+import { parseUsage, readStream } from './read-box.ts'
+import { readTarOutput, startTar, TarError } from './run-tar.ts'
 import { SpaceCheck } from './space-check.ts'
 import { StoreLimitError } from './store-limits.ts'
 import type { WorkerTask } from './worker-task.ts'
@@ -10,17 +10,17 @@ import { MAX_BUFFERED_BYTES, waitUntilDrained } from './write-stream.ts'
 
 export type TreeCopy = {
   /**
-   * Reads the files and writes them. Resolves when all are written.
-   * @param onRead called with the disk space that the files occupy when they are read
+   * Reads the files and writes them. Resolves when all are written, with the disk space that they occupy.
+   * @param onRead called when all files are read
    */
-  run(onRead: (contentBytes: number) => Promise<void>): Promise<void>
+  run(onRead: () => Promise<void>): Promise<number>
   /** Terminates what is left of a copy that has not run, or has failed. */
   close(): Promise<void>
 }
 
 /** Starts the tar that writes, so that its start does not lengthen the pause of the box. */
 export function startTreeCopy(
-  { commands, unpack, limits, ...tools }: WorkerTask & { kind: 'copy-tree' },
+  { pack, unpack, measure, limits, ...tools }: WorkerTask & { kind: 'copy-tree' },
   signal: AbortSignal,
 ): TreeCopy {
   const writing = new AbortController()
@@ -35,6 +35,8 @@ export function startTreeCopy(
   const written = writer.exited.catch((error: unknown) => {
     if (!(error instanceof TarError)) throw error
     space.checkFailure()
+    if (error.message.endsWith('File name too long'))
+      throw new StoreLimitError('A path of the box is longer than 4095 bytes. Shorten it, then try again.')
     throw new Error(`The files of the copy could not be written: ${error.message}`, { cause: error })
   })
   written.catch(() => {})
@@ -58,10 +60,11 @@ export function startTreeCopy(
 
   return {
     async run(onRead) {
-      const contentBytes = await readBoxFiles(commands, signal, forward)
+      await readStream(pack, signal, forward)
       target.end()
-      await onRead(contentBytes)
+      await onRead()
       await written
+      return parseUsage(await readTarOutput(measure, signal))
     },
     async close() {
       writing.abort()

@@ -32,7 +32,14 @@ export type WorkerTask =
       roots: readonly string[]
     } & Archive)
   /** Copies the files of a box to where `unpack` runs. Nothing is stored. */
-  | ({ kind: 'copy-tree'; limits: StoreLimits; commands: ReadCommands; unpack: TarCommand } & TarTools)
+  | ({
+      kind: 'copy-tree'
+      limits: StoreLimits
+      pack: TarCommand
+      unpack: TarCommand
+      /** Measures what `unpack` has written. */
+      measure: TarCommand
+    } & TarTools)
   | ({ kind: 'restore'; command: TarCommand } & TarTools & Archive & Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
   | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)
@@ -51,6 +58,8 @@ export type WorkerReply =
   /** The thread waits for `start`. */
   | { kind: 'ready' }
   /** The files of the box, or the stream, are no longer needed. */
-  | { kind: 'read'; contentBytes?: number }
+  | { kind: 'read' }
+  /** The disk space that the copied files occupy. */
+  | { kind: 'measured'; contentBytes: number }
   | { kind: 'done'; manifest: Manifest | null }
   | { kind: 'failed'; error: WorkerErrorKind; message: string }

@@ -79,10 +79,11 @@ async function copyTree(current: WorkerTask & { kind: 'copy-tree' }): Promise<vo
   try {
     reply({ kind: 'ready' })
     await receive('start')
-    await running.run(async (contentBytes) => {
-      reply({ kind: 'read', contentBytes })
+    const contentBytes = await running.run(async () => {
+      reply({ kind: 'read' })
       await receive('resumed')
     })
+    reply({ kind: 'measured', contentBytes })
   } finally {
     await running.close()
   }

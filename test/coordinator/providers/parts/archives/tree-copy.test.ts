@@ -1,4 +1,5 @@
 // Copies trees without the store, and compares them with their sources on each file system.
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -114,6 +115,19 @@ t.test('refuses a box that is too large', async (t) => {
   await t.rejects(archives.copyTree(source, createBoxFiles(t, BOX_UIDS[1])), {
     name: 'PermanentProviderError',
     message: 'The files of the box are too large for a copy. Delete some of them, then try again.',
+  })
+})
+
+t.test('reports a path that is too long', async (t) => {
+  const { archives } = openArchives(t)
+  const source = createBoxFiles(t)
+  const name = 'n'.repeat(255)
+  const descend = `for i in $(seq 16); do mkdir ${name} && cd -P ${name} || exit; done; echo >file`
+  execFileSync('/bin/bash', ['-c', descend], { cwd: source.home })
+  execFileSync('chown', ['-hRP', `${source.uid ?? process.getuid?.()}`, source.home])
+  await t.rejects(archives.copyTree(source, createBoxFiles(t, BOX_UIDS[1])), {
+    name: 'PermanentProviderError',
+    message: 'A path of the box is longer than 4095 bytes. Shorten it, then try again.',
   })
 })
 
