@@ -27,20 +27,24 @@ bind_mount() {
   esac
 }
 
+# Creates the directories of all mounts in one process, where no other mount covers them. Arguments: the mounts.
+create_directories() {
+  while [ "$1" != -- ]; do
+    if [ "$1" != symlink ] && [ -d "$2" ]; then printf '%s\0' "$root$3"; else printf '%s\0' "$root${3%/*}"; fi
+    shift 3
+  done | xargs -0 mkdir -p
+}
+
 # One process for all mounts that bind_mount has collected: a process for each takes most of the time of a start.
 flush_mounts() {
   [ ! -e "$fstab" ] || mount -a -T "$fstab"
   rm -f "$fstab"
 }
 
-# Remounts every mount of the view, except /proc and /dev: nosuid, nodev, and read-only outside the writable paths, which
-# are the arguments.
-restrict_mounts() {
+# Lists the mounts of the view, except /proc and /dev, that are not nosuid, nodev, and read-only outside the writable paths,
+# which are the arguments. Prints the path, as mountinfo escapes it, and the options of a remount.
+list_unrestricted() {
   while read -r _ _ _ _ path flags _; do
-    # mountinfo escapes spaces and other characters as octal numbers.
-    case $path in
-      *\\*) path=$(printf '%b' "$path") ;;
-    esac
     case $path in
       /proc | /proc/* | /dev | /dev/*) continue ;;
     esac
@@ -55,9 +59,31 @@ restrict_mounts() {
       $mode,nosuid,nodev,*) continue ;;
     esac
     # In a user namespace a remount must repeat the flags that the host has set (noexec, ...), else it fails.
-    # A mount that cannot be accessed is covered by another mount.
-    mount -o "remount,bind,$flags,$mode,nosuid,nodev" "$path" || [ ! -e "$path" ] || exit 1
+    # echo of dash would replace the escapes.
+    printf '%s\n' "$path remount,bind,$flags,$mode,nosuid,nodev"
   done </proc/self/mountinfo
+}
+
+# Remounts every mount that list_unrestricted lists: all in one process, then one by one what is left, such as the root, which
+# `mount -a` skips. The lists are in the root: the box can write to /tmp.
+restrict_mounts() {
+  list_unrestricted "$@" >/.unrestricted
+  while read -r path options; do
+    printf '%s\n' "none $path none $options 0 0"
+  done </.unrestricted >/.fstab
+  mount -a -T /.fstab 2>/dev/null || :
+  list_unrestricted "$@" >/.unrestricted
+  exec 3</.unrestricted
+  rm /.fstab /.unrestricted
+  while read -r path options <&3; do
+    # mountinfo escapes spaces and other characters as octal numbers.
+    case $path in
+      *\\*) path=$(printf '%b' "$path") ;;
+    esac
+    # A mount that cannot be accessed is covered by another mount.
+    mount -o "$options" "$path" || [ ! -e "$path" ] || exit 1
+  done
+  exec 3<&-
 }
 
 mount -t tmpfs -o mode=755 boxwood "$root"
@@ -76,8 +102,7 @@ done
 mkdir "$root/dev/pts" "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,nosuid,noexec devpts "$root/dev/pts"
 mount -t tmpfs -o mode=1777,nosuid,nodev boxwood "$root/dev/shm"
-ln -s pts/ptmx "$root/dev/ptmx"
-ln -s /proc/self/fd "$root/dev/fd"
+ln -s pts/ptmx /proc/self/fd "$root/dev"
 ln -s fd/0 "$root/dev/stdin"
 ln -s fd/1 "$root/dev/stdout"
 ln -s fd/2 "$root/dev/stderr"
@@ -86,6 +111,7 @@ ln -s fd/2 "$root/dev/stderr"
 # remount fails in a user namespace where the host has set other flags: restrict_mounts then remounts each.
 mount --rbind /etc /etc && mount -o remount,bind,ro,nosuid,nodev /etc 2>/dev/null || :
 
+create_directories "$@"
 writable=
 while [ "$1" != -- ]; do
   path=$root$3
@@ -96,7 +122,7 @@ while [ "$1" != -- ]; do
       writable="$writable $3"
       ;;
     symlink)
-      mkdir -p "${path%/*}"
+      [ -d "${path%/*}" ] || mkdir -p "${path%/*}"
       ln -s "$2" "$path"
       ;;
     tmpfs)
