@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { isUuid } from '../shared/ids.ts'
 import { DEFAULT_IDLE_CPU_PERCENT, LOG_LIMITS, PROMPT_LIMITS } from '../shared/limits.ts'
 import { validationMessage } from '../shared/validation-message.ts'

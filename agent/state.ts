@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Low } from 'lowdb'
 import { JSONFile } from 'lowdb/node'
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import * as z from 'zod'
 import { newUuid } from '../shared/ids.ts'
 
 const schema = z.object({

@@ -12,7 +12,7 @@ import {
 } from '../coordinator/history/metrics/chunk.ts'
 import { decodeChunk, encodeChunk } from '../coordinator/history/metrics/codec.ts'
 import { toChunk } from '../coordinator/history/metrics/samples.ts'
-import { SAMPLE_SECONDS } from '../shared/api/metrics.ts'
+import { SAMPLE_SECONDS } from '../shared/report-limits.ts'
 import { createBusyBox } from './support/busy-box.ts'
 import { formatNumber, median, toMiB } from './support/stats.ts'
 import { formatMarkdown, type Table } from './support/table.ts'

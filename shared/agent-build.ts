@@ -1,5 +1,5 @@
 // A build of the agent as the coordinator offers it to machines, and the text that the coordinator signs.
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Node's notation of a platform. */
 const platformSchema = z.string().regex(/^linux-[a-z0-9]{1,16}$/)

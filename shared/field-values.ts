@@ -95,3 +95,7 @@ export const AWS_SESSION_NAME_PATTERN = /^[\w+=,.@-]{2,64}$/
 export const AWS_TOKEN_PATH = '~/.boxwood/aws/token'
 export const MAX_CLOUD_PROFILES = 32
 export const MAX_CLOUD_TOKEN_LENGTH = 8192
+
+/** Prefixes of models that select a backend. */
+export const BACKENDS = ['amazon-bedrock', 'openrouter', 'deepseek'] as const
+export type Backend = (typeof BACKENDS)[number]

@@ -214,3 +214,6 @@ export const TUNNEL_LIMITS = {
   /** The largest line of the reports stream. */
   reportBytes: 256 * KiB,
 } as const
+
+/** An event as JSON is at most this long. The agent omits `raw` and `tool.input` and truncates `text` of a longer one. */
+export const MAX_PROMPT_EVENT_BYTES = 3 * 1024 * 1024

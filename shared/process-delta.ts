@@ -1,11 +1,6 @@
 // Differences between consecutive process snapshots. The agent creates them; the coordinator stores and applies them.
-import {
-  type DeltaProcess,
-  type ListeningTuple,
-  MAX_RSS_KIB,
-  MAX_SNAPSHOT_PROCESSES,
-  type ProcessDelta,
-} from './api/process-snapshots.ts'
+import type { DeltaProcess, ListeningTuple, ProcessDelta } from './api/process-snapshots.ts'
+import { MAX_RSS_KIB, MAX_SNAPSHOT_PROCESSES } from './report-limits.ts'
 
 export type SnapshotEntry = {
   process: DeltaProcess

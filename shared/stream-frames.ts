@@ -2,7 +2,7 @@
 //
 // A frame is a JSON header, a newline (JSON text contains none), and for output the raw bytes. Agents are untrusted:
 // decodeFrame checks every frame.
-import { z } from 'zod'
+import * as z from 'zod'
 import { exitCodeSchema, reportedIntegerSchema } from './api/common.ts'
 import { MAX_STREAM_OFFSET, STREAM_CHUNK_BYTES, timedOutSchema } from './api/processes.ts'
 import { BoundedJsonError, parseBoundedJson } from './bounded-json.ts'

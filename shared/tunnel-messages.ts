@@ -1,5 +1,5 @@
 // The messages of the tunnel: requests of the coordinator and responses of the agent. See docs/protocol.md.
-import { z } from 'zod'
+import * as z from 'zod'
 import { BoundedJsonError, parseBoundedJson } from './bounded-json.ts'
 
 /** Chosen by the coordinator. Unique on a connection. */

@@ -1,5 +1,6 @@
 // Describes a zod validation failure as one plain sentence, such as "limit must be an integer between 1 and 200".
-import { z } from 'zod'
+import type * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
 
 type Issue = z.core.$ZodIssue
 type IssueOf<Code extends Issue['code']> = Extract<Issue, { code: Code }>
@@ -46,7 +47,7 @@ function findBranchIssue(issue: Issue): Issue {
 
 /** Formats a path in JavaScript notation: `env.PATH`, `hosts[0]`, `env["a-b"]`. */
 export const formatField = (path: readonly PropertyKey[], root: string): string =>
-  path.length === 0 ? root : z.core.toDotPath(path.map(truncateKey))
+  path.length === 0 ? root : toDotPath(path.map(truncateKey))
 
 function truncateKey<T extends PropertyKey>(key: T): T | string {
   return typeof key === 'string' && key.length > MAX_KEY_CHARS ? `${key.slice(0, MAX_KEY_CHARS)}…` : key

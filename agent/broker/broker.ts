@@ -3,7 +3,7 @@
 import { mkdir } from 'node:fs/promises'
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
-import type { AgentBroker } from '../../shared/api/prompts.ts'
+import type { AgentBroker } from '../../shared/api/agent-variables.ts'
 import type { DialerOptions } from '../tunnel/websocket-dialer.ts'
 import { createCredential } from './credential.ts'
 import { type Listener, openListener } from './listener.ts'

@@ -1,6 +1,6 @@
 // PUT /environment: the variables of the box, for the readiness of its coding agents, the hosts of its secrets, and the paths of
 // its secret files.
-import { type AgentVariablesResponse, agentVariablesSchema } from '../../shared/api/prompts.ts'
+import { type AgentVariablesResponse, agentVariablesSchema } from '../../shared/api/agent-variables.ts'
 import { assertEnvironment } from '../exec/environment.ts'
 import type { CredentialFiles } from '../files/credential-files.ts'
 import type { ProviderDetector } from '../prompts/types.ts'

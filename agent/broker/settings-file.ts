@@ -1,7 +1,7 @@
 // What the broker keeps across restarts of the agent: programs that outlive the agent continue to use its listener.
 
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseJson } from '../../shared/parse-json.ts'
 import { replaceFile } from '../durable-file.ts'
 import { readStateFile } from '../state-file.ts'

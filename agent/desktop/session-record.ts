@@ -1,7 +1,7 @@
 // The record of the running desktop in the state directory: an agent that restarts finds the processes again.
 
 import { rm } from 'node:fs/promises'
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseJson } from '../../shared/parse-json.ts'
 import { replaceFile } from '../durable-file.ts'
 import { readStateFile } from '../state-file.ts'

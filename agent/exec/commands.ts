@@ -1,7 +1,7 @@
 // The commands of a box: detached processes, attached clients, and the recorders of the history.
 import type { Logger } from 'pino'
-import { MAX_SURVIVING_COMMANDS } from '../../shared/api/reports.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { MAX_SURVIVING_COMMANDS } from '../../shared/report-limits.ts'
 import type { Spool } from '../reports/spool.ts'
 import type { RunningClock } from '../running-clock.ts'
 import { type Attachments, createAttachments } from './attached/attachments.ts'

@@ -1,8 +1,8 @@
 // Describes a directory entry for the routes that list and inspect directories.
 import type { Stats } from 'node:fs'
 import { lstat, readlink, stat } from 'node:fs/promises'
-import { MAX_REPORTED_INTEGER } from '../../shared/api/common.ts'
 import type { FileEntry, FileType } from '../../shared/api/files.ts'
+import { MAX_REPORTED_INTEGER } from '../../shared/report-limits.ts'
 import { createUserNames } from '../vitals/processes/user-names.ts'
 import { getSystemErrorCode } from './errors.ts'
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LINEAGE_ID, LINEAGE_LENGTH } from '../../shared/protocol.ts'
 import { writeDurably } from '../durable-file.ts'
 

@@ -1,5 +1,5 @@
 // The fields of a prompt that the agent stores: in the queue and, once it has started, with its run.
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   CONVERSATION_ID_PATTERN,
   PROVIDERS,

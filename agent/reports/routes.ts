@@ -1,6 +1,6 @@
 // POST /reports/next returns heartbeats, listening ports and spooled reports, and acknowledges those of the last response;
 // POST /reports/flush waits for the acknowledgement of all.
-import { nextReportsSchema, type ReportAck } from '../../shared/api/reports.ts'
+import { nextReportsSchema, type ReportAck } from '../../shared/api/next-reports.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { JsonRouter } from '../requests/json-routes.ts'
 import { validateRequest } from '../validate-request.ts'

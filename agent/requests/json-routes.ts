@@ -42,6 +42,11 @@ export type JsonRouter = {
   /** @param path a segment that starts with a colon is a parameter */
   add<Path extends string>(method: JsonMethod, path: Path, handler: JsonHandler<ParamNames<Path>>): void
   /**
+   * Routes that a box may never use: the first request loads and adds them.
+   * @param names the first segments of their paths
+   */
+  defer(names: readonly string[], load: () => Promise<void>): void
+  /**
    * @param path path and query
    * @throws ApiError not_found for an unknown path
    */
@@ -61,7 +66,20 @@ export function createJsonRouter(): JsonRouter {
     routes.set(key, added)
     return added
   }
-  return {
+  const deferred = new Map<string, () => Promise<void>>()
+
+  /** Loads the routes, then executes the request. */
+  const createLoader =
+    (method: JsonMethod, path: string, load: () => Promise<void>): JsonHandler =>
+    async (request) => {
+      await load()
+      // The handler would wait for an event that has passed.
+      if (request.signal.aborted) throw new RequestResetError()
+      const { handler, params, query } = router.find(method, path)
+      return handler({ ...request, params, query })
+    }
+
+  const router: JsonRouter = {
     add(method, path, handler) {
       const segments = path.split('/')
       const siblings = listRoutes(method, segments)
@@ -69,9 +87,28 @@ export function createJsonRouter(): JsonRouter {
       if (path.includes('/:')) siblings.push(route)
       else siblings.unshift(route)
     },
+    defer(names, load) {
+      let loading: Promise<void> | null = null
+      const loadOnce = () => {
+        loading ??= load().then(
+          () => {
+            for (const name of names) deferred.delete(name)
+          },
+          (error: unknown) => {
+            // The next request tries again.
+            loading = null
+            throw error
+          },
+        )
+        return loading
+      }
+      for (const name of names) deferred.set(name, loadOnce)
+    },
     find(method, path) {
       const queryStart = path.indexOf('?')
       const segments = (queryStart === -1 ? path : path.slice(0, queryStart)).split('/')
+      const load = deferred.get(segments[1] ?? '')
+      if (load !== undefined) return { handler: createLoader(method, path, load), params: {}, query: {} }
       for (const { segments: pattern, handler } of routes.get(`${method} ${segments.length}`) ?? []) {
         const params = matchSegments(pattern, segments)
         if (params === null) continue
@@ -80,6 +117,7 @@ export function createJsonRouter(): JsonRouter {
       throw new ApiError('not_found', 'The agent has no such route.')
     },
   }
+  return router
 }
 
 /** Returns the decoded parameters. null: the path does not match. */

@@ -1,7 +1,7 @@
 // Reads the state of the agent's connection from `<state>/connection.json`, which the agent writes.
 import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { readIfExists } from './layout.ts'
 
 const CONNECTION_FILE = 'connection.json'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism, hostname, totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { SelectProxy } from '../tunnel/proxy.ts'
 import { describeConnectionError } from './connection-error.ts'
 import { type JsonResponse, sendJson } from './request.ts'

@@ -2,7 +2,7 @@
 // created outside of its prefix.
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { SERVICE_KINDS } from './services/service.ts'
 
 const schema = z.object({

@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Clock } from '../../shared/clock.ts'
 import type { AttachSocket } from '../attach/attach-socket.ts'
 import { replaceFile } from '../durable-file.ts'

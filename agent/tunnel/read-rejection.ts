@@ -1,6 +1,6 @@
 // Reads the HTTP response with which the coordinator, or a proxy, has refused a tunnel.
 import type { IncomingMessage } from 'node:http'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RECONNECT_AFTER_HEADER } from '../../shared/protocol.ts'
 import type { DisconnectReason } from './disconnect-reason.ts'
 

@@ -1,5 +1,5 @@
 // Text of the box in reports: process names and command lines have any bytes.
-import { replaceControlCharacters } from '../../shared/api/common.ts'
+import { replaceControlCharacters } from '../../shared/report-limits.ts'
 
 /** The first `maxChars` UTF-16 units, in which each control or unassigned character is replaced. */
 export const displayText = (text: string, maxChars: number): string =>

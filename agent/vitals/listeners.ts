@@ -1,7 +1,8 @@
 // The listening TCP ports of the box, with their processes.
 import { EventEmitter } from 'node:events'
-import { type ListeningTuple, MAX_LISTENING_PORTS } from '../../shared/api/process-snapshots.ts'
+import type { ListeningTuple } from '../../shared/api/process-snapshots.ts'
 import { isSamePorts } from '../../shared/process-delta.ts'
+import { MAX_LISTENING_PORTS } from '../../shared/report-limits.ts'
 import { readProcess } from '../process-table.ts'
 import { type BoxProcesses, readProcessName } from './box-processes.ts'
 import { displayText } from './display-text.ts'

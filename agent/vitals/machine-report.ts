@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Logger } from 'pino'
-import { type Machine, machineSchema } from '../../shared/api/boxes.ts'
+import { type Machine, machineSchema } from '../../shared/api/machine.ts'
 import { createNodeEnvironment } from '../own-libraries.ts'
 import type { Spool } from '../reports/spool.ts'
 

@@ -1,7 +1,8 @@
 // box show: prints the details of one box.
 
 import type { Command } from 'commander'
-import type { BoxDetail, CodingAgents, Isolation, Job, Machine } from '../../shared/api/boxes.ts'
+import type { BoxDetail, CodingAgents, Isolation, Job } from '../../shared/api/boxes.ts'
+import type { Machine } from '../../shared/api/machine.ts'
 import { formatCount } from '../../shared/format-count.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { describeTier } from '../boxes/box-size.ts'

@@ -1,6 +1,7 @@
 // Converts rows of boxes, events and jobs to API objects (spec §2.2).
 import type { Selectable } from 'kysely'
-import type { Box, BoxDetail, BoxEvent, Isolation, Job, Machine, Vitals } from '../../shared/api/boxes.ts'
+import type { Box, BoxDetail, BoxEvent, Isolation, Job, Vitals } from '../../shared/api/boxes.ts'
+import type { Machine } from '../../shared/api/machine.ts'
 import { toTimestamp, toTimestampOrNull } from '../../shared/clock.ts'
 import { boundTier, type Capacity } from '../../shared/tiers.ts'
 import type { BoxEventRow, BoxRow, JobRow } from '../db/schema.ts'

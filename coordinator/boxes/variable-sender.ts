@@ -2,7 +2,7 @@
 // agent ready. Commands and prompts have the variables in their own requests. Also sends the paths of the secret files, and what the
 // agent needs to connect programs to the broker of secrets, and stores the result of its test.
 import type { Logger } from 'pino'
-import { type AgentVariables, agentVariablesResponseSchema } from '../../shared/api/prompts.ts'
+import { type AgentVariables, agentVariablesResponseSchema } from '../../shared/api/agent-variables.ts'
 import type { BrokerTest } from '../../shared/api/secrets.ts'
 import { type Clock, systemClock, toTimestamp } from '../../shared/clock.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'

@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import {
   conversationListSchema,
-  MAX_PROMPT_EVENT_BYTES,
   type PromptEvents,
   promptEventsSchema,
   promptInterruptedSchema,
@@ -13,7 +12,7 @@ import {
   promptStatusSchema,
   promptsInterruptedSchema,
 } from '../../shared/api/prompts.ts'
-import { LIMITS } from '../../shared/limits.ts'
+import { LIMITS, MAX_PROMPT_EVENT_BYTES } from '../../shared/limits.ts'
 import type { Bounds, PageNumbers, PromptDetails, StreamPage } from './response-bounds.ts'
 
 const KiB = 1024

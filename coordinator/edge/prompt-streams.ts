@@ -1,6 +1,6 @@
 // GET /prompts/{runId}/events and GET /prompts/events (spec §4.16): pages of events, and server-sent events.
 import { z } from 'zod'
-import { MAX_REPORTED_INTEGER, queryFlag } from '../../shared/api/common.ts'
+import { queryFlag } from '../../shared/api/common.ts'
 import {
   conversationQuerySchema,
   promptEventsQuerySchema,
@@ -8,6 +8,7 @@ import {
 } from '../../shared/api/prompts.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
+import { MAX_REPORTED_INTEGER } from '../../shared/report-limits.ts'
 import { createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import { byKey } from '../http/access.ts'
 import {

@@ -1,5 +1,5 @@
 // What the agent of a box needs to connect its programs to the broker.
-import type { AgentVariables } from '../../shared/api/prompts.ts'
+import type { AgentVariables } from '../../shared/api/agent-variables.ts'
 import type { Db } from '../db/open.ts'
 import { prepareBrokeredQuery } from './mount-store.ts'
 import { parseHosts } from './present.ts'

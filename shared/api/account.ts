@@ -1,5 +1,5 @@
 // Schema of the response to GET /me (spec §2.3): the user, the API key and the workspace.
-import { z } from 'zod'
+import * as z from 'zod'
 import { ACCESS_LEVELS, HOLDS, ROLES } from '../field-values.ts'
 import { boxFilterSchema, boxSchema } from './boxes.ts'
 import { microDollarsSchema, timestampSchema } from './common.ts'

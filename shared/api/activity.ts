@@ -1,5 +1,5 @@
 // Schema of GET /activity, with which the coordinator asks an agent whether its box is idle.
-import { z } from 'zod'
+import * as z from 'zod'
 import { reportedIntegerSchema } from './common.ts'
 
 export const activitySchema = z.object({

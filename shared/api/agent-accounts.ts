@@ -1,5 +1,5 @@
 // Schemas of agent accounts (spec §5.2, §5.3): workspaces that agents create for themselves.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'
 import { apiKeySchema } from './keys.ts'

@@ -1,5 +1,5 @@
 // Schemas of the agents of a workspace and of the rollout of new builds.
-import { z } from 'zod'
+import * as z from 'zod'
 import { AGENT_STATES } from '../field-values.ts'
 import { boxIdSchema, integerBetween, timestampSchema } from './common.ts'
 

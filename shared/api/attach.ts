@@ -1,5 +1,5 @@
 // Schemas of the messages of an attached WebSocket (see ../attach-format.ts): a text message is a JSON object with `type`.
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   ATTACH_LIMITS,
   CHANNELS,

@@ -1,5 +1,5 @@
 // Schemas of the export of the audit log to an HTTPS endpoint (spec §5.7, §6).
-import { z } from 'zod'
+import * as z from 'zod'
 import { AUDIT_SINK_STARTS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { auditEventSchema } from './audit.ts'

@@ -1,5 +1,5 @@
 // Schemas of the audit log (spec §2.7b, §4.12).
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   AUDIT_KINDS,
   type AuditKind,

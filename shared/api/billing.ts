@@ -1,5 +1,5 @@
 // Schemas of the billing of a workspace, which its owners read: prices, the plan, and the entries of the ledger.
-import { z } from 'zod'
+import * as z from 'zod'
 import { BILLING_PROVIDERS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { accountBillingSchema } from './account.ts'

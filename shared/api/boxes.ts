@@ -1,5 +1,6 @@
 // Schemas of boxes (spec §2.2, §4.3): fields, states, events, jobs, vitals, and the requests to create and list boxes.
-import { z } from 'zod'
+
+import * as z from 'zod'
 import { ENV_NAME_PATTERN, type OBSERVED_STATES } from '../field-values.ts'
 import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
@@ -17,7 +18,6 @@ import {
   queryIntegerBetween,
   regionSchema,
   reportedIntegerSchema,
-  reportedTextSchema,
   tierSchema,
   timestampSchema,
 } from './common.ts'
@@ -29,6 +29,7 @@ import {
   labelFilterSchema,
   labelsSchema,
 } from './labels.ts'
+import { machineSchema } from './machine.ts'
 import { operationSchema } from './operations.ts'
 import { PROVIDER_READINESS } from './prompts.ts'
 import { requestTimestampSchema } from './request-times.ts'
@@ -202,23 +203,6 @@ export const vitalsSchema = z
       'From the last heartbeat. Percentages, 0 to 100, are relative to the limits of the box; null: no sample yet, or the figure is not known for this box.',
   })
 export type Vitals = z.infer<typeof vitalsSchema>
-
-const machineTextSchema = reportedTextSchema(200)
-export const machineSchema = z
-  .object({
-    os: machineTextSchema.meta({ description: 'distribution and version' }),
-    kernel: machineTextSchema.meta({ description: 'release of the kernel' }),
-    arch: machineTextSchema.meta({ description: 'as in Node, such as x64 or arm64' }),
-    cpuModel: machineTextSchema,
-    cpuCount: z.number().min(0).max(65_536).nullable().meta({ description: 'CPUs; may be a fraction' }),
-    memoryBytes: reportedIntegerSchema.nullable(),
-    diskBytes: reportedIntegerSchema.nullable(),
-  })
-  .meta({
-    id: 'Machine',
-    description: 'The machine of a box, with the limits of the box. null: not limited, or not known.',
-  })
-export type Machine = z.infer<typeof machineSchema>
 
 export const boxDetailSchema = z
   .object({

@@ -1,6 +1,6 @@
 // What the coordinator sends to the agent of a box for its cloud roles: the token of the box and the profiles that use it.
 // Responses are untrusted.
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   AWS_PROFILE_PATTERN,
   AWS_ROLE_ARN_PATTERN,

@@ -1,5 +1,5 @@
 // Schemas of the command history (spec §2.6, §4.4), and the constants of commands that agent and coordinator share.
-import { z } from 'zod'
+import * as z from 'zod'
 import { COMMAND_MODES, COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import {
@@ -109,12 +109,3 @@ export const commandOutputSchema = z
   })
   .meta({ id: 'CommandOutput' })
 export type CommandOutput = z.infer<typeof commandOutputSchema>
-
-/** Truncates a command's text to the stored length without splitting a surrogate pair. */
-export function truncateCommand(text: string): { command: string; commandTruncated: boolean } {
-  if (text.length <= LIMITS.commandChars) return { command: text, commandTruncated: false }
-  const last = text.charCodeAt(LIMITS.commandChars - 1)
-  const isHighSurrogate = last >= 0xd800 && last <= 0xdbff
-  const length = isHighSurrogate ? LIMITS.commandChars - 1 : LIMITS.commandChars
-  return { command: text.slice(0, length), commandTruncated: true }
-}

@@ -1,6 +1,8 @@
 // Schemas that several resources share. Their error messages start with "must", as validation-message.ts requires.
-import { z } from 'zod'
+
+import * as z from 'zod'
 import { OBSERVED_STATES } from '../field-values.ts'
+import { MAX_REPORTED_INTEGER, replaceControlCharacters } from '../report-limits.ts'
 import { REGIONS, TIER_NAMES } from '../tiers.ts'
 
 export const timestampSchema = z.iso.datetime().meta({ id: 'Timestamp', description: 'RFC 3339, UTC' })
@@ -39,10 +41,10 @@ export const bareErrorSchema = z
   .looseObject({ error: z.string() })
   .meta({ id: 'BareError', description: 'Error response of POST /desktop/stop. Codes are stable.' })
 
-/** The maximum of an integer that a box reports. Sums of such integers stay exact JavaScript numbers. */
-export const MAX_REPORTED_INTEGER = 2 ** 50
 /** A length, an offset or a sequence number that a box reports. */
 export const reportedIntegerSchema = z.int().min(0).max(MAX_REPORTED_INTEGER)
+/** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
+export const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
 export const pidSchema = z
   .int()
   .min(0)
@@ -50,7 +52,6 @@ export const pidSchema = z
 /** Text that a box reports, such as the name of a process: each control or unassigned character is replaced. */
 export const reportedTextSchema = (maxChars: number) =>
   z.string().max(maxChars).overwrite(replaceControlCharacters)
-export const replaceControlCharacters = (text: string): string => text.replace(/\p{C}/gu, '\uFFFD')
 
 export const noNul = (text: string): boolean => !text.includes('\0')
 export const NO_NUL_RULE = 'must not contain a NUL byte'

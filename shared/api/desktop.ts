@@ -1,5 +1,5 @@
 // Schemas of the desktop of a box. POST /desktop/stop is in the spec (§4.17), the other routes are not.
-import { z } from 'zod'
+import * as z from 'zod'
 import { DESKTOP_MODES, DESKTOP_PROGRAMS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { boundedArray, integerBetween, reportedTextSchema, timestampSchema } from './common.ts'

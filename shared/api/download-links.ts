@@ -1,5 +1,5 @@
 // Schemas of the links that download a file of a box once. Not in the spec.
-import { z } from 'zod'
+import * as z from 'zod'
 import { timestampSchema } from './common.ts'
 
 export const createDownloadLinkRequestSchema = z

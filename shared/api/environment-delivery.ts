@@ -1,5 +1,5 @@
 // What the coordinator sends to the agent of a box for its environment: files and repositories. Responses are untrusted.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 
 /** PUT /environment-files of the agent. Paths start with `/`, or with `~/` for the home directory of the box. */

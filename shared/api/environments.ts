@@ -1,5 +1,5 @@
 // Schemas of environments (spec §2.12, §4.9): what new boxes start with.
-import { z } from 'zod'
+import * as z from 'zod'
 import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { ENV_NAME_RULE, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'

@@ -1,5 +1,5 @@
 // Schemas of command requests and of the results of synchronous commands (spec §4.14).
-import { z } from 'zod'
+import * as z from 'zod'
 import { ENV_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { ENV_NAME_RULE, exitCodeSchema, NO_NUL_RULE, noNul, timestampSchema } from './common.ts'

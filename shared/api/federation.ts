@@ -1,5 +1,5 @@
 // Schemas of cloud federation: the identity issuer, the AWS roles of a workspace and the links that connect one (spec §4.6).
-import { z } from 'zod'
+import * as z from 'zod'
 import { AWS_PROFILE_PATTERN, AWS_ROLE_ARN_PATTERN, AWS_TOKEN_PATH } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { timestampSchema } from './common.ts'

@@ -1,5 +1,5 @@
 // Schemas of the messages of GET /feed, a WebSocket on which only the server sends messages.
-import { z } from 'zod'
+import * as z from 'zod'
 import { boxSchema } from './boxes.ts'
 import { queryFlag, timestampSchema } from './common.ts'
 import { operationSchema } from './operations.ts'

@@ -1,5 +1,5 @@
 // Schemas of the file routes (spec §4.15), of edge and agent: the edge forwards the responses of the agent.
-import { z } from 'zod'
+import * as z from 'zod'
 import { FILE_MTIME_PATTERN, FILE_TYPES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import {

@@ -1,5 +1,5 @@
 // Schemas of images and of what the regions can do. Not in the spec.
-import { z } from 'zod'
+import * as z from 'zod'
 import { IMAGE_PATTERN } from '../field-values.ts'
 import { regionSchema, timestampSchema } from './common.ts'
 

@@ -1,5 +1,5 @@
 // Schemas of API keys (spec §5): fields, and the requests to create and limit them.
-import { z } from 'zod'
+import * as z from 'zod'
 import { ACCESS_LEVELS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { accessLevelsSchema } from './account.ts'

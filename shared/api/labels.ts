@@ -1,5 +1,5 @@
 // Schemas of the labels of boxes: keys, values, and the selection of boxes by label.
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   isLabelValue,
   LABEL_KEY_PATTERN,

@@ -1,5 +1,5 @@
 // Schemas of GET /processes on the edge: the processes of a running box, for `box top`. Not in the spec.
-import { z } from 'zod'
+import * as z from 'zod'
 import { COMMAND_ID_PATTERN } from '../field-values.ts'
 import {
   boundedArray,

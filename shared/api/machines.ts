@@ -1,5 +1,5 @@
 // Schemas of machines: the tokens that enroll a machine as a box, and the exchange of a token by the agent.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import { REGIONS } from '../tiers.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, envSchema } from './boxes.ts'

@@ -1,5 +1,5 @@
 // Schemas of members (spec §2.3, §5.11): fields, and the requests to invite and change them.
-import { z } from 'zod'
+import * as z from 'zod'
 import { ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'

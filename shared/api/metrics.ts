@@ -1,10 +1,10 @@
 // Schemas of box metrics (spec §4.3): the series with their units, the agent's samples, and GET /boxes/{id}/metrics.
-import { z } from 'zod'
+
+import * as z from 'zod'
+import { MAX_SAMPLE_GROUPS, SAMPLE_SECONDS } from '../report-limits.ts'
 import { boundedArray, reportedIntegerSchema, reportedTextSchema, timestampSchema } from './common.ts'
 import { queryInstantSchema } from './request-times.ts'
 
-/** Seconds that one sample describes. Samples start at multiples of this, since the epoch. */
-export const SAMPLE_SECONDS = 30
 /** Bucket lengths in seconds: a sample, and the two rollups. */
 export const METRICS_RESOLUTIONS = [SAMPLE_SECONDS, 300, 3600] as const
 export type MetricsResolution = (typeof METRICS_RESOLUTIONS)[number]
@@ -74,9 +74,6 @@ export const INTERFACE_SERIES = {
 export type BoxSeriesName = keyof typeof BOX_SERIES
 export type FileSystemSeriesName = keyof typeof FILE_SYSTEM_SERIES
 export type InterfaceSeriesName = keyof typeof INTERFACE_SERIES
-
-/** File systems, and interfaces, of one sample. The agent selects the largest and the busiest. */
-export const MAX_SAMPLE_GROUPS = 16
 
 const namesOf = <K extends string>(series: Record<K, Series>): K[] => Object.keys(series) as K[]
 const record = <K extends string, V extends z.ZodType>(names: K[], value: V) =>

@@ -1,5 +1,5 @@
 // Schema of operations (spec §2.5, §4.7): the progress of the deletion of a box or snapshot.
-import { z } from 'zod'
+import * as z from 'zod'
 import { timestampSchema } from './common.ts'
 
 export const operationSchema = z

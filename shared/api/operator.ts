@@ -1,5 +1,5 @@
 // Schemas of the routes for operators: the owners of the coordinator's first workspace.
-import { z } from 'zod'
+import * as z from 'zod'
 import { HOLDS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import {

@@ -1,5 +1,5 @@
 // Schemas of the payments of a workspace by card.
-import { z } from 'zod'
+import * as z from 'zod'
 
 const USD = { min: 5, max: 1000 } as const
 const AMOUNT_RULE = `must be an amount in dollars between ${USD.min} and ${USD.max} with at most two decimals`

@@ -1,5 +1,5 @@
 // Schemas of the policies of a workspace (spec §2.9, §4.11).
-import { z } from 'zod'
+import * as z from 'zod'
 import { IMAGE_GLOB_PATTERN, MACHINE_ENROLLMENT, WEEKDAYS } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { boundedArray, integerBetween, tierSchema, timestampSchema } from './common.ts'

@@ -1,5 +1,5 @@
 // Schemas of shared ports (spec §2.7, §4.5), and of the listening ports of a box.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
   cursorSchema,

@@ -1,5 +1,5 @@
 // Schemas of connections to the TCP ports of a box.
-import { z } from 'zod'
+import * as z from 'zod'
 import { queryIntegerBetween } from './common.ts'
 
 /** A port in a path. */

@@ -1,5 +1,13 @@
 // Schemas of process snapshots (the agent's reports, and GET /boxes/{id}/procs-at of spec §4.3) and of listening ports.
-import { z } from 'zod'
+
+import * as z from 'zod'
+import {
+  MAX_DELTA_CHARS,
+  MAX_LISTENING_PORTS,
+  MAX_RSS_KIB,
+  MAX_SNAPSHOT_PROCESSES,
+  SNAPSHOT_COMMAND_CHARS,
+} from '../report-limits.ts'
 import {
   boundedArray,
   pidSchema,
@@ -8,17 +16,6 @@ import {
   timestampSchema,
 } from './common.ts'
 import { queryInstantSchema } from './request-times.ts'
-
-/** Seconds between two snapshots. */
-export const SNAPSHOT_SECONDS = 60
-/** Processes of one snapshot: those with the most CPU usage, then those with the most memory. */
-export const MAX_SNAPSHOT_PROCESSES = 1000
-/** Listening ports of one snapshot or report. */
-export const MAX_LISTENING_PORTS = 1000
-/** Characters of a command line in a snapshot. */
-export const SNAPSHOT_COMMAND_CHARS = 256
-/** Characters of the `delta` and `ports` texts in reports. A report line has at most 256 KiB. */
-export const MAX_DELTA_CHARS = 160 * 1024
 
 /** Milliseconds since the epoch, until the end of 9999. */
 const instantSchema = z.int().min(0).max(253_402_300_799_999)
@@ -33,8 +30,6 @@ export const deltaProcessSchema = z.tuple([
   reportedTextSchema(SNAPSHOT_COMMAND_CHARS).nullable(),
 ])
 export type DeltaProcess = z.infer<typeof deltaProcessSchema>
-/** 1 PiB. */
-export const MAX_RSS_KIB = 2 ** 40
 /** pid, tenths of a percent of one CPU since the previous snapshot, growth of the resident KiB (absent: unchanged). */
 const deltaUsageSchema = z.tuple([
   pidSchema,

@@ -1,5 +1,5 @@
 // Schemas of detached processes and their output stream (spec §4.14), used by agent, coordinator and CLI.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
   boundedArray,

@@ -1,5 +1,5 @@
 // Schemas of prompts (spec §2.13, §4.16): runs of coding-agent CLIs, their events, conversations and the queue.
-import { z } from 'zod'
+import * as z from 'zod'
 import {
   CONVERSATION_ID_PATTERN,
   PROVIDERS,
@@ -27,9 +27,6 @@ export const PROVIDER_READINESS = ['ready', 'not_signed_in', 'not_installed'] as
 export type ProviderReadiness = (typeof PROVIDER_READINESS)[number]
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 export type RunStatus = (typeof RUN_STATUSES)[number]
-/** Prefixes of models that select a backend. */
-export const BACKENDS = ['amazon-bedrock', 'openrouter', 'deepseek'] as const
-export type Backend = (typeof BACKENDS)[number]
 
 const runIdSchema = z.string().regex(RUN_ID_PATTERN)
 const conversationIdSchema = z.string().regex(CONVERSATION_ID_PATTERN)
@@ -100,34 +97,6 @@ export const agentPromptRequestSchema = promptRequestSchema.extend({
   boxEnv: z.record(z.string(), z.string()).optional(),
 })
 export type AgentPromptRequest = z.infer<typeof agentPromptRequestSchema>
-
-/**
- * PUT /environment of the agent: the variables of the box, for the readiness of its coding agents, and what its listener for
- * secrets needs.
- */
-export const agentVariablesSchema = z.object({
-  env: z.record(z.string(), z.string()),
-  /** null: no secret is mounted. */
-  broker: z
-    .object({
-      /** PEM: the certificate authority of the workspace. */
-      certificate: z.string(),
-      /** The hosts of the mounted secrets, as SecretHost patterns: connections to port 443 of these go to the coordinator. */
-      hosts: z.array(z.string()),
-    })
-    .nullable(),
-  /** The paths of the secret files of environments. */
-  secretFiles: z.array(z.string()),
-})
-/** The response, since the agent has the listener. state: whether the test request of the agent has reached the coordinator. */
-export const agentVariablesResponseSchema = z.object({
-  broker: z
-    .object({ state: z.enum(['ready', 'failed']), message: z.string().max(1024).nullable() })
-    .nullish(),
-})
-export type AgentVariables = z.infer<typeof agentVariablesSchema>
-export type AgentBroker = NonNullable<AgentVariables['broker']>
-export type AgentVariablesResponse = z.infer<typeof agentVariablesResponseSchema>
 
 /** Text that a box reports. The agent truncates; the coordinator refuses what is longer. */
 const MAX_TEXT = 64 * 1024
@@ -273,9 +242,6 @@ export const PROMPT_EVENT_TYPES = [
   'done',
 ] as const
 export type PromptEventType = (typeof PROMPT_EVENT_TYPES)[number]
-
-/** An event as JSON is at most this long. The agent omits `raw` and `tool.input` and truncates `text` of a longer one. */
-export const MAX_PROMPT_EVENT_BYTES = 3 * 1024 * 1024
 
 /** What a coding agent prints or passes to a tool. */
 const anyJsonSchema = z.unknown().meta({ type: ['object', 'array', 'string', 'number', 'boolean', 'null'] })

@@ -1,22 +1,23 @@
 // Schemas of the agent's reports: NDJSON in the responses to POST /reports/next, or in one long response to GET /reports,
 // acknowledged by sequence number.
-import { z } from 'zod'
+
+import * as z from 'zod'
 import { COMMAND_ID_PATTERN, FINAL_COMMAND_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
-import { machineSchema, vitalsSchema } from './boxes.ts'
+import { MAX_SURVIVING_COMMANDS, OUTPUT_CHUNK_BYTES } from '../report-limits.ts'
+import { vitalsSchema } from './boxes.ts'
 import { COMMAND_STREAMS } from './commands.ts'
 import {
   boundedArray,
+  epochMsSchema,
   exitCodeSchema,
   pidSchema,
   reportedIntegerSchema,
   reportedTextSchema,
 } from './common.ts'
+import { machineSchema } from './machine.ts'
 import { metricsSampleSchema } from './metrics.ts'
 import { listenersLineSchema, processSnapshotReportSchema } from './process-snapshots.ts'
-
-/** Milliseconds since the epoch, by the clock of the box. The maximum is the end of 9999, the last year of RFC 3339. */
-const epochMsSchema = z.int().min(0).max(253_402_300_799_999)
 
 /** A heartbeat has no sequence number and is not stored: only the latest heartbeat matters. */
 export const heartbeatSchema = z.object({
@@ -24,9 +25,6 @@ export const heartbeatSchema = z.object({
   at: epochMsSchema,
   vitals: vitalsSchema,
 })
-
-/** The running attached commands of one box are far fewer. */
-export const MAX_SURVIVING_COMMANDS = 1000
 
 /** Reported at each start of the agent's process. The boot id shows whether the box rebooted. */
 export const agentStartedSchema = z.object({
@@ -44,8 +42,6 @@ export const agentStartedSchema = z.object({
 
 const commandIdSchema = z.string().regex(COMMAND_ID_PATTERN)
 
-/** Maximum bytes of one command.output report. */
-export const OUTPUT_CHUNK_BYTES = 128 * 1024
 const base64Schema = (maxBytes: number) => z.string().max(Math.ceil(maxBytes / 3) * 4)
 
 /**
@@ -135,22 +131,3 @@ export const reportLineSchema = z.discriminatedUnion('type', [
 export const reportTypeSchema = z.object({ type: z.string() })
 export type Heartbeat = z.infer<typeof heartbeatSchema>
 export type ListenersLine = z.infer<typeof listenersLineSchema>
-
-/** One of the `acks` of POST /reports/next: every report up to and including `seq` is committed. `now`: the time of the coordinator. */
-export const reportAckSchema = z.object({
-  epoch: z.string(),
-  seq: reportedIntegerSchema,
-  now: epochMsSchema.optional(),
-})
-export type ReportAck = z.infer<typeof reportAckSchema>
-
-/**
- * POST /reports/next, whose response has lines of the stream. The first request of a connection, and the first after a
- * failed commit, starts with the reports that are not acknowledged.
- */
-export const nextReportsSchema = z.object({
-  isFirst: z.boolean(),
-  /** For the lines of the last response. */
-  acks: z.array(reportAckSchema),
-})
-export type NextReports = z.infer<typeof nextReportsSchema>

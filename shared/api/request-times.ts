@@ -1,5 +1,5 @@
 // Times in requests: RFC 3339 with Z or an offset, or epoch seconds. Responses have RFC 3339 in UTC.
-import { z } from 'zod'
+import * as z from 'zod'
 import { toTimestamp } from '../clock.ts'
 
 /** For descriptions. */

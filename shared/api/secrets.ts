@@ -1,5 +1,5 @@
 // Schemas of secrets, their grants and mounts (spec §2.8, §4.10).
-import { z } from 'zod'
+import * as z from 'zod'
 import { ENV_NAME_PATTERN, SECRET_NAME_PATTERN } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { SECRET_LOCATIONS } from '../secret-locations.ts'

@@ -1,5 +1,5 @@
 // Schemas of sign-in and of dashboard sessions (spec §5).
-import { z } from 'zod'
+import * as z from 'zod'
 import { BILLING_PROVIDERS, ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { displayNameSchema, emailSchema, timestampSchema } from './common.ts'

@@ -1,5 +1,5 @@
 // Schemas of snapshots (spec §2.4, §4.8): fields, and the requests to create, restore, fork and name them.
-import { z } from 'zod'
+import * as z from 'zod'
 import { SNAPSHOT_KINDS, SNAPSHOT_STATUSES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { BOX_NAME_PATTERN, BOX_NAME_RULE, boxSchema } from './boxes.ts'

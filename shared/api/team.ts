@@ -1,5 +1,5 @@
 // Schemas of the team status (spec §2.10, §4.13): what the members and boxes of a workspace do, and what they spend.
-import { z } from 'zod'
+import * as z from 'zod'
 import { ROLES } from '../field-values.ts'
 import { LIMITS } from '../limits.ts'
 import { auditEventSchema } from './audit.ts'

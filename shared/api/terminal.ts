@@ -1,5 +1,5 @@
 // Schemas of the terminal sessions of a box. The messages of GET /terminal are in attach.ts.
-import { z } from 'zod'
+import * as z from 'zod'
 import { SESSION_NAME_PATTERN } from '../attach-format.ts'
 import { LIMITS } from '../limits.ts'
 import { terminalSizeFields } from './attach.ts'

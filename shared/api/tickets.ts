@@ -1,5 +1,5 @@
 // Schemas of terminal tickets (spec §5.10). Not in the spec: how a ticket is created.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import { timestampSchema } from './common.ts'
 

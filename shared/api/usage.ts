@@ -1,5 +1,5 @@
 // Schemas of the usage of a workspace in a month: what its boxes have cost, by box, member or day.
-import { z } from 'zod'
+import * as z from 'zod'
 import { MONTH_PATTERN, USAGE_GROUPS } from '../field-values.ts'
 import { microDollarsSchema } from './common.ts'
 

@@ -1,5 +1,5 @@
 // Schemas of workspaces (spec §2.3): fields, and the requests to create, change and close them.
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import { displayNameSchema, timestampSchema } from './common.ts'
 

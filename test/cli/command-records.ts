@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CommandRow } from '../../coordinator/db/schema.ts'
 import type { Command } from '../../shared/api/commands.ts'
-import { OUTPUT_CHUNK_BYTES } from '../../shared/api/reports.ts'
+import { OUTPUT_CHUNK_BYTES } from '../../shared/report-limits.ts'
 import type { CliCoordinator } from './coordinator.ts'
 
 type Fields = Partial<

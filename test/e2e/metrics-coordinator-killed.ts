@@ -1,6 +1,6 @@
 // A killed coordinator: after the restart, each missed sample and snapshot of a running box is stored once.
 import type { Test } from 'tap'
-import { SAMPLE_SECONDS } from '../../shared/api/metrics.ts'
+import { SAMPLE_SECONDS } from '../../shared/report-limits.ts'
 import { startBoxLoad } from '../support/box-load.ts'
 import { startCoordinatorProcess } from '../support/coordinator-process.ts'
 import {

@@ -7,13 +7,10 @@ import { reportRoutes } from '../../agent/reports/routes.ts'
 import { openSpool, type Spool } from '../../agent/reports/spool.ts'
 import { openState } from '../../agent/state.ts'
 import type { Ingest } from '../../coordinator/agents/tunnel/reports.ts'
-import {
-  type ListeningPort,
-  type ListeningTuple,
-  MAX_LISTENING_PORTS,
-} from '../../shared/api/process-snapshots.ts'
+import type { ListeningPort, ListeningTuple } from '../../shared/api/process-snapshots.ts'
 import type { DurableReport } from '../../shared/api/reports.ts'
 import { systemClock } from '../../shared/clock.ts'
+import { MAX_LISTENING_PORTS } from '../../shared/report-limits.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 import { silentLog, startTestAgent, startTunnelServer } from '../support/tunnel.ts'
 import { startTunnelProxy } from '../support/tunnel-proxy.ts'

@@ -3,7 +3,6 @@ import t from 'tap'
 import {
   type DeltaProcess,
   type ListeningTuple,
-  MAX_SNAPSHOT_PROCESSES,
   type ProcessDelta,
   processDeltaSchema,
 } from '../../shared/api/process-snapshots.ts'
@@ -14,6 +13,7 @@ import {
   EMPTY_SNAPSHOT,
   type ProcessSnapshot,
 } from '../../shared/process-delta.ts'
+import { MAX_SNAPSHOT_PROCESSES } from '../../shared/report-limits.ts'
 import { createSeededRandom } from '../support/random.ts'
 
 const entry = (process: DeltaProcess, cpuTenths = 0, rssKiB = 100) => ({ process, cpuTenths, rssKiB })

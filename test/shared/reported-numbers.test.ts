@@ -1,7 +1,6 @@
 // Every number that a box can send has a bound in its schema, so that a sum of them is exact and can be stored.
 import t from 'tap'
 import { z } from 'zod'
-import { MAX_REPORTED_INTEGER } from '../../shared/api/common.ts'
 import { execResultSchema } from '../../shared/api/exec.ts'
 import { fileReadSchema, fileUploadedSchema, fileWrittenSchema } from '../../shared/api/files.ts'
 import {
@@ -11,6 +10,7 @@ import {
   execStatusSchema,
 } from '../../shared/api/processes.ts'
 import { durableReportSchema, reportLineSchema } from '../../shared/api/reports.ts'
+import { MAX_REPORTED_INTEGER } from '../../shared/report-limits.ts'
 import { frameHeaderSchema } from '../../shared/stream-frames.ts'
 
 type JsonSchema = { type?: string; minimum?: number; maximum?: number }

@@ -2,7 +2,8 @@
 
 import { transaction } from '../../coordinator/db/transaction.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { type MetricsSample, SAMPLE_SECONDS } from '../../shared/api/metrics.ts'
+import type { MetricsSample } from '../../shared/api/metrics.ts'
+import { SAMPLE_SECONDS } from '../../shared/report-limits.ts'
 import type { ApiResponse, TestCoordinator } from './coordinator.ts'
 import { createTestSession } from './session.ts'
 import { waitUntil } from './wait-until.ts'

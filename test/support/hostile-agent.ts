@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
+import type { NextReports, ReportAck } from '../../shared/api/next-reports.ts'
 import { PROTOCOL_VERSION } from '../../shared/protocol.ts'
 import { BodySender } from '../../shared/tunnel-bodies.ts'
 import {

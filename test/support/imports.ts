@@ -49,7 +49,7 @@ const RULES: Rule[] = [
       'shared/foreign-directory.ts',
     ],
     allows: (target) =>
-      isPackage(target) ? ['zod', 'node:crypto'].includes(target) : isInside(target, 'shared'),
+      isPackage(target) ? ['zod', 'zod/v4/core', 'node:crypto'].includes(target) : isInside(target, 'shared'),
   },
   {
     files: [

@@ -1,7 +1,8 @@
 // Reads what a coordinator has stored about a box over HTTP: metrics, process snapshots and listening ports.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Metrics, SAMPLE_SECONDS } from '../../shared/api/metrics.ts'
-import { type ListeningPort, type ProcsAt, SNAPSHOT_SECONDS } from '../../shared/api/process-snapshots.ts'
+import type { Metrics } from '../../shared/api/metrics.ts'
+import type { ListeningPort, ProcsAt } from '../../shared/api/process-snapshots.ts'
+import { SAMPLE_SECONDS, SNAPSHOT_SECONDS } from '../../shared/report-limits.ts'
 import { waitUntil } from './wait-until.ts'
 
 export const SAMPLE_MS = SAMPLE_SECONDS * 1000

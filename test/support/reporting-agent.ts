@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
-import type { NextReports, ReportAck } from '../../shared/api/reports.ts'
+import type { NextReports, ReportAck } from '../../shared/api/next-reports.ts'
 import { startTestAgent } from './tunnel.ts'
 
 export type ReportingAgent = {

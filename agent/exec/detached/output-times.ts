@@ -1,7 +1,7 @@
 // Reads the time index of an output log: when each part of the output was written. native/run.c describes the file.
 import { readSync } from 'node:fs'
-import { MAX_REPORTED_INTEGER } from '../../../shared/api/common.ts'
 import type { StreamEncoding } from '../../../shared/api/processes.ts'
+import { MAX_REPORTED_INTEGER } from '../../../shared/report-limits.ts'
 import { withStateFile } from '../../state-file.ts'
 
 /** At most one record per interval. native/run.c has the same two values. */

@@ -13,7 +13,7 @@ import { existsSync, linkSync, rmSync, statSync, unlinkSync, writeFileSync } fro
 import { rename, rm } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { agentStartRequestSchema } from '../../../shared/api/processes.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile } from '../../durable-file.ts'

@@ -1,6 +1,7 @@
 // Writes command reports to the spool, with retries after an error. Splits output into reports.
 import type { Logger } from 'pino'
-import { type CommandReport, OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
+import type { CommandReport } from '../../../shared/api/reports.ts'
+import { OUTPUT_CHUNK_BYTES } from '../../../shared/report-limits.ts'
 import type { Spool } from '../../reports/spool.ts'
 
 export type CommandReporter = {

@@ -1,7 +1,7 @@
 // Persists which reports of a detached process the spool has received, in a small file in the process directory.
 import { closeSync, ftruncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { openStateFile, readStateFile } from '../../state-file.ts'
 
 const cursorSchema = z.object({

@@ -1,7 +1,8 @@
 // The first report of a command, synchronous or detached.
-import { truncateCommand } from '../../../shared/api/commands.ts'
+
 import type { AgentExecRequest } from '../../../shared/api/exec.ts'
 import type { CommandReport } from '../../../shared/api/reports.ts'
+import { truncateCommand } from '../../../shared/report-limits.ts'
 
 export type StartedCommand = {
   record: NonNullable<AgentExecRequest['record']>

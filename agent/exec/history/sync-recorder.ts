@@ -1,7 +1,8 @@
 // Reports synchronous commands to the command history. A short command takes two reports.
 import type { Logger } from 'pino'
 import type { AgentExecRequest } from '../../../shared/api/exec.ts'
-import { type CommandReport, OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
+import type { CommandReport } from '../../../shared/api/reports.ts'
+import { OUTPUT_CHUNK_BYTES } from '../../../shared/report-limits.ts'
 import type { Spool } from '../../reports/spool.ts'
 import type { OutputTail } from '../output-tail.ts'
 import { createCommandReporter, outputReports } from './command-reporter.ts'

@@ -1,7 +1,7 @@
 // The conversations of a box, in one file that is replaced atomically. The file has what outlives the runs; sessions,
 // activity and the status come from the newest run of a conversation.
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import * as z from 'zod'
 import { CONVERSATION_ID_PATTERN, PROVIDERS } from '../../../shared/field-values.ts'
 import { writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'

@@ -1,6 +1,7 @@
 // Messages of 409 provider_not_installed and provider_not_signed_in: what is wrong, then what to do.
-import type { Backend, ProviderName } from '../../../shared/api/prompts.ts'
+import type { ProviderName } from '../../../shared/api/prompts.ts'
 import { ApiError } from '../../../shared/errors.ts'
+import type { Backend } from '../../../shared/field-values.ts'
 
 const TITLES: Record<ProviderName, string> = {
   claude: 'Claude Code',

@@ -1,7 +1,7 @@
 // Runs `program --version` and caches the result until the file changes.
 import { stripVTControlCharacters } from 'node:util'
-import { replaceControlCharacters } from '../../../shared/api/common.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { replaceControlCharacters } from '../../../shared/report-limits.ts'
 import { shellQuote } from '../../../shared/shell-quote.ts'
 import type { FoundProgram } from './file-identity.ts'
 import type { Environment } from './login-variables.ts'

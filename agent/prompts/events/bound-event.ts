@@ -1,5 +1,6 @@
 // Limits the size of an event. Pure.
-import { MAX_PROMPT_EVENT_BYTES, type PromptEvent } from '../../../shared/api/prompts.ts'
+import type { PromptEvent } from '../../../shared/api/prompts.ts'
+import { MAX_PROMPT_EVENT_BYTES } from '../../../shared/limits.ts'
 import { boundedText } from '../providers/json-fields.ts'
 
 const MAX_TOOL_NAME_CHARS = 1024

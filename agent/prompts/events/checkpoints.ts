@@ -7,7 +7,7 @@
 // The files are not synced: after a power loss the run is lost, and its log is read from the start.
 import { closeSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { replaceFileSync } from '../../durable-file.ts'
 import { openStateFile, readStateFile } from '../../state-file.ts'
 import type { LogPosition } from './event-decoder.ts'

@@ -1,7 +1,7 @@
 // Credentials of the backends that the prefix of a model selects, and readers of environment variables.
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Backend } from '../../../shared/api/prompts.ts'
+import type { Backend } from '../../../shared/field-values.ts'
 import type { CredentialInput } from './types.ts'
 
 export type Environment = CredentialInput['env']

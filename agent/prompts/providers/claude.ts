@@ -1,5 +1,5 @@
 // Claude Code: command line and environment.
-import type { Backend } from '../../../shared/api/prompts.ts'
+import type { Backend } from '../../../shared/field-values.ts'
 import { claudeCredentialFiles, claudeSignInHint, isClaudeSignedIn } from './claude-credentials.ts'
 import { mapClaudeLine, resolveUnfinishedClaude } from './claude-lines.ts'
 import type { CommandOptions, Provider } from './types.ts'

@@ -1,5 +1,5 @@
 // Splits the model of a request at the prefix of a backend (spec §4.16).
-import { BACKENDS } from '../../../shared/api/prompts.ts'
+import { BACKENDS } from '../../../shared/field-values.ts'
 import type { ModelSelection } from './types.ts'
 
 /** null: the default model of the CLI. A prefix without a name selects no backend. */

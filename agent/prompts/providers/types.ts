@@ -1,6 +1,7 @@
 // What the agent knows of one coding-agent CLI: its command line, its output lines and its credentials. Pure, apart from
 // the files that isSignedIn reads.
-import type { Backend, PromptEventType, ProviderName, ReasoningEffort } from '../../../shared/api/prompts.ts'
+import type { PromptEventType, ProviderName, ReasoningEffort } from '../../../shared/api/prompts.ts'
+import type { Backend } from '../../../shared/field-values.ts'
 
 export type JsonObject = { readonly [key: string]: unknown }
 

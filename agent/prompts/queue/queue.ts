@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LIMITS } from '../../../shared/limits.ts'
 import { sync, writeDurably } from '../../durable-file.ts'
 import { readStateFile } from '../../state-file.ts'

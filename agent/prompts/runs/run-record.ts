@@ -7,7 +7,7 @@
 //   tmp                   temporary files of the CLI, deleted at the end
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RUN_STATUSES } from '../../../shared/field-values.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile, sync, writeDurably } from '../../durable-file.ts'

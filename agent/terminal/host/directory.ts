@@ -6,7 +6,7 @@
 //   recorded    the exit is in the spool of the command history
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { agentTerminalStartSchema, sessionNameSchema } from '../../../shared/api/terminal.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { replaceFile } from '../../durable-file.ts'

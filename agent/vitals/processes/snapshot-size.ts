@@ -1,7 +1,8 @@
 // Keeps the report of a snapshot within its bounds, whatever the names and command lines are.
-import { MAX_DELTA_CHARS } from '../../../shared/api/process-snapshots.ts'
+
 import { TUNNEL_LIMITS } from '../../../shared/limits.ts'
 import { createDelta, EMPTY_SNAPSHOT, type ProcessSnapshot } from '../../../shared/process-delta.ts'
+import { MAX_DELTA_CHARS } from '../../../shared/report-limits.ts'
 
 /** Characters of command lines, and the processes that are listed. 500 processes without command lines always fit. */
 const STEPS = [

@@ -1,11 +1,6 @@
 // Reports the box's processes and listening ports every minute, as differences from the previous snapshot.
 import { uptime } from 'node:os'
-import {
-  MAX_SNAPSHOT_PROCESSES,
-  type ProcessSnapshotReport,
-  SNAPSHOT_COMMAND_CHARS,
-  SNAPSHOT_SECONDS,
-} from '../../../shared/api/process-snapshots.ts'
+import type { ProcessSnapshotReport } from '../../../shared/api/process-snapshots.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import {
   createDelta,
@@ -13,6 +8,11 @@ import {
   type ProcessSnapshot,
   type SnapshotEntry,
 } from '../../../shared/process-delta.ts'
+import {
+  MAX_SNAPSHOT_PROCESSES,
+  SNAPSHOT_COMMAND_CHARS,
+  SNAPSHOT_SECONDS,
+} from '../../../shared/report-limits.ts'
 import type { BoxProcess, BoxProcesses } from '../box-processes.ts'
 import { displayText } from '../display-text.ts'
 import type { Listeners } from '../listeners.ts'

@@ -1,6 +1,7 @@
 // Computes a sample (spec §4.3) from two readings. null: unknown, or a figure of the host.
-import { MAX_REPORTED_INTEGER } from '../../../shared/api/common.ts'
-import { MAX_SAMPLE_GROUPS, type MetricsSample } from '../../../shared/api/metrics.ts'
+
+import type { MetricsSample } from '../../../shared/api/metrics.ts'
+import { MAX_REPORTED_INTEGER, MAX_SAMPLE_GROUPS } from '../../../shared/report-limits.ts'
 import { isDead } from '../../process-table.ts'
 import type { FileSystemReading, Reading } from './reading.ts'
 

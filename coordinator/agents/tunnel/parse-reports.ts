@@ -4,7 +4,6 @@ import type { z } from 'zod'
 import {
   type ListeningPort,
   listeningTuplesSchema,
-  MAX_LISTENING_PORTS,
   toListeningPort,
 } from '../../../shared/api/process-snapshots.ts'
 import {
@@ -16,6 +15,7 @@ import {
   reportTypeSchema,
 } from '../../../shared/api/reports.ts'
 import { BoundedJsonError, parseBoundedJson } from '../../../shared/bounded-json.ts'
+import { MAX_LISTENING_PORTS } from '../../../shared/report-limits.ts'
 import { validationMessage } from '../../../shared/validation-message.ts'
 
 /** `report` is undefined for a report that is skipped: of an unknown type (a newer agent), or invalid. */

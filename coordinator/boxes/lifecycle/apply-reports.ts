@@ -1,6 +1,6 @@
 // Applies the reports of agents to the database.
 
-import type { Machine } from '../../../shared/api/boxes.ts'
+import type { Machine } from '../../../shared/api/machine.ts'
 import type { MetricsSample } from '../../../shared/api/metrics.ts'
 import type { ProcessSnapshotReport } from '../../../shared/api/process-snapshots.ts'
 import type { CommandReport, DurableReport } from '../../../shared/api/reports.ts'

@@ -1,5 +1,6 @@
 // Decides whether a box has files that can be captured, and whether files fit on a disk (spec §2.4, §7.1). Pure functions of rows.
-import type { Machine, Vitals } from '../../../shared/api/boxes.ts'
+import type { Vitals } from '../../../shared/api/boxes.ts'
+import type { Machine } from '../../../shared/api/machine.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { TIERS, type Tier } from '../../../shared/tiers.ts'
 import type { BoxRow } from '../../db/schema.ts'

@@ -1,5 +1,5 @@
 // Reads the few elements of a response of STS that are needed. The text is untrusted: only bounded, printable text is returned.
-import { replaceControlCharacters } from '../../../shared/api/common.ts'
+import { replaceControlCharacters } from '../../../shared/report-limits.ts'
 
 /** Either the identity of the session, or why AWS has refused it. */
 export type VerifyResult = { arn: string } | { error: string }

@@ -1,6 +1,6 @@
 // Verifies that a token can assume a role: one unsigned request to the Security Token Service of AWS. The operator chooses the
 // endpoint. The credentials of the response are dropped.
-import { replaceControlCharacters } from '../../../shared/api/common.ts'
+import { replaceControlCharacters } from '../../../shared/report-limits.ts'
 import type { SecretValue } from '../../base/sealing/secret-value.ts'
 import { parseStsResponse, type VerifyResult } from './parse-sts-response.ts'
 

@@ -1,7 +1,8 @@
 // Signed claims about a command: sent to the box with the request, returned with the box's reports and verified then.
 import { createHmac, createSecretKey, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Command, type CommandActor, truncateCommand } from '../../../shared/api/commands.ts'
+import type { Command, CommandActor } from '../../../shared/api/commands.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { truncateCommand } from '../../../shared/report-limits.ts'
 import type { Db } from '../../db/open.ts'
 import { getOrCreateSigningKey } from './store.ts'
 

@@ -1,8 +1,8 @@
 // Stores the output of a command: the last 1 MiB of each stream, as contiguous chunks up to the stream's end.
 import { sql } from 'kysely'
 import type { CommandStream } from '../../../shared/api/commands.ts'
-import { OUTPUT_CHUNK_BYTES } from '../../../shared/api/reports.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { OUTPUT_CHUNK_BYTES } from '../../../shared/report-limits.ts'
 import type { Db } from '../../db/open.ts'
 import { prepareTrxQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import type { CommandRow } from '../../db/schema.ts'

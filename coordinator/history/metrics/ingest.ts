@@ -1,7 +1,8 @@
 // Stores the samples of boxes, and makes the rollups.
 import type { Logger } from 'pino'
-import { METRICS_RESOLUTIONS, type MetricsSample, SAMPLE_SECONDS } from '../../../shared/api/metrics.ts'
+import { METRICS_RESOLUTIONS, type MetricsSample } from '../../../shared/api/metrics.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { SAMPLE_SECONDS } from '../../../shared/report-limits.ts'
 import { createBoxWarnings } from '../../base/log/box-warnings.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
 import type { Trx } from '../../db/transaction.ts'

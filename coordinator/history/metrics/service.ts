@@ -1,6 +1,7 @@
 // Returns the metrics of a box (spec §4.3).
-import { BOX_SERIES, type Metrics, type MetricsQuery, SAMPLE_SECONDS } from '../../../shared/api/metrics.ts'
+import { BOX_SERIES, type Metrics, type MetricsQuery } from '../../../shared/api/metrics.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { SAMPLE_SECONDS } from '../../../shared/report-limits.ts'
 import type { Db } from '../../db/open.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { BoxFinder } from '../../http/find-box.ts'

@@ -1,12 +1,12 @@
 // Stores the process snapshots that boxes report. Boxes are not trusted: a report that does not fit is dropped.
 import {
-  MAX_SNAPSHOT_PROCESSES,
   type ProcessDelta,
   type ProcessSnapshotReport,
   processDeltaSchema,
 } from '../../../shared/api/process-snapshots.ts'
 import { BoundedJsonError, parseBoundedJson } from '../../../shared/bounded-json.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { MAX_SNAPSHOT_PROCESSES } from '../../../shared/report-limits.ts'
 import { validationMessage } from '../../../shared/validation-message.ts'
 import type { WarnOfBox } from '../../base/log/box-warnings.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'

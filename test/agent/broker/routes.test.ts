@@ -2,7 +2,7 @@
 import t from 'tap'
 import { brokerRoutes } from '../../../agent/broker/routes.ts'
 import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
-import type { AgentBroker } from '../../../shared/api/prompts.ts'
+import type { AgentBroker } from '../../../shared/api/agent-variables.ts'
 import { callRoute } from '../../support/agent-routes.ts'
 
 t.test('the variables of the box, and the hosts of its secrets', async (t) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createBoxProcesses } from '../../../agent/vitals/box-processes.ts'
 import { createListeners } from '../../../agent/vitals/listeners.ts'
-import { MAX_LISTENING_PORTS } from '../../../shared/api/process-snapshots.ts'
+import { MAX_LISTENING_PORTS } from '../../../shared/report-limits.ts'
 import { createFakeProc } from './fake-proc.ts'
 
 const OWN_BOX = 'BOXWOOD_BOX=own'

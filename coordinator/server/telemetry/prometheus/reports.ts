@@ -1,8 +1,8 @@
 // Metrics of the agents' reports.
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { SAMPLE_SECONDS } from '../../../../shared/api/metrics.ts'
 import type { DurableReport } from '../../../../shared/api/reports.ts'
 import type { Clock } from '../../../../shared/clock.ts'
+import { SAMPLE_SECONDS } from '../../../../shared/report-limits.ts'
 import type { Ingest } from '../../../agents/tunnel/reports.ts'
 
 const LAG_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300, 3600, 86_400]

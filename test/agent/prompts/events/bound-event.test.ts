@@ -1,7 +1,8 @@
 // An event as JSON has at most MAX_PROMPT_EVENT_BYTES.
 import t from 'tap'
 import { boundEvent } from '../../../../agent/prompts/events/bound-event.ts'
-import { MAX_PROMPT_EVENT_BYTES, type PromptEvent } from '../../../../shared/api/prompts.ts'
+import type { PromptEvent } from '../../../../shared/api/prompts.ts'
+import { MAX_PROMPT_EVENT_BYTES } from '../../../../shared/limits.ts'
 
 const create = (fields: Partial<PromptEvent>): PromptEvent => ({
   seq: 1,

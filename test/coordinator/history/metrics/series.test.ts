@@ -7,9 +7,9 @@ import {
   type Metrics,
   type MetricsSample,
   type MetricsValues,
-  SAMPLE_SECONDS,
   type Series,
 } from '../../../../shared/api/metrics.ts'
+import { SAMPLE_SECONDS } from '../../../../shared/report-limits.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { createSeededRandom } from '../../../support/random.ts'
 import { createTestClock } from '../../../support/workspace.ts'

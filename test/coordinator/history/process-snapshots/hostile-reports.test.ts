@@ -5,11 +5,10 @@ import {
   MAX_CHUNK_SNAPSHOTS,
 } from '../../../../coordinator/history/process-snapshots/chunk.ts'
 import {
-  MAX_DELTA_CHARS,
-  MAX_SNAPSHOT_PROCESSES,
   type ProcessSnapshotReport,
   processSnapshotReportSchema,
 } from '../../../../shared/api/process-snapshots.ts'
+import { MAX_DELTA_CHARS, MAX_SNAPSHOT_PROCESSES } from '../../../../shared/report-limits.ts'
 import { createSeededRandom } from '../../../support/random.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 import {
