@@ -5,8 +5,10 @@ import { SecretValue } from '../base/sealing/secret-value.ts'
 import type { Db } from '../db/open.ts'
 import type { WorkspaceAuthorityRow } from '../db/schema.ts'
 import { findAuthority, insertAuthority } from './authority-store.ts'
-import { createAuthority, createLeaf } from './certificates.ts'
 import type { LeafCertificate, WorkspaceAuthorities } from './types.ts'
+
+/** Loads 80 modules that parse and write certificates. A coordinator without secrets does not use them. */
+const loadCertificates = () => import('./certificates.ts')
 
 /** The least recently used leaf is removed first. A leaf with its key has about 1 kB. */
 export const MAX_CACHED_LEAVES = 1000
@@ -19,9 +21,10 @@ export function createWorkspaceAuthorities({ db, keyring, clock }: AuthoritiesOp
   const leaves = new Map<string, Promise<LeafCertificate>>()
 
   const loadAuthority = async (workspaceId: string): Promise<WorkspaceAuthorityRow> =>
-    (await findAuthority(db, workspaceId)) ?? (await insertAuthority(db, createRow(workspaceId)))
+    (await findAuthority(db, workspaceId)) ?? (await insertAuthority(db, await createRow(workspaceId)))
 
-  function createRow(workspaceId: string): WorkspaceAuthorityRow {
+  async function createRow(workspaceId: string): Promise<WorkspaceAuthorityRow> {
+    const { createAuthority } = await loadCertificates()
     const now = clock.now()
     // The name is unique: OpenSSL selects an issuer by its name.
     const { certificate, key } = createAuthority(`Boxwood ${workspaceId}`, now)
@@ -36,6 +39,7 @@ export function createWorkspaceAuthorities({ db, keyring, clock }: AuthoritiesOp
   }
 
   async function mintLeaf(workspaceId: string, host: string): Promise<LeafCertificate> {
+    const { createLeaf } = await loadCertificates()
     const { certificate, private_key } = await loadAuthority(workspaceId)
     const key = keyring.open(private_key, getContext(workspaceId)).reveal()
     return createLeaf({ certificate, key }, host, clock.now())

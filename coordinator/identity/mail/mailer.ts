@@ -1,6 +1,5 @@
 // Sends mail over SMTP. Without SMTP, the coordinator prints the codes of mails on its stdout.
 import { isIP } from 'node:net'
-import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
 import { createFairQueue } from '../../base/fair-queue.ts'
 
@@ -69,25 +68,29 @@ function createSmtpMailer(
   smtpUrl: string,
   { from, log, closeMs = 3_000 }: Pick<MailerOptions, 'from' | 'log' | 'closeMs'>,
 ): Mailer {
-  const transport = createTransport(
-    {
-      url: smtpUrl,
-      pool: true,
-      maxConnections: MAX_CONNECTIONS,
-      connectionTimeout: TIMEOUTS_MS.connection,
-      greetingTimeout: TIMEOUTS_MS.greeting,
-      socketTimeout: TIMEOUTS_MS.socket,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    },
-    { from },
-  )
+  // Loaded only where there is an SMTP server.
+  const loadTransport = async () =>
+    (await import('nodemailer')).createTransport(
+      {
+        url: smtpUrl,
+        pool: true,
+        maxConnections: MAX_CONNECTIONS,
+        connectionTimeout: TIMEOUTS_MS.connection,
+        greetingTimeout: TIMEOUTS_MS.greeting,
+        socketTimeout: TIMEOUTS_MS.socket,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      },
+      { from },
+    )
+  let transport: ReturnType<typeof loadTransport> | null = null
   const queue = createFairQueue(MAX_CONNECTIONS)
   const pending = new Set<Promise<MailOutcome>>()
 
   async function deliver({ to, subject, text }: Mail): Promise<MailOutcome> {
     try {
-      await transport.sendMail({ to: { name: '', address: to }, subject, text })
+      transport ??= loadTransport()
+      await (await transport).sendMail({ to: { name: '', address: to }, subject, text })
       return 'sent'
     } catch (error) {
       // The log omits the message of the error: it contains the response of the server, which may quote the mail.
@@ -121,7 +124,7 @@ function createSmtpMailer(
       await Promise.race([Promise.all(pending), timeout])
       clearTimeout(timer)
       queue.clear(new Error('the coordinator is stopping'))
-      transport.close({ force: true })
+      if (transport !== null) (await transport).close({ force: true })
       await Promise.all(pending)
     },
   }

@@ -1,6 +1,6 @@
 // The router of the agent.
 import t from 'tap'
-import { createJsonRouter } from '../../../agent/requests/json-routes.ts'
+import { createJsonRouter, RequestResetError } from '../../../agent/requests/json-routes.ts'
 
 const router = createJsonRouter()
 const paths = ['/exec', '/exec/:id', '/exec/all', '/exec/:id/stream', '/a/:first/b/:second']
@@ -38,4 +38,33 @@ t.test('an unknown path, and one that is not percent-encoded, is not found', (t)
     t.throws(() => find(path), { code: 'not_found' }, path)
   t.throws(() => find('/exec', 'DELETE'), { code: 'not_found' })
   t.end()
+})
+
+t.test('the first request below a deferred name loads its routes', async (t) => {
+  const router = createJsonRouter()
+  let loads = 0
+  router.defer(['files', 'upload'], async () => {
+    loads += 1
+    if (loads === 1) throw new Error('not loaded')
+    router.add('GET', '/files/:name', ({ params, query }) => ({ params, query }))
+    router.add('PUT', '/upload', () => 'uploaded')
+  })
+  const send = async (method: 'GET' | 'PUT', path: string, signal = new AbortController().signal) => {
+    const { handler, params, query } = router.find(method, path)
+    return handler({ params, query, signal } as Parameters<typeof handler>[0])
+  }
+  await t.rejects(send('GET', '/files/a'), { message: 'not loaded' })
+  const response = { params: { name: 'a' }, query: { x: '1' } }
+  t.same(await Promise.all([send('GET', '/files/a?x=1'), send('PUT', '/upload')]), [response, 'uploaded'])
+  t.equal(loads, 2, 'a failed load is repeated, a complete one is not')
+  t.throws(() => router.find('GET', '/upload'), { code: 'not_found' })
+})
+
+t.test('a request that is cancelled while its route loads is not executed', async (t) => {
+  const router = createJsonRouter()
+  router.defer(['files'], async () => router.add('GET', '/files', () => t.fail('the request is executed')))
+  const { handler, params, query } = router.find('GET', '/files')
+  const request = { params, query, signal: AbortSignal.abort() } as Parameters<typeof handler>[0]
+  const error = await Promise.resolve(handler(request)).catch((reason: unknown) => reason)
+  t.ok(error instanceof RequestResetError)
 })
