@@ -46,21 +46,7 @@ function randomHex(bytes: number): string {
 /** Creates a prefixed id of 96 random bits in hex, such as `dop_9f2c…`. */
 export const newId = (kind: IdKind): string => `${PREFIXES[kind]}_${randomHex(12)}`
 
-const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-/** A mistyped name should not match the id of a box by chance. */
-export const MIN_ID_PREFIX_LENGTH = 8
-
-/** The first and the last UUID that starts with the text. undefined: no UUID does, or the text is too short. */
-export function findUuidRange(prefix: string): [first: string, last: string] | undefined {
-  const complete = (digit: string) =>
-    prefix + '########-####-####-####-############'.replaceAll('#', digit).slice(prefix.length)
-  const [first, last] = [complete('0'), complete('f')]
-  return prefix.length >= MIN_ID_PREFIX_LENGTH && isUuid(first) ? [first, last] : undefined
-}
-
 export const newUuid = (): string => randomUUID()
-export const isUuid = (text: string): boolean => UUID_PATTERN.test(text)
 export const isId = (kind: IdKind, text: string): boolean =>
   text.startsWith(`${PREFIXES[kind]}_`) && /^[0-9a-zA-Z_]{3,64}$/.test(text)
 

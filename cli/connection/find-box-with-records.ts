@@ -1,6 +1,6 @@
 // Finds a box whose records are read: a live box, else the deleted one whose records are still stored.
 import type { Box, BoxList } from '../../shared/api/boxes.ts'
-import { MIN_ID_PREFIX_LENGTH } from '../../shared/ids.ts'
+import { MIN_ID_PREFIX_LENGTH } from '../../shared/uuid.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import { formatLocalTime } from '../output/format.ts'
 import { printMessage, sanitize } from '../output/print.ts'

@@ -1,6 +1,6 @@
 // Finds a box among the boxes of a response.
 import type { Box } from '../../shared/api/boxes.ts'
-import { MIN_ID_PREFIX_LENGTH } from '../../shared/ids.ts'
+import { MIN_ID_PREFIX_LENGTH } from '../../shared/uuid.ts'
 import { NoSuchNameError } from '../arguments/no-such-name.ts'
 import { findByPrefix } from '../arguments/unique-prefix.ts'
 import type { CliError } from '../output/exit-codes.ts'

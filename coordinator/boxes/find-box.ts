@@ -1,7 +1,7 @@
 // Finds the boxes that an actor may see.
 import { BOX_NAME_PATTERN } from '../../shared/api/boxes.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { isUuid } from '../../shared/ids.ts'
+import { isUuid } from '../../shared/uuid.ts'
 import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'

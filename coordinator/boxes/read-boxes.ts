@@ -1,7 +1,7 @@
 // Lists boxes and reads one in detail (spec §4.3).
 import type { Box, BoxDetail, BoxList, ListBoxesQuery, Vitals } from '../../shared/api/boxes.ts'
-import { isUuid } from '../../shared/ids.ts'
 import type { Capacity, Region } from '../../shared/tiers.ts'
+import { isUuid } from '../../shared/uuid.ts'
 import type { Db } from '../db/open.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'

@@ -8,8 +8,9 @@ import {
   SERVER_AUDIT_KINDS,
 } from '../audit-kinds.ts'
 import { AUDIT_ACTOR_KINDS, AUDIT_ORIGINS } from '../field-values.ts'
-import { isId, isUuid } from '../ids.ts'
+import { isId } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
+import { isUuid } from '../uuid.ts'
 import { queryIntegerBetween, queryOffset, timestampSchema } from './common.ts'
 import { queryInstantSchema } from './request-times.ts'
 

@@ -2,8 +2,8 @@
 
 import * as z from 'zod'
 import { ENV_NAME_PATTERN, type OBSERVED_STATES } from '../field-values.ts'
-import { MIN_ID_PREFIX_LENGTH } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
+import { MIN_ID_PREFIX_LENGTH } from '../uuid.ts'
 import {
   boxIdSchema,
   cursorSchema,

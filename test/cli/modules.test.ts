@@ -9,6 +9,21 @@ const CLI_DIR = resolve(import.meta.dirname, '../../cli')
 /** zod takes 100 ms. An import of node:http loads undici, which takes 45 ms: see cli/connection/http-request.ts. */
 const SLOW = ['zod', 'node:http']
 
+// The ids of shared/ids.ts are random. The import of node:crypto loads the Web Crypto API, which takes half the time of Node's start.
+t.test('box ls and box exec do not import node:crypto', async (t) => {
+  const found: string[] = []
+  const hooks = registerHooks({
+    resolve(specifier, context, nextResolve) {
+      if (specifier === 'node:crypto') found.push(`${context.parentURL} imports ${specifier}`)
+      return nextResolve(specifier, context)
+    },
+  })
+  for (const module of ['program', 'commands/ls', 'commands/exec'])
+    await import(join(CLI_DIR, `${module}.ts`))
+  hooks.deregister()
+  t.same(found, [])
+})
+
 t.test('no module of box imports zod or node:http', async (t) => {
   const found: string[] = []
   registerHooks({

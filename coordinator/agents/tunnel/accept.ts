@@ -6,7 +6,6 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
 import { NONCE, toProofText } from '../../../shared/coordinator-proof.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { isUuid } from '../../../shared/ids.ts'
 import {
   AGENT_VERSION_HEADER,
   BOX_DELETED,
@@ -25,6 +24,7 @@ import {
   RECONNECT_AFTER_HEADER,
 } from '../../../shared/protocol.ts'
 import { MAX_MESSAGE_BYTES } from '../../../shared/tunnel-messages.ts'
+import { isUuid } from '../../../shared/uuid.ts'
 import { createLineLimiter } from '../../base/log/line-limiter.ts'
 import { createProxyCheck, readClientAddress, toSubject } from '../../http/client-address.ts'
 import type { BoxLimits } from './box-limits.ts'

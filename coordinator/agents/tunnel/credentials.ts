@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { isUuid } from '../../../shared/ids.ts'
 import { BOX_HEADER } from '../../../shared/protocol.ts'
+import { isUuid } from '../../../shared/uuid.ts'
 
 /**
  * Resolves to the id of the box's workspace when the box exists and its token has this SHA-256 (hex), else to null. Comparing

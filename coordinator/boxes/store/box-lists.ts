@@ -1,8 +1,8 @@
 // Lists boxes, their names and counts, and the boxes that wait for a snapshot.
 import { type SqlBool, sql } from 'kysely'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
-import { findUuidRange, isUuid } from '../../../shared/ids.ts'
 import type { LabelSelector } from '../../../shared/labels.ts'
+import { findUuidRange, isUuid } from '../../../shared/uuid.ts'
 import { dialectTraits } from '../../db/dialects.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'

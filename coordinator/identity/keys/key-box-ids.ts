@@ -1,7 +1,7 @@
 // Checks the boxes to which an API key is limited.
 import type { Box } from '../../../shared/api/boxes.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { isUuid } from '../../../shared/ids.ts'
+import { isUuid } from '../../../shared/uuid.ts'
 import type { Actor } from '../../http/actor.ts'
 
 export type KeyBoxes = {

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BOX_NETWORKS, ISOLATION_LEVELS, isolationSchema } from '../../../shared/api/boxes.ts'
-import { isUuid } from '../../../shared/ids.ts'
+import { isUuid } from '../../../shared/uuid.ts'
 import { validationMessage } from '../../../shared/validation-message.ts'
 import { writeAtomically } from '../parts/write-atomically.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'

@@ -1,7 +1,7 @@
 // Reads the machine files of a boxes directory. Writes nothing.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isUuid } from '../../../shared/ids.ts'
+import { isUuid } from '../../../shared/uuid.ts'
 import { isAlive } from '../parts/proc.ts'
 import { RUNTIME_FILES, RUNTIME_LINKS } from '../parts/runtime.ts'
 import { type Cgroups, listBoxCgroupDirs } from './cgroups.ts'

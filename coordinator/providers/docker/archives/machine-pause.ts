@@ -2,7 +2,7 @@
 // of a killed coordinator, and no freeze of the lifecycle.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isUuid } from '../../../../shared/ids.ts'
+import { isUuid } from '../../../../shared/uuid.ts'
 import { hasStatus } from '../../engine-http/errors.ts'
 import { PermanentProviderError } from '../../provider.ts'
 import type { Engine } from '../engine.ts'
