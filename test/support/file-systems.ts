@@ -1,7 +1,7 @@
 // File systems of each kind on loop devices, for tests of copies.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { findProgram, type OptionalProgram } from './requires.ts'
 import { SKIP_MOUNT } from './small-disk.ts'
@@ -12,8 +12,8 @@ export const FILE_SYSTEMS = ['default', 'tmpfs', 'ext4', 'btrfs', 'xfs'] as cons
 export type FileSystem = (typeof FILE_SYSTEMS)[number]
 
 const MAKE_PROGRAMS: Partial<Record<FileSystem, OptionalProgram>> = { btrfs: 'mkfs.btrfs', xfs: 'mkfs.xfs' }
-/** The least that mkfs.xfs accepts. The file is sparse. */
-const DISK_BYTES = 400 * 1024 ** 2
+/** More than captures leave free. The file is sparse. */
+const DISK_BYTES = 8 * 1024 ** 3
 
 /** Mounts the file system in a temporary directory until the test ends. */
 export function mountFileSystem(t: Test, name: FileSystem): { dir: string } | { skip: string } {
@@ -38,5 +38,7 @@ export function mountFileSystem(t: Test, name: FileSystem): { dir: string } | { 
 function mount(t: Test, args: string[], dir: string): { dir: string } | { skip: string } {
   if (spawnSync('mount', args, { stdio: 'ignore' }).status !== 0) return { skip: SKIP_MOUNT }
   t.teardown(() => spawnSync('umount', ['--lazy', dir]))
+  // At level process, the users of boxes enter it.
+  for (const path of [dir, dirname(dir)]) chmodSync(path, 0o711)
   return { dir }
 }

@@ -1,9 +1,10 @@
 // Reads the files of a machine for an archive or a copy. The processes of a running machine are paused meanwhile.
 
-import type { CaptureOptions } from '../parts/archives/archives.ts'
+import type { Archives, CaptureOptions } from '../parts/archives/archives.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import type { BoxQueue } from '../parts/box-queue.ts'
 import { type ArchiveContents, PermanentProviderError } from '../provider.ts'
+import { cloneMachine, type MachineClone } from './clone-machine.ts'
 import { boxPaths } from './machine-file.ts'
 import type { RegionMachines } from './prepare-machine.ts'
 import { ARCHIVE_ROOTS } from './restore-machine.ts'
@@ -14,12 +15,15 @@ export type MachineReading = {
   signal: AbortSignal
   /** Runs the calls that change the machine. */
   queue: BoxQueue
+  archives: Archives
+  /** The file system of the boxes can clone files. */
+  canClone: boolean
 }
 
 /** @param read reads the files */
 export async function captureMachine<Info>(
-  { boxesDir, machines }: RegionMachines,
-  { boxId, contents, signal, queue }: MachineReading,
+  { host, boxesDir, machines }: RegionMachines,
+  { boxId, contents, signal, queue, archives, canClone }: MachineReading,
   read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
 ): Promise<Info> {
   const interruption = new AbortController()
@@ -32,13 +36,33 @@ export async function captureMachine<Info>(
     machines.endCapture(boxId)
     interruption.signal.throwIfAborted()
   }
+  const options: CaptureOptions = {
+    pause: machine.init === null ? undefined : pause,
+    verify,
+    signal: AbortSignal.any([signal, interruption.signal]),
+  }
   try {
-    return await read(files, {
-      pause: machine.init === null ? undefined : pause,
-      verify,
-      signal: AbortSignal.any([signal, interruption.signal]),
-    })
+    // At level process, the running box could stop or change the programs that read the clone, which have its user.
+    if (canClone && machine.init !== null && machine.level !== 'process') {
+      const clone = await cloneMachine(archives, files, options, (err) =>
+        host.options.log.debug({ boxId, err }, 'the files of the box are read without a clone'),
+      )
+      if (clone !== null) return await readClone(clone, signal, read)
+    }
+    return await read(files, options)
   } finally {
     machines.endCapture(boxId)
+  }
+}
+
+async function readClone<Info>(
+  { files, pausedMs, remove }: MachineClone,
+  signal: AbortSignal,
+  read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+): Promise<Info> {
+  try {
+    return await read(files, { pausedMs, signal })
+  } finally {
+    await remove()
   }
 }

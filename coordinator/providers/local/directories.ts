@@ -46,6 +46,13 @@ export async function createBoxDirectories(
   await chmod(paths.etc, 0o755)
 }
 
+/** Creates a private directory of the user, which can be reached by its path. */
+export async function createOwnedDirectory(parent: string, dir: string, uid: number | null): Promise<void> {
+  await chmod(parent, uid === null ? 0o700 : 0o711)
+  await mkdir(dir, { mode: 0o700 })
+  if (uid !== null) await chown(dir, uid, uid)
+}
+
 /** The probes and the incomplete machines that an earlier coordinator did not remove. */
 export async function listLeftovers(boxesDir: string): Promise<string[]> {
   const names = await readdir(boxesDir)

@@ -12,6 +12,7 @@ import { runInTurn } from '../parts/run-in-turn.ts'
 import type { ArchiveContents, Provider } from '../provider.ts'
 import { readCapacity } from './capacity.ts'
 import { captureMachine } from './capture-machine.ts'
+import { hasReflinks } from './clone-machine.ts'
 import { updateCoordinatorUrls } from './connection-files.ts'
 import { describeIsolation } from './describe-isolation.ts'
 import { isRoot, removeTree } from './directories.ts'
@@ -41,6 +42,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
   const archives = createArchives({ dir: getArchivesDir(getRegionDir(dataDir, region)), log })
   await updateCoordinatorUrls(host, boxesDir, await machines.list())
   const capacity = await readCapacity(boxesDir)
+  const canClone = await hasReflinks(boxesDir)
   const regionMachines = { host, boxesDir, machines, capacity }
   const queue = new BoxQueue()
   /** The captures of a box run one at a time: the end of a capture continues the processes. */
@@ -55,7 +57,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     runInTurn(
       (work) => captures.run(boxId, work),
       signal,
-      () => captureMachine(regionMachines, { boxId, contents, signal, queue }, read),
+      () => captureMachine(regionMachines, { boxId, contents, signal, queue, archives, canClone }, read),
     )
 
   return {

@@ -15,6 +15,7 @@ import {
 } from './archive-location.ts'
 import { type Manifest, readManifest } from './manifest.ts'
 import type { Pause } from './measured-pause.ts'
+import { readTarOutput } from './run-tar.ts'
 import { startTask } from './run-task.ts'
 import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
 import type { StoreLimits } from './store-limits.ts'
@@ -40,6 +41,8 @@ export type CaptureOptions = {
   pause?: Pause | undefined
   /** Throws when the files may have changed while they were read. */
   verify?: (() => void) | undefined
+  /** How long the processes of the machine were paused before this call. */
+  pausedMs?: number | null
   signal?: AbortSignal | undefined
 }
 
@@ -69,18 +72,32 @@ export class Archives {
   }
 
   async capture(files: BoxFiles, key: ArchiveKey, options: CaptureOptions = {}): Promise<ArchiveInfo> {
-    const { pause, verify } = options
+    const { pause, verify, pausedMs } = options
     const signal = this.#tasks.withClosing(options.signal)
     // The user of the box enters its directories by their paths.
     if (files.uid !== null) await chmod(files.dir, 0o711)
-    const commands = buildTarCommands(await this.#probeTools(files.uid), files)
+    const { pack, measure, findLongPath } = buildTarCommands(await this.#probeTools(files.uid), files)
+    const commands = { pack, measure, findLongPath }
     const work = this.#add(key, signal, ({ workspaceDir, archiveId }) => {
       const isPaused = pause !== undefined
       const limits = this.#limits
       const task = { kind: 'capture', workspaceDir, archiveId, limits, commands, isPaused } as const
-      return runCapture(task, { pause, verify }, signal)
+      return runCapture(task, { pause, verify, pausedMs }, signal)
     })
     return await this.#tasks.track(work)
+  }
+
+  /**
+   * Clones the files of a box into a directory of its user on the same file system, without copying their content. Throws where
+   * that is not possible; then the directory has a part of them.
+   * @param target a path that starts at the directory of the box
+   */
+  async clone(files: BoxFiles, target: string, callerSignal?: AbortSignal): Promise<void> {
+    const signal = this.#tasks.withClosing(callerSignal)
+    if (files.uid !== null) await chmod(files.dir, 0o711)
+    const tools = await this.#probeTools(files.uid)
+    if (!tools.hasUserNamespace) throw new Error('User namespaces are not available.')
+    await this.#tasks.track(readTarOutput(buildTarCommands(tools, files).clone(target), signal))
   }
 
   /**
@@ -88,7 +105,7 @@ export class Archives {
    * failure, the target has some of them.
    */
   async copyTree(files: BoxFiles, target: BoxFiles, options: CaptureOptions = {}): Promise<StreamInfo> {
-    const { pause, verify } = options
+    const { pause, verify, pausedMs } = options
     const signal = this.#tasks.withClosing(options.signal)
     if (files.uid !== null) await chmod(files.dir, 0o711)
     const tools = await this.#probeTools(files.uid)
@@ -96,7 +113,7 @@ export class Archives {
     const { unpack, measure } = buildTarCommands(tools, target)
     const task = { kind: 'copy-tree', limits: this.#limits, pack, unpack, measure, ...tools } as const
     return await this.#tasks.track(
-      this.#tasks.run(signal, () => runTreeCopy(task, { pause, verify }, signal)),
+      this.#tasks.run(signal, () => runTreeCopy(task, { pause, verify, pausedMs }, signal)),
     )
   }
 

@@ -11,12 +11,14 @@ export type ReadOptions = {
   pause: Pause | undefined
   /** Called after the pause: throws when the files may have changed while they were read. */
   verify: (() => void) | undefined
+  /** The pause before the task. */
+  pausedMs?: number | null | undefined
 }
 
 /** Runs a task that reads the files of a box. */
 async function runRead(
   task: WorkerTask & { kind: 'capture' | 'copy-tree' },
-  { pause, verify }: ReadOptions,
+  { pause, verify, pausedMs = null }: ReadOptions,
   signal: AbortSignal,
 ) {
   const measuredPause = createMeasuredPause(pause)
@@ -30,7 +32,7 @@ async function runRead(
       info.contentBytes = contentBytes
     },
     async read() {
-      info.pausedMs = await measuredPause.end()
+      info.pausedMs = (await measuredPause.end()) ?? pausedMs
       verify?.()
       return { kind: 'resumed', pausedMs: info.pausedMs }
     },

@@ -37,6 +37,8 @@ const DETERMINISTIC = [
   '--owner=0',
   '--group=0',
 ]
+/** Unlike -a, which ignores failures with attributes. */
+const CLONE_PRESERVE = 'mode,ownership,timestamps,links,xattr'
 /** The token of the box for AWS: a copy of the box must not have it, and a backup would contain it. Each start writes a new one. */
 const TOKEN = AWS_TOKEN_PATH.replace('~', 'home')
 const WITHOUT_TOKEN = ['--anchored', '--no-wildcards', `--exclude=${TOKEN}`, `--exclude=${TOKEN}.new`]
@@ -132,6 +134,9 @@ export function buildTarCommands({ hasUserNamespace }: TarTools, { dir, roots, u
       // The paths that tar writes start with the root, the paths that find compares start with a period.
       ...roots.flatMap((root) => [root, `${'?'.repeat(PATH_MAX + 1 - root.length)}*`]),
     ]),
+    /** Clones the files without copying their content. Fails, and leaves a part, where a file cannot be cloned. */
+    clone: (target: string) =>
+      build(['cp', '-dRx', `--preserve=${CLONE_PRESERVE}`, '--reflink=always', '--', ...roots, target]),
     unpack: build([
       'tar',
       '-x',
