@@ -75,6 +75,8 @@ export type MachineDiagnosis = {
   /** The configured Postgres database, and why a coordinator cannot use it; null: none is configured. */
   database: { problem: string | null } | null
   engines: EngineDiagnosis[]
+  /** Whether the file system of the data directory clones files without copying their content; null: not known. */
+  hasReflinks: boolean | null
   /** The command that starts the coordinator with Docker in a region of its own; null: no region is free. */
   dockerStartLine: string | null
 }

@@ -41,6 +41,7 @@ export async function checkMachine(
     checkLimits(diagnosis),
     ...checkEngines(diagnosis),
     disk,
+    ...checkCopies(diagnosis),
   ]
   return [...machine, ...address, ...checkDatabase(diagnosis)]
 }
@@ -104,6 +105,16 @@ export function checkEngines({
   const line = dockerStartLine === null ? '' : `; then stop Boxwood and start it with:\n${dockerStartLine}`
   const advice = `For boxes with root and images, install one, such as Docker (Debian, Ubuntu: \`apt-get install docker.io\`)${line}`
   return [{ ...ok('engines', 'none: no Docker, Podman or Incus runs on this machine'), advice }]
+}
+
+/** Whether snapshots and forks of local boxes clone files. */
+export function checkCopies({ hasReflinks }: Pick<MachineDiagnosis, 'hasReflinks'>): Check[] {
+  if (hasReflinks === null) return []
+  if (hasReflinks) return [ok('copies', 'the file system of the data directory clones files (reflinks)')]
+  const message = 'the file system of the data directory has no reflinks: copies of boxes read all files'
+  const advice =
+    'With the data directory on XFS or Btrfs, a snapshot or a fork pauses a box only for a clone of its files.'
+  return [{ ...ok('copies', message), advice }]
 }
 
 function checkDisk(dataDir: string): Check {

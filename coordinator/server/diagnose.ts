@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { ConfigError } from '../base/define-settings.ts'
@@ -12,6 +12,7 @@ import { findPostgresProblem } from '../db/postgres/open.ts'
 import { type Address, formatAuthority, listen } from '../http/listen.ts'
 import { describeEngine, formatStartLine } from '../providers/describe-engines.ts'
 import { probeCgroups } from '../providers/local/cgroups.ts'
+import { hasReflinks } from '../providers/local/clone-machine.ts'
 import {
   adviseOwnNetwork,
   adviseStrongerLevel,
@@ -34,12 +35,13 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     occupiedRegions: listOccupiedRegions(config.dataDir),
     startCommand: getStartCommand(),
   }
-  const [choice, { controllers }, addressProblem, databaseProblem, engines] = await Promise.all([
+  const [choice, { controllers }, addressProblem, databaseProblem, engines, reflinks] = await Promise.all([
     probeLevels(config),
     probeCgroups(),
     findAddressProblem(config.listen),
     databaseUrl === null ? null : findPostgresProblem(databaseUrl),
     probeEngines({ config, env: process.env }),
+    probeReflinks(config.dataDir),
   ])
   return {
     level: choice.level,
@@ -52,6 +54,7 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     addressProblem,
     database: databaseUrl === null ? null : { problem: databaseProblem },
     engines: engines.map((report) => describeEngine(report, options)),
+    hasReflinks: reflinks,
     dockerStartLine: formatStartLine('docker', options),
   }
 }
@@ -76,6 +79,13 @@ async function probeLevels({ dataDir, isolation, network, agentUrl }: Config): P
   } finally {
     await removeTree(dir)
   }
+}
+
+/** A data directory that does not exist yet gets the file system of the directory above it, which may not be writable. */
+async function probeReflinks(dataDir: string): Promise<boolean | null> {
+  let dir = dataDir
+  while (!existsSync(dir)) dir = dirname(dir)
+  return hasReflinks(dir).catch(() => null)
 }
 
 async function findAddressProblem(address: Address): Promise<string | null> {

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Check } from '../../cli/doctor/check.ts'
-import { checkEngines } from '../../cli/doctor/machine-checks.ts'
+import { checkCopies, checkEngines } from '../../cli/doctor/machine-checks.ts'
 import { checkNativeParts, checkPackages } from '../../cli/doctor/program-checks.ts'
 import { listen } from '../../coordinator/http/listen.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
@@ -17,7 +17,7 @@ import { runBox, type Target } from './run-box.ts'
 
 const coordinator = await startCliCoordinator(t, [])
 /** Their advice can be an offer. */
-const ENGINES = ['docker', 'podman', 'incus', 'engines']
+const OFFERS = ['docker', 'podman', 'incus', 'engines', 'copies']
 /** Does not exist. */
 const dataDir = join(createTempDir(t, 'doctor'), 'data')
 
@@ -27,7 +27,7 @@ async function diagnose(target: Target | null, env: Record<string, string> = {})
   })
   const { checks, failures } = JSON.parse(stdout || stderr) as { checks: Check[]; failures: number }
   t.equal(code, failures > 0 ? 1 : 0, 'the exit code')
-  for (const { name, status, advice } of checks.filter(({ name }) => !ENGINES.includes(name)))
+  for (const { name, status, advice } of checks.filter(({ name }) => !OFFERS.includes(name)))
     t.equal(advice === null, status === 'ok', `advice of ${name}`)
   return Object.fromEntries(checks.map((check) => [check.name, check])) as Record<string, Check>
 }
@@ -111,6 +111,16 @@ t.test('offers an engine that runs, and warns of one that a region needs', async
   const checks = await diagnose(null, { ...env, BOXWOOD_REGIONS: regions })
   t.match(checks.docker, { status: 'ok', message: /live resize; us-east-1$/, advice: null })
   t.match(checks.podman, { status: 'warn', message: /^Podman: does not run/, advice: /podman\.socket/ })
+})
+
+t.test('says what copies of boxes cost on the file system of the data directory', async (t) => {
+  t.match(checkCopies({ hasReflinks: true }), [{ name: 'copies', status: 'ok', advice: null }])
+  t.match(checkCopies({ hasReflinks: false }), [
+    { name: 'copies', status: 'ok', message: /has no reflinks/, advice: /XFS or Btrfs/ },
+  ])
+  t.same(checkCopies({ hasReflinks: null }), [])
+  const checks = await diagnose(null)
+  t.match(checks.copies, { status: 'ok', message: /reflinks/ })
 })
 
 t.test('says how to add an engine where none is installed', (t) => {
