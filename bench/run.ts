@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { benchAttached } from './attached.ts'
 import { benchClient } from './client.ts'
+import { benchCopies } from './copies.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchExec } from './exec.ts'
 import { benchFeed } from './feed.ts'
@@ -60,6 +61,7 @@ async function runBenchmarks(): Promise<Table[]> {
         ...(await benchSecrets()),
         await benchLifecycle(),
         await benchProviders(),
+        await benchCopies(),
         await benchFleet(),
         await benchFeed(),
         await benchGrowth(),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that some tests and the benchmarks need: bubblewrap, slirp4netns, mmdebstrap, OpenSSH,
-# PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, zsh, fish, bash-completion, gh, Python with pip, requests and pipx, cargo, Chromium,
+# PostgreSQL, tmux, vim, rsync, curl, busybox, shellcheck, attr, acl, xfsprogs, btrfs-progs, zsh, fish, bash-completion, gh, Python with pip, requests and pipx, cargo, Chromium,
 # nginx, Caddy, OpenSSL, the AWS CLI, and a desktop (Xvfb, openbox, x11vnc, xterm). Requires root.
 # Tests whose packages are missing are skipped with a reason. Idempotent, and fast when everything is installed.
 set -eu
@@ -24,6 +24,8 @@ require busybox busybox
 require shellcheck shellcheck
 require getfattr attr
 require setfacl acl
+require mkfs.xfs xfsprogs
+require mkfs.btrfs btrfs-progs
 require top procps
 require chromium chromium
 require nginx nginx-light

@@ -132,6 +132,10 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/regions.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/main.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/coordinator/billing/simulation.test.ts', reason: 'takes more than 10 seconds' },
+  {
+    glob: 'test/coordinator/providers/local/{clone-machine,machine-copies}.test.ts',
+    reason: 'takes more than 10 seconds',
+  },
   { glob: 'test/coordinator/providers/parts/archives.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/exec/too-many-open-files.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'takes more than 10 seconds' },

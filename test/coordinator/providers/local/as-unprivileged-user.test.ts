@@ -5,6 +5,7 @@ import { repeatAsUnprivilegedUser } from './repeat-as-unprivileged-user.ts'
 
 repeatAsUnprivilegedUser(import.meta.dirname, {
   '../parts/archives/capture-restore': 'all levels',
+  '../parts/archives/tree-copy': 'all levels',
   'box-written-files': 'process',
   confinement: 'all levels',
   create: 'process',
@@ -17,6 +18,7 @@ repeatAsUnprivilegedUser(import.meta.dirname, {
   freezer: 'all levels',
   isolation: 'all levels',
   limits: 'process',
+  'machine-copies': 'process',
   mounts: 'all levels',
   network: 'all levels',
   reclaim: 'all levels',
