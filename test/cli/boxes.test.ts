@@ -42,16 +42,16 @@ t.test('create has options for all settings', async (t) => {
 })
 
 t.test('create takes the name as an argument or an option, and refuses two names', async (t) => {
-  t.match(await box('create', 'date'), { code: 0, stdout: 'date\n' })
-  t.match(await box('create', 'date'), { code: 1, stderr: /\(name_taken\)/ })
-  t.match(await box('create', 'lemon', '--name', 'lemon'), { code: 0, stdout: 'lemon\n' })
+  t.match(await box('create', 'cherry'), { code: 0, stdout: 'cherry\n' })
+  t.match(await box('create', 'cherry'), { code: 1, stderr: /\(name_taken\)/ })
+  t.match(await box('create', 'lime', '--name', 'lime'), { code: 0, stdout: 'lime\n' })
   t.same(await box('create', 'kiwi', '--name', 'lime'), {
     code: 2,
     stdout: '',
     stderr: "box: Two names were given: 'kiwi' and 'lime' (--name). Use one.\n",
   })
-  await box('rm', 'date')
-  await box('rm', 'lemon')
+  await box('rm', 'cherry')
+  await box('rm', 'lime')
 })
 
 t.test('create reports why provisioning failed', async (t) => {

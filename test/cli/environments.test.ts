@@ -122,12 +122,12 @@ t.test('repositories, toggles and the default', async (t) => {
 })
 
 t.test('upgrade prints each box with the reason of a skip', async (t) => {
-  await run('create', 'melon', '-q', '--environment', 'web')
+  await run('create', 'cherry', '-q', '--environment', 'web')
   await run('environments', 'set', 'web', 'B=2')
   await run('create', 'plum', '-q', '--environment', 'web')
   t.match(
     await run('environments', 'upgrade', 'web'),
-    /melon: version 2 instead of 1\nplum: skipped: it uses the latest version\nRunning boxes get/,
+    /cherry: version 2 instead of 1\nplum: skipped: it uses the latest version\nRunning boxes get/,
   )
 })
 

@@ -130,7 +130,7 @@ t.test('secrets are unmounted that no grant allows the new owner', async (t) => 
 })
 
 t.test('a contractor loses the box, also in lists that are open', async (t) => {
-  const id = await createRunningBox(coordinator, { name: 'pear' })
+  const id = await createRunningBox(coordinator, { name: 'cherry' })
   await giveOk(id, { ownerUserId: cy.userId })
   const get = () => api('GET', `/boxes/${id}`, undefined, cy)
   t.equal((await get()).status, 200)

@@ -98,12 +98,12 @@ t.test('the start of a period suspends the running boxes once', async (t) => {
 
   await t.test('a box that is woken or created afterwards stays awake until the next start', async (t) => {
     await wake(started, fig)
-    const pear = await createRunningBox(started, { name: 'pear' })
+    const cherry = await createRunningBox(started, { name: 'cherry' })
     advanceTo(FIRST_START + 5 * HOUR_MS)
-    t.same([await getDesiredState(fig), await getDesiredState(pear)], ['running', 'running'])
+    t.same([await getDesiredState(fig), await getDesiredState(cherry)], ['running', 'running'])
     advanceTo(FIRST_START + DAY_MS)
     await waitForDueTime(FIRST_START + 2 * DAY_MS)
-    for (const id of [fig, pear]) await waitForState(id, 'suspended')
+    for (const id of [fig, cherry]) await waitForState(id, 'suspended')
   })
 
   await t.test('a change of the policy applies from the next start, and null from now on', async (t) => {
@@ -158,14 +158,14 @@ t.test('a late start leaves boxes alone that users have started since', async (t
   await started.api('POST', `/boxes/${fig}/suspend`)
   await waitForState(fig, 'suspended')
   await wake(started, fig)
-  const pear = await createRunningBox(started, { name: 'pear' })
+  const cherry = await createRunningBox(started, { name: 'cherry' })
   const workspace_id = instance.owner?.workspaceId ?? ''
   const schedule = { kind: 'quiet_hours', target_id: workspace_id, due_at: FIRST_START }
   await db.insertInto('schedules').values(schedule).execute()
   advanceTo(FIRST_START + 2 * MINUTE_MS)
   await waitForDueTime(FIRST_START + DAY_MS)
   await waitForState(plum, 'suspended')
-  t.same([await getDesiredState(fig), await getDesiredState(pear)], ['running', 'running'])
+  t.same([await getDesiredState(fig), await getDesiredState(cherry)], ['running', 'running'])
 })
 
 t.test('a policy without a schedule gets one at the start of the coordinator', async (t) => {
