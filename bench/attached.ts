@@ -30,11 +30,8 @@ const cliEnv = ({ url, key }: Boxwood) => ({
 
 /** Starts `true` with POST /exec, attaches and waits for the exit. */
 async function runAttached(boxwood: Boxwood): Promise<void> {
-  const body = Buffer.from(JSON.stringify({ command: 'true', attached: true }))
-  const response = await boxwood.send('POST', `/v1/box/${boxwood.box.hostname}/exec`, body, {
-    'content-type': 'application/json',
-  })
-  const { processId } = JSON.parse(Buffer.concat(await response.toArray()).toString())
+  const body = { command: 'true', attached: true }
+  const { processId } = await boxwood.sendJson('POST', `/v1/box/${boxwood.box.hostname}/exec`, body)
   const attachment = await openAttachment(boxwood, `/exec/${processId}/attach`)
   await attachment.exited
 }

@@ -29,17 +29,11 @@ export async function benchCopies(): Promise<Table> {
   await using cleanup = new AsyncDisposableStack()
   const boxwood = await startBoxwood()
   cleanup.defer(boxwood.close)
-  const { box, dataDir } = boxwood
+  const { box, dataDir, sendJson: call } = boxwood
   const samples = Object.fromEntries(Object.keys(OPERATIONS).map((key) => [key, []])) as unknown as Record<
     Operation,
     number[]
   >
-  // biome-ignore lint/suspicious/noExplicitAny: the response of any route.
-  async function call(method: string, path: string, body?: object): Promise<any> {
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-    const response = await boxwood.send(method, path, bytes, { 'content-type': 'application/json' })
-    return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
-  }
   const exec = ({ id }: Pick<Box, 'id'>, command = 'true') =>
     call('POST', `/v1/box/${id}/exec`, { command, timeoutSeconds: 60 })
   const findSnapshot = async (id: string): Promise<Snapshot | undefined> =>

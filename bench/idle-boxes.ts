@@ -31,15 +31,10 @@ export async function benchIdleBoxes(levels: readonly string[] = LEVELS): Promis
   }
 }
 
-async function measure({ send, coordinatorPid }: Boxwood): Promise<string[]> {
-  const requestJson = async (method: string, path: string, body?: object) => {
-    const headers = body && { 'content-type': 'application/json' }
-    const response = await send(method, `/api/v1${path}`, body && Buffer.from(JSON.stringify(body)), headers)
-    return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
-  }
-  for (let n = 1; n < BOXES; n++) await requestJson('POST', '/boxes', { name: `idle-${n}` })
+async function measure({ sendJson, coordinatorPid }: Boxwood): Promise<string[]> {
+  for (let n = 1; n < BOXES; n++) await sendJson('POST', '/api/v1/boxes', { name: `idle-${n}` })
   const boxes = await waitUntil('the boxes are running', async () => {
-    const { boxes }: { boxes: Box[] } = await requestJson('GET', '/boxes?live=1')
+    const { boxes }: { boxes: Box[] } = await sendJson('GET', '/api/v1/boxes?live=1')
     return boxes.every(({ observedState }) => observedState === 'running') ? boxes : undefined
   })
   const agentPids = await waitUntil('the agents run', () => {

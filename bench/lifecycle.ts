@@ -90,13 +90,7 @@ async function measureBox(boxwood: Boxwood, samples: Samples, resume: 'thaw' | '
   samples.remove.push(await measureDuration(() => remove(id)))
 }
 
-function createClient(boxwood: Boxwood) {
-  // biome-ignore lint/suspicious/noExplicitAny: the response of any route.
-  async function call(method: string, path: string, body?: object): Promise<any> {
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-    const response = await boxwood.send(method, path, bytes, { 'content-type': 'application/json' })
-    return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
-  }
+function createClient({ sendJson: call }: Boxwood) {
   const waitForState = (id: string, state: Box['observedState']): Promise<Box> =>
     waitUntil(`the box is ${state}`, async () => {
       const { box } = (await call('GET', `/api/v1/boxes/${id}`)) as { box: Box }

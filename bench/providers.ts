@@ -49,16 +49,11 @@ async function benchProvider(name: string, provider: StartedProvider): Promise<s
   await using cleanup = new AsyncDisposableStack()
   cleanup.defer(provider.close)
   const boxwood = await startBoxwood(provider.env)
+  const { sendJson: call } = boxwood
   cleanup.defer(boxwood.close)
   const [samples, engineSamples] = [createSamples(), createSamples()]
   const engine = createEngineCommands(provider)
 
-  // biome-ignore lint/suspicious/noExplicitAny: the response of any route.
-  async function call(method: string, path: string, body?: object): Promise<any> {
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-    const response = await boxwood.send(method, path, bytes, { 'content-type': 'application/json' })
-    return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
-  }
   const exec = ({ id }: Pick<Box, 'id'>, command = 'true') =>
     call('POST', `/v1/box/${id}/exec`, { command, timeoutSeconds: 60 })
   const waitForBox = (id: string, state: Box['observedState']): Promise<Box> =>

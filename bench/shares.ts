@@ -42,23 +42,13 @@ async function startRelay(targetPort: number): Promise<{ child: ChildProcess; po
   return { child, port }
 }
 
-async function sendJson(boxwood: Boxwood, method: string, path: string, body?: object) {
-  const response = await boxwood.send(
-    method,
-    path,
-    body && Buffer.from(JSON.stringify(body)),
-    body && { 'content-type': 'application/json' },
-  )
-  return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
-}
-
 /** Starts the app on the box. Resolves to its port. */
 async function startApp(boxwood: Boxwood): Promise<number> {
   const edge = `/v1/box/${boxwood.box.hostname}`
   const command = `exec '${process.execPath}' '${fileURLToPath(APP)}'`
-  const { processId } = await sendJson(boxwood, 'POST', `${edge}/exec`, { command, detached: true })
+  const { processId } = await boxwood.sendJson('POST', `${edge}/exec`, { command, detached: true })
   for (;;) {
-    const { stdout, running } = await sendJson(boxwood, 'GET', `${edge}/exec/${processId}`)
+    const { stdout, running } = await boxwood.sendJson('GET', `${edge}/exec/${processId}`)
     if (stdout.endsWith('\n')) return Number(stdout)
     if (!running) throw new Error('The app on the box has exited.')
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -126,7 +116,7 @@ export async function startRoutes(): Promise<{
   }
   const appPort = await startApp(boxwood)
   const relayPort = await startRelayTo(await startRelayTo(appPort))
-  const { share } = await sendJson(boxwood, 'POST', `/api/v1/boxes/${boxwood.box.id}/port-shares`, {
+  const { share } = await boxwood.sendJson('POST', `/api/v1/boxes/${boxwood.box.id}/port-shares`, {
     port: appPort,
     access: 'public',
   })

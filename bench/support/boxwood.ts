@@ -28,6 +28,9 @@ export type Boxwood = {
     body?: Buffer,
     headers?: Record<string, string | number>,
   ): Promise<IncomingMessage>
+  /** Sends JSON, and resolves to that of the response. */
+  // biome-ignore lint/suspicious/noExplicitAny: the response of any route.
+  sendJson(method: string, path: string, body?: object): Promise<any>
   /** Deletes the box, stops the coordinator and removes its data. */
   close(): Promise<void>
 }
@@ -81,17 +84,18 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
     })
   }
 
-  async function requestJson(method: string, path: string) {
-    const response = await send(method, path)
+  async function sendJson(method: string, path: string, body?: object) {
+    const headers = body && { 'content-type': 'application/json' }
+    const response = await send(method, path, body && Buffer.from(JSON.stringify(body)), headers)
     return JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
   }
 
   async function listLiveBoxes(): Promise<Box[]> {
-    return (await requestJson('GET', '/api/v1/boxes?live=1')).boxes
+    return (await sendJson('GET', '/api/v1/boxes?live=1')).boxes
   }
 
   cleanup.defer(async () => {
-    for (const { id } of await listLiveBoxes()) await requestJson('DELETE', `/api/v1/boxes/${id}`)
+    for (const { id } of await listLiveBoxes()) await sendJson('DELETE', `/api/v1/boxes/${id}`)
     await waitUntil('the boxes are deleted', async () => (await listLiveBoxes()).length === 0)
   })
   const box = await waitUntil('the first box is running', async () =>
@@ -116,6 +120,7 @@ export async function startBoxwood(env: Record<string, string> = {}): Promise<Bo
       }
     },
     send,
+    sendJson,
     close: () => cleanupOnClose.disposeAsync(),
   }
 }

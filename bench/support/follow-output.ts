@@ -26,9 +26,7 @@ export const createBoxwoodFollower =
   (boxwood: Boxwood): FollowScript =>
   async (_name, script) => {
     const route = `/v1/box/${boxwood.box.hostname}/exec`
-    const body = Buffer.from(JSON.stringify({ command: script, detached: true }))
-    const response = await boxwood.send('POST', route, body, { 'content-type': 'application/json' })
-    const { processId } = JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))
+    const { processId } = await boxwood.sendJson('POST', route, { command: script, detached: true })
     let callback: OnText = () => undefined
     const stream = await readEvents(
       new URL(`${route}/${processId}/stream?streams=stdout`, boxwood.url),
