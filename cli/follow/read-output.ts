@@ -2,6 +2,7 @@
 import {
   type AttachedEvent,
   type Exit,
+  OUTPUT_END,
   type OutputStream,
   readAttached,
   readOutput as readClientOutput,
@@ -62,26 +63,26 @@ export async function readOutput(options: ReadOutputOptions): Promise<Exit | nul
       onAttached: ({ hasTimes }) => onAttached?.(hasTimes),
     }),
   )
-  for (;;) {
-    const next = await chunks.next()
-    if (next.done) return next.value
-    const { stream, bytes, offset, missing, at } = next.value
-    if (missing > 0) onMissing(stream, missing)
-    const { buffer, byteOffset, length } = bytes
-    position[stream] = offset + length
-    if (length > 0) await onChunk({ stream, bytes: Buffer.from(buffer, byteOffset, length), offset, at })
-    if (!isComplete()) continue
-    await chunks.return(null as never)
-    return null
+  try {
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) return next.value
+      const { stream, bytes, offset, missing, at } = next.value
+      if (missing > 0) onMissing(stream, missing)
+      const { buffer, byteOffset, length } = bytes
+      position[stream] = offset + length
+      if (length > 0) await onChunk({ stream, bytes: Buffer.from(buffer, byteOffset, length), offset, at })
+      if (isComplete()) return null
+    }
+  } finally {
+    // Also after an error of `onChunk`: an open stream keeps the process alive.
+    await chunks.return(undefined as never)
   }
 }
 
-/** The largest offset in an event id. The coordinator replaces an offset beyond the end by the end of the log. */
-const MAX_OFFSET = 999_999_999_999_999
-
 /** The current length of both streams in bytes. Throws as followStream does. */
 export async function getOutputSize(options: ConnectionOptions): Promise<Offsets> {
-  const { offsets } = await readFirst(options, { stdout: MAX_OFFSET, stderr: MAX_OFFSET })
+  const { offsets } = await readFirst(options, OUTPUT_END)
   return offsets
 }
 

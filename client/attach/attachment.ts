@@ -1,19 +1,12 @@
 // An attached command or terminal: output and stdin over connections that resume where the previous one was lost.
 import type { AttachClientMessage } from '../generated/types.ts'
-import { BoxwoodError, createError } from '../http/errors.ts'
+import { BoxwoodError, createError, createInvalidError } from '../http/errors.ts'
 import { createReconnect, isTemporary, type Reconnect } from '../http/reconnect.ts'
 import type { Socket, SocketHandlers } from '../http/socket.ts'
 import { type Connection, type Outcome, openConnection } from './connection.ts'
 import { createDeferred, type Deferred } from './deferred.ts'
 import type { Offsets, TerminalSize } from './format.ts'
-import {
-  type AttachedMessage,
-  type ExitMessage,
-  invalidDataError,
-  type Message,
-  type OutputBytes,
-  type ServerMessage,
-} from './messages.ts'
+import type { AttachedMessage, ExitMessage, Message, OutputBytes, ServerMessage } from './messages.ts'
 import { type OutputMessage, OutputQueue } from './output-queue.ts'
 import type { OutputSink } from './sink-writer.ts'
 import { StdinWindow } from './stdin-window.ts'
@@ -242,7 +235,7 @@ class AttachmentRunner {
   }
 
   #receiveData(message: Message<'stdin' | 'stdinClosed'> | OutputMessage): void {
-    if (!this.#isAttached) throw invalidDataError('a message before the message attached')
+    if (!this.#isAttached) throw createInvalidError('a message before the message attached')
     this.#reconnect.recordData()
     this.#options.onData?.()
     if (message.type === 'stdin') this.stdin.accept(message.offset)
@@ -252,7 +245,7 @@ class AttachmentRunner {
 
   #receiveAttached(message: AttachedMessage): void {
     const { sink, onStdinLost, onConnection, onAttached } = this.#options
-    if (this.#isAttached) throw invalidDataError('the message attached twice')
+    if (this.#isAttached) throw createInvalidError('the message attached twice')
     this.#output.push(message)
     this.#isAttached = true
     this.#wasAttached = true

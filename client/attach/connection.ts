@@ -1,9 +1,9 @@
 // One connection of an attachment: typed messages over a WebSocket, and detection of a dead peer.
 import type { AttachClientMessage } from '../generated/types.ts'
-import { BoxwoodError, ConnectionError } from '../http/errors.ts'
+import { BoxwoodError, createInvalidError, toLostError } from '../http/errors.ts'
 import type { Socket, SocketHandlers } from '../http/socket.ts'
 import { createDeferred } from './deferred.ts'
-import { invalidDataError, type OutputBytes, parseServerMessage, type ServerMessage } from './messages.ts'
+import { type OutputBytes, parseServerMessage, type ServerMessage } from './messages.ts'
 
 /** How a connection has ended. */
 export type Outcome = {
@@ -41,9 +41,6 @@ export type ConnectionOptions = {
 /** How long the server may take to complete the closing handshake. */
 const CLOSE_TIMEOUT_MS = 1000
 
-const createLostError = () =>
-  new ConnectionError({ code: 'no_response', message: 'The connection was lost.', status: 0 })
-
 export function openConnection({ connect, check, onMessage, idleTimeoutMs }: ConnectionOptions): Connection {
   const controller = new AbortController()
   const { signal } = controller
@@ -66,7 +63,7 @@ export function openConnection({ connect, check, onMessage, idleTimeoutMs }: Con
   const lose = () =>
     finish(() => {
       controller.abort()
-      resolve({ error: createLostError() })
+      resolve({ error: toLostError() })
     })
   async function refuse(error: unknown): Promise<void> {
     if (isOver || !(error instanceof BoxwoodError)) throw error
@@ -105,8 +102,8 @@ export function openConnection({ connect, check, onMessage, idleTimeoutMs }: Con
       },
       onClose(code, violation) {
         closed.resolve()
-        if (violation !== undefined) fail(invalidDataError(`an invalid WebSocket message (${violation})`))
-        else finish(() => resolve({ error: createLostError(), code }))
+        if (violation !== undefined) fail(createInvalidError(`an invalid WebSocket message (${violation})`))
+        else finish(() => resolve({ error: toLostError(), code }))
       },
     },
     signal,

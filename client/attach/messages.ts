@@ -1,6 +1,6 @@
 // Parses the messages that the server sends over an attached connection, and checks their fields.
 import type { AttachServerMessage } from '../generated/types.ts'
-import { type BoxwoodError, createError, INVALID_DATA, isRecord, parseJson } from '../http/errors.ts'
+import { createInvalidError, isRecord, parseJson } from '../http/errors.ts'
 import { ATTACH_LIMITS, CHANNELS, type OutputChannel, SESSION_NAME_PATTERN } from './format.ts'
 
 export type ServerMessage = AttachServerMessage
@@ -8,10 +8,6 @@ export type Message<Type extends ServerMessage['type']> = Extract<ServerMessage,
 export type AttachedMessage = Message<'attached'>
 export type ExitMessage = Message<'exit'>
 export type OutputBytes = { type: 'output'; channel: OutputChannel; bytes: Uint8Array<ArrayBuffer> }
-
-/** @param problem such as 'a message that is not a JSON object' */
-export const invalidDataError = (problem: string): BoxwoodError =>
-  createError({ code: 'invalid_response', message: `The coordinator sent ${problem}.`, status: INVALID_DATA })
 
 type Validator = (value: unknown) => boolean
 
@@ -53,16 +49,16 @@ export function parseServerMessage(
   if (typeof data !== 'string') {
     const channel = data[0] === CHANNELS.stdout ? 'stdout' : data[0] === CHANNELS.stderr ? 'stderr' : null
     if (channel === null || data.length < 2 || data.length > ATTACH_LIMITS.chunkBytes + 1)
-      throw invalidDataError('a binary message of an unknown form')
+      throw createInvalidError('a binary message of an unknown form')
     return { type: 'output', channel, bytes: data.subarray(1) }
   }
-  if (data.length > ATTACH_LIMITS.textBytes) throw invalidDataError('a message that is too large')
+  if (data.length > ATTACH_LIMITS.textBytes) throw createInvalidError('a message that is too large')
   const message = parseJson(data)
-  if (!isRecord(message)) throw invalidDataError('a message that is not a JSON object')
+  if (!isRecord(message)) throw createInvalidError('a message that is not a JSON object')
   const { type } = message
-  if (typeof type !== 'string') throw invalidDataError('a message without a type')
+  if (typeof type !== 'string') throw createInvalidError('a message without a type')
   if (!Object.hasOwn(FIELD_VALIDATORS, type)) return null
   for (const [field, isValid] of Object.entries(FIELD_VALIDATORS[type as ServerMessage['type']]))
-    if (!isValid(message[field])) throw invalidDataError(`the message ${type} without a valid ${field}`)
+    if (!isValid(message[field])) throw createInvalidError(`the message ${type} without a valid ${field}`)
   return message as unknown as ServerMessage
 }

@@ -1,4 +1,5 @@
 // Received output that waits for the sink: checks its offsets and the window, and passes each byte on once, in order.
+import { createInvalidError } from '../http/errors.ts'
 import {
   ATTACH_LIMITS,
   concatBytes,
@@ -7,13 +8,7 @@ import {
   type OutputChannel,
   type TerminalSize,
 } from './format.ts'
-import {
-  type AttachedMessage,
-  type ExitMessage,
-  invalidDataError,
-  type Message,
-  type OutputBytes,
-} from './messages.ts'
+import type { AttachedMessage, ExitMessage, Message, OutputBytes } from './messages.ts'
 import { SinkWriter, type SinkWriterOptions } from './sink-writer.ts'
 
 export type OutputQueueOptions = Omit<SinkWriterOptions, 'onAck'> & {
@@ -101,14 +96,14 @@ export class OutputQueue {
     if (rest.length === 0) return
     this.#unacknowledged += rest.length
     if (this.#unacknowledged > ATTACH_LIMITS.outputWindowBytes)
-      throw invalidDataError('more output than was acknowledged')
+      throw createInvalidError('more output than was acknowledged')
     this.#received = { ...this.#received, [channel]: this.#received[channel] + rest.length }
     this.#writer.add({ type: 'output', channel, bytes: rest })
   }
 
   #startScreen(message: Message<'screen'>): void {
     if (!this.#canDrawScreen || message.bytes > MAX_SCREEN_BYTES)
-      throw invalidDataError('an unexpected screen')
+      throw createInvalidError('an unexpected screen')
     const end = this.#advance(message)
     // The screen includes the output that the sink has not received.
     this.#writer.discardItems()
@@ -123,7 +118,7 @@ export class OutputQueue {
     channel: OutputChannel,
     bytes: Uint8Array<ArrayBuffer>,
   ): Uint8Array<ArrayBuffer> {
-    if (channel !== 'stdout') throw invalidDataError('output inside a screen')
+    if (channel !== 'stdout') throw createInvalidError('output inside a screen')
     const part = bytes.subarray(0, screen.missing)
     screen.chunks.push(part)
     screen.missing -= part.length
@@ -140,7 +135,7 @@ export class OutputQueue {
   /** @throws BoxwoodError when the offsets decrease */
   #advance({ stdoutOffset, stderrOffset }: { stdoutOffset: number; stderrOffset: number }): Offsets {
     if (stdoutOffset < this.#received.stdout || stderrOffset < this.#received.stderr)
-      throw invalidDataError('an offset that is smaller than a previous one')
+      throw createInvalidError('an offset that is smaller than a previous one')
     this.#received = { stdout: stdoutOffset, stderr: stderrOffset }
     return this.#received
   }

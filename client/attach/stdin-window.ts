@@ -1,6 +1,6 @@
 // The bytes of stdin that the server has not accepted yet. A new connection sends them again.
+import { createInvalidError } from '../http/errors.ts'
 import { ATTACH_LIMITS, encodeChunk } from './format.ts'
-import { invalidDataError } from './messages.ts'
 
 type Write = { bytes: Uint8Array; resolve(isNeeded: boolean): void }
 
@@ -42,7 +42,7 @@ export class StdinWindow {
   accept(offset: number): void {
     if (this.#isClosed) return
     if (offset < this.#accepted || offset > this.#end)
-      throw invalidDataError('an offset of stdin that is out of range')
+      throw createInvalidError('an offset of stdin that is out of range')
     let discarded = offset - this.#accepted
     this.#accepted = offset
     for (let first = this.#messages[0]; first !== undefined && discarded > 0; first = this.#messages[0]) {

@@ -1,8 +1,7 @@
 // Files and directories of a box.
 import type { FileEntry } from '../generated/types.ts'
 import { type CallOptions, readText } from '../http/calls.ts'
-import { BoxwoodError } from '../http/errors.ts'
-import { toLostError } from '../http/events.ts'
+import { BoxwoodError, toLostError } from '../http/errors.ts'
 import { type RequestBody, toReadableStream } from '../http/transport.ts'
 import type { Context } from './context.ts'
 import { readPages } from './pages.ts'

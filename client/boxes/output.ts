@@ -1,11 +1,15 @@
 // The output of a detached command, each byte once: over lost connections, and restarts of the coordinator and the agent.
-import { createEventParser, createInvalidError, toLostError, toStreamError } from '../http/events.ts'
+import { createInvalidError, toLostError } from '../http/errors.ts'
+import { createEventParser, toStreamError } from '../http/events.ts'
 import { type ResumeOptions, resumeEvents } from '../http/resume.ts'
 import type { OpenResponse } from '../http/transport.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 /** In bytes. */
 export type Offsets = { stdout: number; stderr: number }
+
+/** The coordinator replaces an offset beyond the end by the end. */
+export const OUTPUT_END: Offsets = { stdout: 999_999_999_999_999, stderr: 999_999_999_999_999 }
 
 export type OutputChunk = {
   stream: OutputStream

@@ -1,5 +1,5 @@
 // Lists of the API, page by page.
-import { createInvalidError } from '../http/events.ts'
+import { createInvalidError } from '../http/errors.ts'
 
 /** Yields the items of all pages. The next page is requested when its first item is. */
 export async function* readPages<Item, Cursor = string>(

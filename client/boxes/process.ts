@@ -4,7 +4,14 @@ import type { ExecRequest, ExecStarted, ProcessesGetQuery } from '../generated/t
 import type { CallOptions } from '../http/calls.ts'
 import { AttachedProcess, type AttachOptions } from './attached-process.ts'
 import type { Context } from './context.ts'
-import { type Exit, type Offsets, type OutputChunk, type OutputStream, readOutput } from './output.ts'
+import {
+  type Exit,
+  type Offsets,
+  OUTPUT_END,
+  type OutputChunk,
+  type OutputStream,
+  readOutput,
+} from './output.ts'
 import { readToEnd } from './read-to-end.ts'
 import { requireField } from './require-field.ts'
 
@@ -83,7 +90,7 @@ export class Process {
 
   /** Resolves when the command has exited. */
   wait(options: Pick<CallOptions, 'signal'> = {}): Promise<Exit> {
-    return readToEnd(this.output({ ...options, from: { stdout: END_OFFSET, stderr: END_OFFSET } }))
+    return readToEnd(this.output({ ...options, from: OUTPUT_END }))
   }
 
   /** Connects to a command that was started with `stdin`, of which the id is known. */
@@ -101,9 +108,6 @@ export class Process {
     return this.#context.routes.processes.kill(this.boxId, this.id, options)
   }
 }
-
-/** The coordinator replaces an offset beyond the end by the end. */
-const END_OFFSET = 999_999_999_999_999
 
 /** Starts the command once, also when the response is lost and the request is repeated. */
 export async function startProcess(
@@ -161,8 +165,8 @@ export async function exec(
   const process = await startProcess(context, boxId, command, options)
   const readers = { stdout: createTextReader(onStdout), stderr: createTextReader(onStderr) }
   const missing = { stdout: 0, stderr: 0 }
+  const output = process.output(options.signal === undefined ? {} : { signal: options.signal })
   try {
-    const output = process.output(options.signal === undefined ? {} : { signal: options.signal })
     for (;;) {
       const next = await output.next()
       if (next.done) {
@@ -177,6 +181,9 @@ export async function exec(
     // Without a reader, the command would run until its time limit.
     if (options.signal?.aborted) await process.kill().catch(() => undefined)
     throw error
+  } finally {
+    // A reader that throws leaves the stream open.
+    await output.return(undefined as never)
   }
 }
 

@@ -1,7 +1,8 @@
 // Prompts for the coding agents of a box, and the events of their runs.
 import type { PromptEvent, PromptRequest, Run } from '../generated/types.ts'
 import type { CallOptions } from '../http/calls.ts'
-import { createEventParser, createInvalidError, toLostError, toStreamError } from '../http/events.ts'
+import { createInvalidError, toLostError } from '../http/errors.ts'
+import { createEventParser, toStreamError } from '../http/events.ts'
 import { resumeEvents } from '../http/resume.ts'
 import type { Context } from './context.ts'
 import { readToEnd } from './read-to-end.ts'

@@ -1,5 +1,5 @@
 // Checks what the client reads from a response.
-import { createInvalidError } from '../http/events.ts'
+import { createInvalidError } from '../http/errors.ts'
 
 /** A field that every version of the coordinator sends: without it, the response is that of another server. @throws BoxwoodError */
 export function requireField<Response extends object, Name extends keyof Response & string>(

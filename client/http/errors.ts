@@ -106,6 +106,19 @@ export function createError(details: ErrorDetails): BoxwoodError {
   return status >= 500 ? new UnavailableError(details) : new InvalidRequestError(details)
 }
 
+/** The data cannot be read, and would be the same again. @param what was sent, such as 'a message without a type' */
+export const createInvalidError = (what: string): BoxwoodError =>
+  createError({ code: 'invalid_response', message: `The coordinator sent ${what}.`, status: INVALID_DATA })
+
+/** An open connection was lost. */
+export const toLostError = (error?: Error): ConnectionError =>
+  new ConnectionError({
+    code: 'no_response',
+    message: `The connection was lost${error === undefined ? '' : `: ${error.message}`}.`,
+    status: 0,
+    cause: error,
+  })
+
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

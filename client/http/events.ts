@@ -2,11 +2,11 @@
 import { createParser } from 'eventsource-parser'
 import {
   type BoxwoodError,
-  ConnectionError,
   createError,
-  INVALID_DATA,
+  createInvalidError,
   isRecord,
   parseJson,
+  toLostError,
 } from './errors.ts'
 import type { OpenResponse } from './transport.ts'
 
@@ -88,18 +88,6 @@ export const createEventParser =
     if (!isRecord(fields)) throw createInvalidError(`an event ${event} that is not JSON`)
     return { name: event, fields }
   }
-
-/** The stream cannot be read, and would not be on another connection. @param what was sent */
-export const createInvalidError = (what: string): BoxwoodError =>
-  createError({ code: 'invalid_response', message: `The coordinator sent ${what}.`, status: INVALID_DATA })
-
-export const toLostError = (error?: Error): ConnectionError =>
-  new ConnectionError({
-    code: 'no_response',
-    message: `The connection was lost${error === undefined ? '' : `: ${error.message}`}.`,
-    status: 0,
-    cause: error,
-  })
 
 /** The errors after which no new connection helps. */
 const STREAM_STATUSES: Readonly<Record<string, number>> = { not_found: 404, box_not_running: 409 }

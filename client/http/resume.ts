@@ -1,6 +1,6 @@
 // Reads an event stream over several connections. The caller keeps the position, and knows what the events mean.
-import { BoxwoodError, ConnectionError, createError } from './errors.ts'
-import { type ReadOptions, readEvents, type ServerEvent, toLostError } from './events.ts'
+import { BoxwoodError, ConnectionError, createError, toLostError } from './errors.ts'
+import { type ReadOptions, readEvents, type ServerEvent } from './events.ts'
 import { createReconnect, isTemporary } from './reconnect.ts'
 import type { OpenResponse } from './transport.ts'
 

@@ -1,6 +1,6 @@
 // Requests for the prompts of a box.
-import { createError } from '../../client/http/errors.ts'
-import { readEvents, toLostError } from '../../client/http/events.ts'
+import { createError, toLostError } from '../../client/http/errors.ts'
+import { readEvents } from '../../client/http/events.ts'
 import type {
   ConversationList,
   PromptEvent,

@@ -1,7 +1,7 @@
 // Downloads an image to the engine of a region, with its progress as server-sent events.
 import type { Calls } from '../../client/http/calls.ts'
-import { createError } from '../../client/http/errors.ts'
-import { readEvents, toLostError } from '../../client/http/events.ts'
+import { createError, toLostError } from '../../client/http/errors.ts'
+import { readEvents } from '../../client/http/events.ts'
 import type { Image, PullImageRequest, PullProgress } from '../../shared/api/images.ts'
 
 export type PullOptions = {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { Boxwood, ConflictError, InvalidRequestError, NotFoundError } from '../../client/exports.ts'
+import { fetchTransport } from '../../client/http/fetch-transport.ts'
 import { startCoordinatorWithBox } from '../e2e/coordinator-with-box.ts'
 import { boxNode } from '../support/box-node.ts'
 
@@ -57,6 +58,32 @@ t.test('an aborted exec terminates the command', async (t) => {
   t.same(
     processes.filter(({ running }) => running),
     [],
+  )
+})
+
+t.test('a reader that throws closes the stream of the output', async (t) => {
+  const streams: AbortSignal[] = []
+  const client = new Boxwood({
+    url: coordinator.url,
+    apiKey: coordinator.key,
+    transport: {
+      ...fetchTransport,
+      send(request) {
+        if (request.url.includes('/stream?')) streams.push(request.signal)
+        return fetchTransport.send(request)
+      },
+    },
+  })
+  const onStdout = () => {
+    throw new Error('enough')
+  }
+  const sameBox = await client.boxes.get(box.id)
+  await t.rejects(sameBox.exec('echo 1; exec sleep 600', { timeoutMs: 60_000, onStdout }), {
+    message: 'enough',
+  })
+  t.same(
+    streams.map(({ aborted }) => aborted),
+    [true],
   )
 })
 

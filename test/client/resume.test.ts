@@ -1,8 +1,8 @@
 // A stream of events over several connections: what ends an outage, what ends the stream, and who decides.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { type BoxwoodError, createError } from '../../client/http/errors.ts'
-import { createEventParser, toLostError, toStreamError } from '../../client/http/events.ts'
+import { type BoxwoodError, createError, toLostError } from '../../client/http/errors.ts'
+import { createEventParser, toStreamError } from '../../client/http/events.ts'
 import { type ResumeOptions, resumeEvents } from '../../client/http/resume.ts'
 import type { OpenResponse } from '../../client/http/transport.ts'
 

@@ -55,3 +55,37 @@ t.test('reconnects when a connection is open but delivers nothing', async (t) =>
   t.match(exit, { exitCode: 9 })
   t.same(positions, ['0:0', '5:0'])
 })
+
+t.test('an error of the reader closes the connection', async (t) => {
+  const closed = Promise.withResolvers<void>()
+  const server = createServer((request, response) => {
+    if (!request.url?.includes('/stream?')) {
+      const { port } = server.address() as AddressInfo
+      return void response.end(JSON.stringify({ boxes: [], edge: { url: `http://127.0.0.1:${port}` } }))
+    }
+    response.once('close', closed.resolve)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(createEvent('attached', { stdoutOffset: 0, stderrOffset: 0 }) + createOutput('first', 0))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const config = { baseUrl: `http://127.0.0.1:${port}/api/v1`, key: 'key', urlSource: '', keySource: '' }
+  const { signal } = new AbortController()
+  const reading = readOutput({
+    edge: await createClient(config, signal).createEdgeClient('fig'),
+    processId: 'p_1',
+    signal,
+    from: { stdout: 0, stderr: 0 },
+    onOutage: () => undefined,
+    onReconnect: () => undefined,
+    onMissing: () => undefined,
+    onChunk: () => Promise.reject(new Error('no space left')),
+  })
+  await t.rejects(reading, { message: 'no space left' })
+  await closed.promise
+})
