@@ -115,12 +115,16 @@ export function createApiRequests(config: CoordinatorConfig, { signal, edgeUrl }
     ): Promise<OpenResponse> =>
       calls.open(method, path, { ...input, isSlow: true }, { signal, ...options }).catch(rethrow),
     /** Opens a stream of events once, without retries. Rejects with BoxwoodError, which `translate` translates. */
-    openStream: (path: string, input: CallInput, { headers }: CallOptions): Promise<OpenResponse> =>
+    openStream: (
+      path: string,
+      input: CallInput,
+      { headers, ...options }: CallOptions,
+    ): Promise<OpenResponse> =>
       calls.open(
         'GET',
         path,
         { ...input, isResumed: true },
-        { signal, headers: { accept: 'text/event-stream', ...headers } },
+        { signal, ...options, headers: { accept: 'text/event-stream', ...headers } },
       ),
     /** Another error than BoxwoodError is returned as it is. */
     translate,

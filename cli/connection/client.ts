@@ -130,10 +130,7 @@ export function createClient(config: CoordinatorConfig, signal: AbortSignal): Cl
             const input = { query, ...(createBody && { body: createBody, isRaw: true }) }
             return requests.open(method, boxPath + route, input, { headers }).catch(rethrow(route))
           },
-          openStream(route, query, { headers, signal: streamSignal }) {
-            const streams = createApiRequests(config, { signal: streamSignal, edgeUrl })
-            return streams.openStream(boxPath + route, { query }, { headers })
-          },
+          openStream: (route, query, options) => requests.openStream(boxPath + route, { query }, options),
           toCliError(error, route) {
             const translated = requests.translate(error)
             return translated instanceof CliError ? translate(translated, route) : translated
