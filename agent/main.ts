@@ -6,6 +6,7 @@ import { type Exit, reportExit, STRAY_SIGNALS } from '../shared/report-exit.ts'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 import { hideOwnLibraries } from './own-libraries.ts'
+import { waitForBox } from './standby.ts'
 
 /** Longer than the grace period between SIGTERM and SIGKILL of a running command. */
 const STOP_TIMEOUT_MS = 8000
@@ -25,6 +26,7 @@ function fail(error: unknown): never {
 
 async function main(): Promise<void> {
   hideOwnLibraries()
+  await waitForBox(process.env)
   const config = readConfig(process.env)
   const log = pino(
     { level: config.logLevel, base: { box: config.boxId } },

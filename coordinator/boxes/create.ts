@@ -43,6 +43,8 @@ export const toDeletion = (
 })
 
 type NewBox = {
+  /** Default, and null: a new one. */
+  id?: string | null
   input: Omit<CreateBoxRequest, 'name'>
   /** The snapshot whose files the box gets; null: the box starts empty. */
   source: SnapshotRow | null
@@ -57,7 +59,8 @@ type NewBox = {
 }
 
 export function newBoxRow(box: NewBox): BoxRow {
-  const { input, source, environment, machine, actor, ownerUserId, hostname, now, copiedFiles = [] } = box
+  const { id, input, source, environment, machine, actor, ownerUserId, hostname, now } = box
+  const { copiedFiles = [] } = box
   const isRestricted =
     input.restricted ||
     source?.restricted === 1 ||
@@ -65,7 +68,7 @@ export function newBoxRow(box: NewBox): BoxRow {
     // Spec §4.3.
     actor.role === 'contractor'
   return {
-    id: newUuid(),
+    id: id ?? newUuid(),
     kind: 'managed',
     workspace_id: actor.workspaceId,
     owner_user_id: ownerUserId,

@@ -7,6 +7,7 @@ import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import { findFirstOwnerId } from '../identity/lookups.ts'
+import type { WarmMachines } from '../warm-machines/pool.ts'
 import type { BoxEnvironments, BoxSecrets, CarriedMount, PinnedEnvironment } from './box-hooks.ts'
 import { chooseMachine, type MachineChoice, type RegionRules } from './choose-machine.ts'
 import { newBoxRow } from './create.ts'
@@ -21,6 +22,7 @@ export type BoxInserterOptions = {
   regions: RegionRules
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets
+  warmMachines: WarmMachines
   schedule(boxId: string): void
   /** See BoxServiceOptions. */
   random: (() => number) | undefined
@@ -35,7 +37,15 @@ export type NewBoxInput = Omit<CreateBoxRequest, 'name'> & { name?: string | und
 export type NewBoxPlan = { environment: PinnedEnvironment | null; machine: MachineChoice }
 
 export function createBoxInserter(options: BoxInserterOptions) {
-  const { clock, regions, boxEnvironments, boxSecrets, schedule, random = Math.random } = options
+  const {
+    clock,
+    regions,
+    boxEnvironments,
+    boxSecrets,
+    warmMachines,
+    schedule,
+    random = Math.random,
+  } = options
 
   /** Locks the environment, and writes nothing. Throws not_found for an environment, and like chooseMachine(). */
   async function planNewBox(
@@ -63,7 +73,9 @@ export function createBoxInserter(options: BoxInserterOptions) {
       const now = clock.now()
       const { workspaceId } = actor
       const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
-      const box = { input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
+      // A box with the files of a source gets a new machine.
+      const id = source === null ? await warmMachines.take(trx, machine) : null
+      const box = { id, input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ ...box, hostname }),
       )

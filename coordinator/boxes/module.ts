@@ -9,6 +9,7 @@ import { withTag } from '../http/route.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
 import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { WarmMachines } from '../warm-machines/pool.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import type { DeletionHook } from './change-state.ts'
 import { createGiveBox } from './give.ts'
@@ -39,6 +40,7 @@ export type BoxesModuleContext = ModuleBase & {
   boxVariables: Pick<BoxVariableChanges, 'onChange'>
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets & { onBoxDelete: DeletionHook }
+  warmMachines: WarmMachines
 }
 
 export function boxesModule(context: BoxesModuleContext) {
@@ -53,6 +55,7 @@ export function boxesModule(context: BoxesModuleContext) {
     boxVariables,
     boxEnvironments,
     boxSecrets,
+    warmMachines,
   } = context
   const { schedule } = lifecycle
   const { deleteOfBox } = modules
@@ -64,6 +67,7 @@ export function boxesModule(context: BoxesModuleContext) {
     regions: providers,
     boxEnvironments,
     boxSecrets,
+    warmMachines,
     getCapacity: (region) => providers.byRegion.get(region)?.capacity,
     schedule,
     onSchedule: scheduler.scheduleAt,

@@ -20,6 +20,7 @@ import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
+import type { WarmMachines } from '../warm-machines/pool.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
 import { listImageNames, type RegionRules } from './choose-machine.ts'
@@ -44,6 +45,8 @@ export type BoxServiceOptions = {
   regions: RegionRules
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets
+  /** Default: the machine of each box is started for it. */
+  warmMachines?: WarmMachines
   /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
   schedule(boxId: string): void
   /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
@@ -103,6 +106,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     regions,
     boxEnvironments,
     boxSecrets,
+    warmMachines = { take: async () => null },
     schedule,
     isConnected,
     latestHeartbeat,
@@ -115,6 +119,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     regions,
     boxEnvironments,
     boxSecrets,
+    warmMachines,
     schedule,
     random,
   })

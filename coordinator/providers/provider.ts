@@ -111,6 +111,18 @@ export interface ProviderImages {
   remove(reference: string): Promise<boolean>
 }
 
+/**
+ * Machines that are started before a box needs them. Such a machine has no token, so that its agent cannot connect, and it has run no
+ * command. create() with its id replaces it when anything has changed it, and start() makes it the machine of the box. destroy()
+ * removes it.
+ */
+export type ProviderWarmMachines = {
+  /** Why create() cannot work here; null: it can. */
+  readonly problem: string | null
+  /** Starts a machine of the default image with the id of a box that does not exist yet. Resolves when its agent waits. */
+  create(boxId: string, coordinatorUrl: string): Promise<void>
+}
+
 export interface Provider {
   readonly name: string
   /** Archives can be copied only between providers with the same format. Absent: files. */
@@ -127,6 +139,8 @@ export interface Provider {
   readonly capacity?: Capacity | undefined
   /** Absent: each machine has a disk of its tier's size. */
   readonly sharedDisk?: SharedDisk
+  /** Absent: every machine is started for its box. */
+  readonly warm?: ProviderWarmMachines
   /** The isolation between boxes, for the startup banner. */
   describe(): string
   /**

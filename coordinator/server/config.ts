@@ -15,6 +15,7 @@ import { MCP_SETTINGS, type McpSettings } from '../mcp/settings.ts'
 import { PORT_SHARE_SETTINGS, type PortShareSettings } from '../port-shares/settings.ts'
 import { PROVIDER_SETTINGS, type ProviderSettings } from '../providers/settings.ts'
 import { SECRET_SETTINGS, type SecretSettings } from '../secrets/settings.ts'
+import { WARM_MACHINE_SETTINGS, type WarmMachineSettings } from '../warm-machines/settings.ts'
 import { isTracingRequested } from './telemetry/is-tracing-requested.ts'
 import { TELEMETRY_SETTINGS, type TelemetrySettings } from './telemetry/settings.ts'
 
@@ -28,6 +29,7 @@ export const SETTINGS = [
   AUDIT_SETTINGS,
   HISTORY_SETTINGS,
   PROVIDER_SETTINGS,
+  WARM_MACHINE_SETTINGS,
   BOX_SETTINGS,
   IMAGE_SETTINGS,
   PORT_SHARE_SETTINGS,
@@ -45,6 +47,7 @@ export type Config = BaseSettings &
   AuditSettings &
   HistorySettings &
   ProviderSettings &
+  WarmMachineSettings &
   BoxSettings &
   ImageSettings &
   PortShareSettings &

@@ -16,6 +16,7 @@ import type { AuditExportOverrides } from '../audit/export/audit-export.ts'
 import { auditExportModule } from '../audit/export/module.ts'
 import { auditModule } from '../audit/module.ts'
 import type { BoxNames } from '../base/log/logger.ts'
+import { createMemoryPressure, type MemoryPressure } from '../base/memory-pressure.ts'
 import { type Billing, openBilling } from '../billing/billing.ts'
 import { billingModule } from '../billing/module.ts'
 import { operatorModule } from '../billing/operator/module.ts'
@@ -24,7 +25,6 @@ import { createBoxFinder } from '../boxes/find-box.ts'
 import { findOperationTarget } from '../boxes/find-resource.ts'
 import { createAgentAuthenticator } from '../boxes/lifecycle/authenticate-agent.ts'
 import type { LifecycleOptions } from '../boxes/lifecycle/lifecycle.ts'
-import type { MemoryPressure } from '../boxes/lifecycle/memory-pressure.ts'
 import { lifecycleModule } from '../boxes/lifecycle/module.ts'
 import { reportsModule } from '../boxes/lifecycle/reports-module.ts'
 import { upgradedBoxes } from '../boxes/lifecycle/upgraded-boxes.ts'
@@ -79,6 +79,7 @@ import { retentionModule } from '../retention/module.ts'
 import { authoritiesModule } from '../secrets/authorities-module.ts'
 import { secretsModule } from '../secrets/module.ts'
 import { teamModule } from '../team/module.ts'
+import { warmMachinesModule } from '../warm-machines/module.ts'
 import type { Config } from './config.ts'
 import { masterKeysModule } from './master-keys/module.ts'
 import type { MasterKeys } from './master-keys/open-master-keys.ts'
@@ -179,6 +180,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     restrictBoxesOf: createRestrictBoxesOf(modules),
     hasUnrestrictedBoxes,
     upgradedBoxes,
+    memory: overrides.memory ?? createMemoryPressure(),
     authenticateAgent: createAgentAuthenticator(db),
     machineAgents: createMachineAgents(db),
   }
@@ -215,6 +217,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(snapshotJobsModule)
     .add(portsModule)
     .add(shareViewersModule)
+    .add(warmMachinesModule)
     .add(boxesModule)
     .add(snapshotsModule)
     .add(paymentsModule)

@@ -70,6 +70,7 @@ export async function startCoordinatorProcess(
         BOXWOOD_DATA: dataDir,
         BOXWOOD_LISTEN: '127.0.0.1:0',
         BOXWOOD_LOG: 'error',
+        BOXWOOD_WARM: '0',
         ...databaseEnv(dataDir),
         ...env,
       },

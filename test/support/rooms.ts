@@ -14,6 +14,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'agents',
     'history',
     'providers',
+    'warm-machines',
     'boxes',
     'port-shares',
     'secrets',

@@ -29,6 +29,7 @@ import { imageDownloads } from './0026-image-downloads.ts'
 import { labels } from './0027-labels.ts'
 import { deleteAfter } from './0028-delete-after.ts'
 import { deletedBoxNames } from './0029-deleted-box-names.ts'
+import { warmMachines } from './0030-warm-machines.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -60,4 +61,5 @@ export const migrations: Record<string, Migration> = {
   '0027-labels': labels,
   '0028-delete-after': deleteAfter,
   '0029-deleted-box-names': deletedBoxNames,
+  '0030-warm-machines': warmMachines,
 }

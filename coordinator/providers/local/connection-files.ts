@@ -32,13 +32,16 @@ export function chooseUrl(
   return level === 'process' ? `unix:${join(socketDir, AGENT_SOCKET_FILE)}` : VIEW_SOCKET_URL
 }
 
-/** Writes the token and the URL. After a power loss, the files may be empty: the next start of the machine writes them again. */
+/**
+ * Writes the token and the URL. After a power loss, the files may be empty: the next start of the machine writes them again.
+ * @param connection.token null: the machine has none yet
+ */
 export async function writeConnectionFiles(
   paths: BoxPaths,
-  { url, token }: { url: string; token: string },
+  { url, token }: { url: string; token: string | null },
   uid: number | null,
 ): Promise<void> {
-  await writeAtomically(join(paths.state, 'token'), token, { owner: uid })
+  if (token !== null) await writeAtomically(join(paths.state, 'token'), token, { owner: uid })
   await writeAtomically(join(paths.state, 'url'), url, { owner: uid })
 }
 

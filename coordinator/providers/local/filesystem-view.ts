@@ -135,21 +135,33 @@ export async function writeEtcFiles(
   network: Isolation['network'],
 ): Promise<void> {
   const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
-  const hosts = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : '127.0.0.1 localhost\n'
   const files = {
     passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nbox:x:${uid}:${uid}:box:${VIEW_PATHS.home}:${shell}\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n`,
     group: `root:x:0:\ntty:x:5:\nbox:x:${uid}:\nnogroup:x:65534:\n`,
-    hostname: `${hostname}\n`,
     npmrc: `prefix=\${HOME}/.local\n`,
-    hosts: `${hosts.trimEnd()}\n127.0.1.1 ${hostname}\n`,
     ...(network === 'own' ? { 'resolv.conf': createResolvConf() } : {}),
   }
   await mkdir(paths.etc, { recursive: true, mode: 0o755 })
   // The host's file is used unless this start replaces it.
   await rm(join(paths.etc, 'resolv.conf'), { force: true })
+  await writeHostnameFiles(paths, hostname)
+  await writeFiles(paths.etc, files)
+}
+
+/** A box that runs sees the change. */
+export async function writeHostnameFiles({ etc }: BoxPaths, hostname: string): Promise<void> {
+  const hosts = existsSync('/etc/hosts') ? readFileSync('/etc/hosts', 'utf8') : '127.0.0.1 localhost\n'
+  await writeFiles(etc, {
+    hostname: `${hostname}\n`,
+    hosts: `${hosts.trimEnd()}\n127.0.1.1 ${hostname}\n`,
+  })
+}
+
+/** Existing files stay the same inodes, which boxes have mounted. */
+async function writeFiles(dir: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
-    await writeFile(join(paths.etc, name), text)
+    await writeFile(join(dir, name), text)
     // The box user reads these files. chmod ignores the coordinator's umask, which could forbid that.
-    await chmod(join(paths.etc, name), 0o644)
+    await chmod(join(dir, name), 0o644)
   }
 }

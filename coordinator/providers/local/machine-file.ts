@@ -38,6 +38,8 @@ const machine = z.object({
   init: processIdentity.nullable(),
   /** Directories of the cgroups that are created for the box and not removed yet. */
   cgroups: z.array(z.string()),
+  /** The state of the directories of a warm machine, which has not been started for a box yet: see warm-machine.ts. */
+  warm: z.string().optional(),
 })
 export type Machine = z.infer<typeof machine>
 

@@ -1,5 +1,6 @@
 // The local provider of one region: runs each box as a group of isolated processes on the coordinator's machine.
 import { basename, dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { formatAgentVersion } from '../../../shared/protocol.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
@@ -29,6 +30,7 @@ import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './reg
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
 import { startMachine } from './start-machine.ts'
 import { takeMachineOver } from './take-over.ts'
+import { createWarmMachine, findWarmProblem, isUntouched } from './warm-machine.ts'
 
 const NAME = 'local'
 
@@ -60,6 +62,18 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
       () => captureMachine(regionMachines, { boxId, contents, signal, queue, archives, canClone }, read),
     )
 
+  async function removeMachine(boxId: string): Promise<void> {
+    const { dir } = boxPaths(boxesDir, boxId)
+    const uid = (await machines.load(boxId))?.uid
+    const state = await machines.inspect(boxId)
+    const isStopped = state === 'stopped' || state === 'absent'
+    // After a move, the processes of the box belong to its machine in another region.
+    if (!isStopped || !host.isInOtherRegion(boxId, boxesDir)) await machines.stopExisting(boxId)
+    await removeTree(dir)
+    if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
+    if (state !== 'absent') log.debug({ boxId }, 'machine removed')
+  }
+
   return {
     name: NAME,
     canFreeze: cgroups.canFreeze,
@@ -68,9 +82,22 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     sharedDisk: createSharedDisk(boxesDir, (boxId) => boxPaths(boxesDir, boxId).dir),
     describe: () => describeIsolation(choice, cgroups, isRoot),
 
+    warm: {
+      problem: findWarmProblem(regionMachines),
+      create: (boxId, coordinatorUrl) =>
+        queue.run(boxId, () => createWarmMachine(regionMachines, boxId, coordinatorUrl)),
+    },
+
     create: ({ boxId, source }, signal) =>
       queue.run(boxId, async () => {
         const isolation = requireIsolation(host)
+        const existing = await machines.load(boxId)
+        if (existing?.warm !== undefined) {
+          const isUsable = source === undefined && isDeepStrictEqual(existing.isolation, isolation)
+          if (isUsable && (await isUntouched(regionMachines, existing))) return { isolation }
+          log.debug({ boxId }, 'a warm machine is replaced')
+          await removeMachine(boxId)
+        }
         if (source !== undefined && (await machines.load(boxId)) === null) {
           const isCopy = await takeMachineCopy(boxesDir, boxId, source)
           if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
@@ -92,18 +119,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
         if (await machines.stopExisting(boxId)) log.debug({ boxId }, 'machine stopped')
       }),
 
-    destroy: (boxId) =>
-      queue.run(boxId, async () => {
-        const { dir } = boxPaths(boxesDir, boxId)
-        const uid = (await machines.load(boxId))?.uid
-        const state = await machines.inspect(boxId)
-        const isStopped = state === 'stopped' || state === 'absent'
-        // After a move, the processes of the box belong to its machine in another region.
-        if (!isStopped || !host.isInOtherRegion(boxId, boxesDir)) await machines.stopExisting(boxId)
-        await removeTree(dir)
-        if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
-        if (state !== 'absent') log.debug({ boxId }, 'machine removed')
-      }),
+    destroy: (boxId) => queue.run(boxId, () => removeMachine(boxId)),
 
     inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
 

@@ -2,10 +2,12 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Isolation } from '../../../shared/api/boxes.ts'
+import { STANDBY_FILES } from '../../../shared/standby-files.ts'
 import { boundTier } from '../../../shared/tiers.ts'
 import { linkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { NODE_FLAGS } from '../../agents/bundles/node-flags.ts'
 import { RUNTIME_FILES } from '../parts/runtime.ts'
+import { writeAtomically } from '../parts/write-atomically.ts'
 import { type MachineSpec, PermanentProviderError } from '../provider.ts'
 import { createCgroups, listBoxCgroupDirs } from './cgroups.ts'
 import { buildConfinement } from './confinement.ts'
@@ -17,8 +19,10 @@ import {
   MAPPED_UID,
   VIEW_PATHS,
   writeEtcFiles,
+  writeHostnameFiles,
 } from './filesystem-view.ts'
 import type { LocalHost } from './host.ts'
+import { setHostname } from './hostname.ts'
 import { isWeakerLevel } from './isolation-record.ts'
 import { launchBox } from './launch.ts'
 import { buildBoxCommand, type Level } from './levels/choose-level.ts'
@@ -33,6 +37,8 @@ import {
 import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
 
 type StartSpec = MachineSpec & { agentToken: string }
+/** agentToken: null: the agent waits for the variables of its box, and does not connect before. */
+type LaunchSpec = MachineSpec & { agentToken: string | null }
 
 export async function startMachine(
   region: RegionMachines,
@@ -43,8 +49,10 @@ export async function startMachine(
     throw new PermanentProviderError('The machine of the box does not exist. Delete the box.')
   if (machine.init === null || machine.isolation === null)
     return { isolation: await launchMachine(region, machine, spec) }
-  await continueMachine(region, machine, spec)
-  return { isolation: machine.isolation }
+  const { isolation } = machine
+  if (machine.warm === undefined) await continueMachine(region, machine, spec)
+  else await claimWarmMachine(region, { ...machine, isolation }, spec)
+  return { isolation }
 }
 
 async function continueMachine(
@@ -62,7 +70,38 @@ async function continueMachine(
   machines.thaw(machine)
 }
 
-async function launchMachine(region: RegionMachines, existing: Machine, spec: StartSpec): Promise<Isolation> {
+/** Starts a machine whose agent waits: startMachine() makes it that of a box, without the time that a start takes. */
+export const launchWarmMachine = (
+  region: RegionMachines,
+  machine: Machine,
+  spec: Omit<MachineSpec, 'image'>,
+): Promise<Isolation> => launchMachine(region, machine, { ...spec, image: null, agentToken: null })
+
+/** What starts the agent comes last: a call that was interrupted is repeated. */
+async function claimWarmMachine(
+  region: RegionMachines,
+  { warm: _, ...machine }: Machine & { isolation: LocalIsolation },
+  spec: StartSpec,
+): Promise<void> {
+  const { host, boxesDir } = region
+  const { boxId, hostname, tier, agentToken: token } = spec
+  const paths = boxPaths(boxesDir, boxId)
+  createCgroups(host.cgroups, boxId, tier)
+  await writeHostnameFiles(paths, hostname)
+  await setHostname(paths, machine, hostname)
+  const url = chooseUrl(host, machine, spec.coordinatorUrl)
+  await writeConnectionFiles(paths, { url, token }, machine.uid)
+  const variables = buildEnvironment(region, machine, { ...spec, coordinatorUrl: url })
+  const file = join(paths.state, STANDBY_FILES.variables)
+  await writeAtomically(file, JSON.stringify(variables), { owner: machine.uid })
+  await writeMachine(paths, machine)
+}
+
+async function launchMachine(
+  region: RegionMachines,
+  existing: Machine,
+  spec: LaunchSpec,
+): Promise<Isolation> {
   const { host, boxesDir, machines } = region
   const { boxId, hostname, tier, agentToken: token } = spec
   const paths = boxPaths(boxesDir, boxId)
@@ -77,24 +116,21 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
   await writeEtcFiles(paths, hostname, uid ?? MAPPED_UID, network)
   await writeConnectionFiles(paths, { url: coordinatorUrl, token }, uid)
   const cgroupDirs = listBoxCgroupDirs(host.cgroups, boxId)
-  const machine: Machine = { ...prepared, level, isolation, hasSocket, cgroups: cgroupDirs }
+  const { warm: _, ...cold } = prepared
+  const machine = {
+    ...cold,
+    ...(token === null && { warm: '' }),
+    ...{ level, isolation, hasSocket, cgroups: cgroupDirs },
+  }
   // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.
   await writeMachine(paths, machine)
   const runtimeDir = await host.getRuntimeDir()
   await linkCompileCache(runtimeDir, uid ?? MAPPED_UID)
   const initScript = machines.initScriptOf(level)
-  const environment = createBoxEnvironment({
-    spec: { ...spec, coordinatorUrl },
-    paths,
-    isNamespaced: level !== 'process',
-    hasOwnUid: uid !== null,
-    network,
-    runtimeDir: getRuntimeDirInBox(level, host.runtimePaths.current),
-    size: boundTier(tier, region.capacity),
-    cgroupDirs,
-    isCpuLimited: isolation.limits.includes('cpu'),
-    agentSettings: host.options.agentSettings ?? {},
-  })
+  const environment = {
+    ...buildEnvironment(region, machine, { ...spec, coordinatorUrl }),
+    ...(token === null && { BOXWOOD_STANDBY: '1' }),
+  }
   const command = buildCommand(host, { isolation, uid, hostname, paths, runtimeDir, initScript })
   try {
     const cgroups = createCgroups(host.cgroups, boxId, tier)
@@ -106,6 +142,26 @@ async function launchMachine(region: RegionMachines, existing: Machine, spec: St
     throw error
   }
   return isolation
+}
+
+function buildEnvironment(
+  { host, boxesDir, capacity }: RegionMachines,
+  { uid, isolation, cgroups }: Machine & { isolation: LocalIsolation },
+  spec: MachineSpec,
+): Record<string, string> {
+  const { level, network, limits } = isolation
+  return createBoxEnvironment({
+    spec,
+    paths: boxPaths(boxesDir, spec.boxId),
+    isNamespaced: level !== 'process',
+    hasOwnUid: uid !== null,
+    network,
+    runtimeDir: getRuntimeDirInBox(level, host.runtimePaths.current),
+    size: boundTier(spec.tier, capacity),
+    cgroupDirs: cgroups,
+    isCpuLimited: limits.includes('cpu'),
+    agentSettings: host.options.agentSettings ?? {},
+  })
 }
 
 /** A box is never started at a weaker level than before, whatever the operator accepts for new boxes. */

@@ -2,11 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import {
-  createMemoryPressure,
-  readMemoryState,
-} from '../../../../coordinator/boxes/lifecycle/memory-pressure.ts'
-import { createTempDir } from '../../../support/temp-dir.ts'
+import { createMemoryPressure, readMemoryState } from '../../../coordinator/base/memory-pressure.ts'
+import { createTempDir } from '../../support/temp-dir.ts'
 
 const GiB = 1024 ** 3
 

@@ -1,0 +1,28 @@
+// Changes the hostname of a box that runs.
+import { isRoot } from './directories.ts'
+import { findLauncher } from './launch.ts'
+import type { BoxPaths, LocalIsolation, Machine } from './machine-file.ts'
+import { runCommand } from './run-command.ts'
+
+/**
+ * Why the hostname of boxes with this isolation cannot change while they run; null: it can. The hostname belongs to the user
+ * namespace in which it was created. The process that launched the box is in this namespace or in its parent, except the bwrap of an
+ * ordinary user without a network namespace.
+ */
+export const findHostnameProblem = ({ level, network }: Pick<LocalIsolation, 'level' | 'network'>) =>
+  isRoot || level !== 'bubblewrap' || network === 'own'
+    ? null
+    : 'an ordinary user can change the hostname of a running box only when the box has a network of its own'
+
+/** No-op at level process, where boxes have the hostname of the machine. */
+export async function setHostname(
+  paths: BoxPaths,
+  { init, isolation }: Machine & { isolation: LocalIsolation },
+  hostname: string,
+): Promise<void> {
+  if (isolation.level === 'process') return
+  const launcher = findLauncher(paths)
+  if (init === null || launcher === null) throw new Error('The box is not running.')
+  const asOwner = isRoot ? [] : ['nsenter', `--target=${launcher.pid}`, '--user', '--']
+  await runCommand([...asOwner, 'nsenter', `--target=${init.pid}`, '--uts', '--', 'hostname', hostname])
+}
