@@ -21,8 +21,8 @@ export type CoordinatorRecord = {
 /** The message on the IPC channel of a coordinator that was started with one. It is sent once, when requests are accepted. */
 export type ReadyMessage = {
   url: string
-  /** The isolation of the boxes, in sentences. */
-  isolation: string
+  /** The isolation of the boxes, and how many machines wait for one, in sentences. */
+  machines: string
   /** The engines that boxes can use, with the line that adds each of them; empty: none was found, or there was no time. */
   engines: string
   /** The URL of the dashboard, which signs in the owner once; null: there is none. */
@@ -77,6 +77,8 @@ export type MachineDiagnosis = {
   engines: EngineDiagnosis[]
   /** Whether the file system of the data directory clones files without copying their content; null: not known. */
   hasReflinks: boolean | null
+  /** How many machines wait for a box, and why, as a sentence; null: as configured. */
+  warmMachines: string | null
   /** The command that starts the coordinator with Docker in a region of its own; null: no region is free. */
   dockerStartLine: string | null
 }

@@ -26,6 +26,7 @@ import { runPostgresRound } from './support/chaos/postgres-round.ts'
 import { runRefusedUpgradeRound } from './support/chaos/refused-upgrade-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
 import { runSuspendRound } from './support/chaos/suspend-round.ts'
+import { runWarmRound } from './support/chaos/warm-round.ts'
 import { startTestCoordinator } from './support/coordinator.ts'
 import { TEST_PROVIDERS, type TestProviderName } from './support/engines/providers.ts'
 import { availableLevels } from './support/isolation-levels.ts'
@@ -173,7 +174,10 @@ function runAll(): void {
         t.teardown(postgres.stop)
         t.comment(JSON.stringify(await runPostgresRound(t, postgres, { seed })))
       })
-      // Its coordinator ends with the subtest.
+      // Their coordinators end with the subtests.
+      await t.test(`boxes with machines that wait for them, seed ${seed}`, async (t) => {
+        t.comment(JSON.stringify(await runWarmRound(t, { seed, creates: 40 })))
+      })
       await t.test(`the life of a box, seed ${seed}`, async (t) => {
         t.comment(JSON.stringify(await runLifeRound(t, { seed, mebibytes: 200, randomOperations: 22 })))
       })

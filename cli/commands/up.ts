@@ -51,12 +51,12 @@ async function up(options: Options, signal: AbortSignal): Promise<undefined> {
     if (other === null) throw error
     return printRunning(other, dataDir, options)
   }
-  const { url, pid, isolation, engines, signInLink, suggestedCommand } = started
+  const { url, pid, machines, engines, signInLink, suggestedCommand } = started
   const box = formatBoxCommand(dataDir, process.env, process.cwd())
   if (options.json) printJson({ started: true, url, pid, dataDirectory: dataDir })
   else
     print(`Boxwood runs in the background at ${url} (pid ${pid}).
-${engines === '' ? isolation : `${isolation}\n${engines}`}${signInLink === null ? '' : `\n${describeSignInLink(signInLink)}`}
+${engines === '' ? machines : `${machines}\n${engines}`}${signInLink === null ? '' : `\n${describeSignInLink(signInLink)}`}
 The owner's API key is in ${join(dataDir, 'owner.key')}. The log is in ${getLogFile(dataDir)}.
 
 Next:

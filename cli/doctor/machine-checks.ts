@@ -42,6 +42,7 @@ export async function checkMachine(
     ...checkEngines(diagnosis),
     disk,
     ...checkCopies(diagnosis),
+    ...checkWarmMachines(diagnosis),
   ]
   return [...machine, ...address, ...checkDatabase(diagnosis)]
 }
@@ -116,6 +117,10 @@ export function checkCopies({ hasReflinks }: Pick<MachineDiagnosis, 'hasReflinks
     'With the data directory on XFS or Btrfs, a snapshot or a fork pauses a box only for a clone of its files.'
   return [{ ...ok('copies', message), advice }]
 }
+
+/** How long new boxes take to start. */
+export const checkWarmMachines = ({ warmMachines }: Pick<MachineDiagnosis, 'warmMachines'>): Check[] =>
+  warmMachines === null ? [] : [ok('new boxes', warmMachines.replace(/\.$/, ''))]
 
 function checkDisk(dataDir: string): Check {
   let dir = dataDir

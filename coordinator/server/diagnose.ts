@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { ISOLATION_LEVELS } from '../../shared/api/boxes.ts'
 import type { MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { ConfigError } from '../base/define-settings.ts'
+import { readMemoryState } from '../base/memory-pressure.ts'
 import { PROJECT_DIR } from '../base/project-directory.ts'
 import { withStoredSettings } from '../base/stored-settings.ts'
 import { findPostgresProblem } from '../db/postgres/open.ts'
@@ -21,8 +22,10 @@ import {
 import { removeTree } from '../providers/local/directories.ts'
 import { chooseLevel, type LevelChoice } from '../providers/local/levels/choose-level.ts'
 import { listOccupiedRegions } from '../providers/local/region-directories.ts'
+import { findWarmProblem } from '../providers/local/warm-machine.ts'
 import { buildRuntime } from '../providers/parts/runtime.ts'
 import { probeEngines } from '../providers/probe-engines.ts'
+import { chooseWarmSize, describeWarmSize } from '../warm-machines/choose-size.ts'
 import { getStartCommand } from './box-command.ts'
 import { type Config, loadConfig } from './config.ts'
 
@@ -55,6 +58,9 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     database: databaseUrl === null ? null : { problem: databaseProblem },
     engines: engines.map((report) => describeEngine(report, options)),
     hasReflinks: reflinks,
+    warmMachines: describeWarmSize(
+      chooseWarmSize(config.warm, { problem: findWarmProblem(choice) }, await readMemoryState()),
+    ),
     dockerStartLine: formatStartLine('docker', options),
   }
 }

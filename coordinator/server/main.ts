@@ -13,7 +13,7 @@ import { formatBoxCommand } from './box-command.ts'
 import { type Config, loadConfig } from './config.ts'
 import { createDashboardLink } from './dashboard-link.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
-import { createStartupBanner, describeEngines, suggestCommand } from './startup-banner.ts'
+import { createStartupBanner, describeEngines, describeMachines, suggestCommand } from './startup-banner.ts'
 import { wrapText } from './wrap-text.ts'
 
 const EXIT = { failed: 1, badConfig: 2 } as const
@@ -93,7 +93,7 @@ async function sendReadyMessage(
   if (!process.send) return
   const message: ReadyMessage = {
     url: coordinator.url,
-    isolation: coordinator.context.providers.describe(),
+    machines: describeMachines(coordinator),
     engines: describeEngines(coordinator, engines),
     signInLink: link,
     suggestedCommand: await suggestCommand(coordinator),

@@ -32,7 +32,7 @@ export async function createStartupBanner(
   }: { isRemembered?: boolean; engines?: readonly EngineReport[]; link?: string | null } = {},
 ): Promise<string> {
   const { url, dataDirectory, context } = coordinator
-  const { config, providers, urls } = context
+  const { config, urls } = context
   const box = formatBoxName(userDir)
   const worksEverywhere = box !== './box' && dataDirectory.dir === DEFAULT_DATA_DIR
   const engineText = describeEngines(coordinator, engines, userDir)
@@ -43,7 +43,7 @@ export async function createStartupBanner(
           `This is the address of the last start with BOXWOOD_LISTEN (${formatPath(getSettingsFile(dataDirectory.dir), userDir)}).`,
         ]
       : []),
-    providers.describe(),
+    describeMachines(coordinator),
     ...(engineText === '' ? [] : [engineText]),
     ...(link === null ? [] : [describeSignInLink(link)]),
     `The owner's API key is in ${formatPath(dataDirectory.ownerKeyFile, userDir)}.`,
@@ -56,6 +56,12 @@ export async function createStartupBanner(
     ...(box === 'box' ? [] : ['', formatPathHint(box)]),
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** The isolation of boxes, and how many machines wait for one. */
+export function describeMachines({ context }: Coordinator): string {
+  const waiting = context.describeWarmMachines()
+  return `${context.providers.describe()}${waiting === null ? '' : `\n${waiting}`}`
 }
 
 /** Empty when there is nothing to say. */

@@ -2,7 +2,7 @@
 import { type MemoryPressure, readMemoryState } from '../base/memory-pressure.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import type { Providers } from '../providers/regions.ts'
-import { chooseWarmSize } from './choose-size.ts'
+import { chooseWarmSize, describeWarmSize } from './choose-size.ts'
 import { createWarmPool, type WarmPool } from './pool.ts'
 import type { WarmMachineSettings } from './settings.ts'
 
@@ -16,10 +16,11 @@ export type WarmMachinesModuleContext = ModuleBase & {
 }
 
 export function warmMachinesModule(context: WarmMachinesModuleContext) {
-  const { config, log, providers, urls } = context
+  const { config, providers, urls } = context
   const warmMachines: WarmPool = createWarmPool({ ...context, coordinatorUrl: urls.agents })
+  let description: string | null = null
   return {
-    services: { warmMachines },
+    services: { warmMachines, describeWarmMachines: () => description },
     metrics: [
       {
         type: 'gauge',
@@ -32,9 +33,9 @@ export function warmMachinesModule(context: WarmMachinesModuleContext) {
     schedules: { beforeList: warmMachines.adjust },
     async prepare() {
       const { warm } = providers.inRegion(providers.defaultRegion)
-      const { size, reason } = chooseWarmSize(config.warm, warm, await readMemoryState())
-      log.info({ size, reason }, 'machines that are started before a box needs them')
-      await warmMachines.open(size)
+      const chosen = chooseWarmSize(config.warm, warm, await readMemoryState())
+      description = describeWarmSize(chosen)
+      await warmMachines.open(chosen.size)
     },
     close: { name: 'remove the machines that wait for a box', run: warmMachines.close, timeoutMs: CLOSE_MS },
   } satisfies Module

@@ -9,7 +9,7 @@ export const WARM_MACHINE_SETTINGS = defineSettings({
   warm: {
     variable: 'BOXWOOD_WARM',
     default: 'auto',
-    description: `boxes per region whose machines are started before they are requested, so that a new box is there in an instant; 0 to ${MAX_SIZE}, or auto: 1 where at least 2 GiB of memory are available at the start, else 0`,
+    description: `machines per region that are started before a box needs them, so that a new box is there in an instant; 0 to ${MAX_SIZE}, or auto: 1 where at least 2 GiB of memory are available at the start, else 0`,
     schema: z
       .string()
       .regex(/^(?:auto|\d|1\d|20)$/, `must be auto, or an integer between 0 and ${MAX_SIZE}`)

@@ -66,11 +66,11 @@ export async function startCoordinatorProcess(
       stdio,
       env: {
         ...limitsEnv({ edgeRequestsPerSecond: 10_000, edgeConcurrency: 1000 }),
+        BOXWOOD_WARM: '0',
         ...process.env,
         BOXWOOD_DATA: dataDir,
         BOXWOOD_LISTEN: '127.0.0.1:0',
         BOXWOOD_LOG: 'error',
-        BOXWOOD_WARM: '0',
         ...databaseEnv(dataDir),
         ...env,
       },

@@ -49,7 +49,7 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     BOXWOOD_LISTEN: '127.0.0.1:0',
     BOXWOOD_DATA: dataDir,
     BOXWOOD_LOG: 'silent',
-    BOXWOOD_WARM: '0',
+    BOXWOOD_WARM: process.env.BOXWOOD_WARM ?? '0',
     ...databaseEnv(dataDir),
     ...front?.env,
     ...env,

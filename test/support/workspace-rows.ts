@@ -13,6 +13,7 @@ export const GLOBAL_TABLES = [
   'free_credits',
   'program_versions',
   'image_downloads',
+  'warm_machines',
 ] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }

@@ -23,6 +23,8 @@ export async function setHostname(
   if (isolation.level === 'process') return
   const launcher = findLauncher(paths)
   if (init === null || launcher === null) throw new Error('The box is not running.')
-  const asOwner = isRoot ? [] : ['nsenter', `--target=${launcher.pid}`, '--user', '--']
+  const asOwner = isRoot
+    ? []
+    : ['nsenter', `--target=${launcher.pid}`, '--user', '--preserve-credentials', '--']
   await runCommand([...asOwner, 'nsenter', `--target=${init.pid}`, '--uts', '--', 'hostname', hostname])
 }

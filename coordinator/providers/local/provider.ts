@@ -83,7 +83,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     describe: () => describeIsolation(choice, cgroups, isRoot),
 
     warm: {
-      problem: findWarmProblem(regionMachines),
+      problem: findWarmProblem(choice),
       create: (boxId, coordinatorUrl) =>
         queue.run(boxId, () => createWarmMachine(regionMachines, boxId, coordinatorUrl)),
     },

@@ -77,7 +77,7 @@ export const launchWarmMachine = (
   spec: Omit<MachineSpec, 'image'>,
 ): Promise<Isolation> => launchMachine(region, machine, { ...spec, image: null, agentToken: null })
 
-/** What starts the agent comes last: a call that was interrupted is repeated. */
+/** The box runs no command before the call ends. A call that was interrupted is repeated. */
 async function claimWarmMachine(
   region: RegionMachines,
   { warm: _, ...machine }: Machine & { isolation: LocalIsolation },
@@ -88,12 +88,15 @@ async function claimWarmMachine(
   const paths = boxPaths(boxesDir, boxId)
   createCgroups(host.cgroups, boxId, tier)
   await writeHostnameFiles(paths, hostname)
-  await setHostname(paths, machine, hostname)
   const url = chooseUrl(host, machine, spec.coordinatorUrl)
   await writeConnectionFiles(paths, { url, token }, machine.uid)
   const variables = buildEnvironment(region, machine, { ...spec, coordinatorUrl: url })
   const file = join(paths.state, STANDBY_FILES.variables)
-  await writeAtomically(file, JSON.stringify(variables), { owner: machine.uid })
+  // The agent starts with the variables, which takes longer than the change of the hostname.
+  await Promise.all([
+    setHostname(paths, machine, hostname),
+    writeAtomically(file, JSON.stringify(variables), { owner: machine.uid }),
+  ])
   await writeMachine(paths, machine)
 }
 

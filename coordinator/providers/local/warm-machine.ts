@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { STANDBY_FILES } from '../../../shared/standby-files.ts'
 import { DEFAULT_TIER } from '../../../shared/tiers.ts'
 import { findHostnameProblem } from './hostname.ts'
+import type { LevelChoice } from './levels/choose-level.ts'
 import { type BoxPaths, boxPaths, type Machine, writeMachine } from './machine-file.ts'
 import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
 import { launchWarmMachine } from './start-machine.ts'
@@ -18,8 +19,7 @@ const POLL_MS = 20
 const MAX_ENTRIES = 100
 
 /** Why there can be no warm machines; null: there can. */
-export function findWarmProblem({ host }: Pick<RegionMachines, 'host'>): string | null {
-  const { level, network } = host.choice
+export function findWarmProblem({ level, network }: Pick<LevelChoice, 'level' | 'network'>): string | null {
   if (level === null) return 'no isolation level works'
   // A program of any box could change the agent that waits.
   if (level === 'process' && process.getuid?.() !== 0) return 'boxes have no user of their own'

@@ -133,7 +133,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/agent/main.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/coordinator/billing/simulation.test.ts', reason: 'takes more than 10 seconds' },
   {
-    glob: 'test/coordinator/providers/local/{clone-machine,machine-copies}.test.ts',
+    glob: 'test/coordinator/providers/local/{clone-machine,machine-copies,warm-machine}.test.ts',
     reason: 'takes more than 10 seconds',
   },
   { glob: 'test/coordinator/providers/parts/archives.test.ts', reason: 'takes more than 10 seconds' },

@@ -27,4 +27,5 @@ repeatAsUnprivilegedUser(import.meta.dirname, {
   stop: 'all levels',
   'terminate-processes': 'process',
   'user-namespaces': 'all levels',
+  'warm-machine': 'all levels',
 })

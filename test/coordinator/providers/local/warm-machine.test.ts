@@ -1,0 +1,164 @@
+// A machine that is started before a box needs it becomes that of a box, and only if nothing has changed it.
+import { existsSync, lutimesSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Level } from '../../../../coordinator/providers/local/levels/choose-level.ts'
+import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
+import type { Provider } from '../../../../coordinator/providers/provider.ts'
+import { newUuid } from '../../../../shared/ids.ts'
+import { TIERS } from '../../../../shared/tiers.ts'
+import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
+import { testEachLevel } from './each-level.ts'
+import { createDataDir, createMachineSpec, isRoot, openProvider, waitForFileText } from './support.ts'
+
+/** An agent that waits as the real one does, and then writes what it sees. */
+const SCRIPT = `state=$BOXWOOD_STATE
+if [ "$BOXWOOD_STANDBY" = 1 ]; then
+  : >$state/standby
+  while [ ! -e $state/variables.json ]; do sleep 0.02; done
+fi
+echo "$(hostname)" "$(cat $state/token)" "\${BOXWOOD_STANDBY:-cold}" >~/seen.new
+mv ~/seen.new ~/seen`
+
+async function setUp(t: Test, level: Level) {
+  const dataDir = await createDataDir(t)
+  const network = level === 'bubblewrap' && !isRoot ? 'own' : 'host'
+  const missing = network === 'own' && findOwnNetworkProblem()
+  const provider = await openProvider(dataDir, {
+    level,
+    network: missing === false ? network : 'host',
+    script: SCRIPT,
+  })
+  const { warm } = provider
+  if (warm === undefined) throw new Error('the provider has no warm machines')
+  const spec = { ...createMachineSpec(), boxId: newUuid() }
+  t.teardown(async () => {
+    await provider.destroy(spec.boxId)
+    await provider.close()
+  })
+  const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
+  return {
+    ...{ provider, warm, spec, paths },
+    readPid: () => JSON.parse(readFileSync(paths.machine, 'utf8')).init.pid as number,
+    readSeen: () => waitForFileText(join(paths.home, 'seen')),
+  }
+}
+
+/** Skips the rest where the level has none, with the reason. */
+function skips(t: Test, warm: NonNullable<Provider['warm']>): boolean {
+  if (warm.problem === null) return false
+  t.pass('a machine can wait for a box', { skip: warm.problem })
+  return true
+}
+
+testEachLevel('a box gets the machine that waits', async (t, level) => {
+  const { provider, warm, spec, paths, readPid, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await warm.create(spec.boxId, spec.coordinatorUrl)
+  t.equal(await provider.inspect(spec.boxId), 'running')
+  t.notOk(existsSync(join(paths.state, 'token')), 'it cannot connect')
+  t.notOk(existsSync(join(paths.home, 'seen')))
+  const pid = readPid()
+
+  const { isolation } = await provider.create(spec)
+  t.equal(isolation?.level, level)
+  t.equal(readPid(), pid)
+  t.notOk(existsSync(join(paths.home, 'seen')), 'its agent still waits')
+  const tier = 'flow'
+  await provider.start({ ...spec, tier, hostname: 'kiwi' })
+  t.equal(readPid(), pid, 'the processes are the same')
+  const [hostname, token, standby] = (await readSeen()).trim().split(' ')
+  if (level !== 'process') t.equal(hostname, 'kiwi')
+  t.equal(token, spec.agentToken)
+  t.equal(standby, '1')
+  const variables = JSON.parse(readFileSync(join(paths.state, 'variables.json'), 'utf8'))
+  t.equal(variables.BOXWOOD_BOX, spec.boxId)
+  t.ok(Number(variables.BOXWOOD_MEMORY_BYTES) <= TIERS[tier].memoryBytes)
+  t.ok(Number(variables.BOXWOOD_MEMORY_BYTES) > TIERS.nano.memoryBytes, 'the size is that of the box')
+  t.notOk('BOXWOOD_STANDBY' in variables)
+  const { cgroups } = JSON.parse(readFileSync(paths.machine, 'utf8'))
+  for (const dir of cgroups)
+    for (const name of ['memory.max', 'memory.limit_in_bytes'])
+      if (existsSync(join(dir, name)))
+        t.equal(Number(readFileSync(join(dir, name), 'utf8')), TIERS[tier].memoryBytes, 'the limit too')
+  t.match(readFileSync(join(paths.etc, 'hosts'), 'utf8'), /^127\.0\.1\.1 kiwi$/m)
+  t.equal(readFileSync(join(paths.etc, 'hostname'), 'utf8'), 'kiwi\n')
+
+  await provider.start({ ...spec, agentToken: 'bxt_second' })
+  t.equal(readPid(), pid, 'a repeated start has no effect but the token')
+  t.equal(readFileSync(join(paths.state, 'token'), 'utf8'), 'bxt_second')
+  await provider.create(spec)
+  t.equal(readPid(), pid, 'a box that has started is not replaced')
+  await provider.stop(spec.boxId)
+  rmSync(join(paths.home, 'seen'))
+  await provider.start(spec)
+  t.match(await readSeen(), / cold$/m, 'the next start is that of any box')
+})
+
+const CHANGES: Readonly<Record<string, (paths: ReturnType<typeof boxPaths>) => unknown>> = {
+  'a file in the home directory': ({ home }) => writeFileSync(join(home, 'planted'), 'x'),
+  'a changed file of the same size': ({ home }) => {
+    const path = join(home, '.profile')
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : 'x'
+    writeFileSync(path, text)
+    lutimesSync(path, 1, 1)
+  },
+  'a directory in /tmp': ({ tmp }) => mkdir(join(tmp, 'planted')),
+  'a file in /var/tmp': ({ varTmp }) => writeFileSync(join(varTmp, 'planted'), 'x'),
+  'a file in the state directory': ({ state }) => writeFileSync(join(state, 'planted'), 'x'),
+  'a directory that was replaced': async ({ home }) => {
+    renameSync(home, `${home}.old`)
+    await mkdir(home)
+  },
+  'very many files': ({ home }) => {
+    for (let i = 0; i < 200; i++) writeFileSync(join(home, `${i}`), '')
+  },
+}
+
+testEachLevel('a machine that something has written to is replaced', async (t, level) => {
+  const { provider, warm, spec, paths, readPid, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  for (const [name, change] of Object.entries(CHANGES)) {
+    await warm.create(spec.boxId, spec.coordinatorUrl)
+    const pid = readPid()
+    await change(paths)
+    await provider.create(spec)
+    t.equal(await provider.inspect(spec.boxId), 'stopped', name)
+    for (const dir of [paths.home, paths.tmp, paths.varTmp])
+      t.notOk(existsSync(join(dir, 'planted')), `${name}: nothing of it remains`)
+    await provider.start(spec)
+    t.not(readPid(), pid)
+    t.match(await readSeen(), / cold$/m, name)
+    await provider.destroy(spec.boxId)
+  }
+})
+
+testEachLevel('a machine that has stopped, or is to have files, is replaced', async (t, level) => {
+  const { provider, warm, spec, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await warm.create(spec.boxId, spec.coordinatorUrl)
+  await provider.stop(spec.boxId)
+  await provider.create(spec)
+  await provider.start(spec)
+  t.match(await readSeen(), / cold$/m)
+  const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
+  await provider.capture(spec.boxId, source, 'files')
+  const second = { ...spec, boxId: newUuid(), source }
+  t.teardown(() => provider.destroy(second.boxId))
+  await warm.create(second.boxId, spec.coordinatorUrl)
+  await provider.create(second)
+  t.equal(await provider.inspect(second.boxId), 'stopped')
+})
+
+testEachLevel('the start of an interrupted creation is not the machine of a box', async (t, level) => {
+  const { provider, warm, spec, paths, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await warm.create(spec.boxId, spec.coordinatorUrl)
+  // The coordinator was killed before it had recorded that the machine is ready.
+  const machine = JSON.parse(readFileSync(paths.machine, 'utf8'))
+  writeFileSync(paths.machine, JSON.stringify({ ...machine, warm: '' }))
+  await provider.create(spec)
+  await provider.start(spec)
+  t.match(await readSeen(), / cold$/m)
+})

@@ -1,0 +1,55 @@
+// A box that gets a machine which waits for it is like any other box, and nothing shows the machines that wait.
+import t from 'tap'
+import type { BoxDetail } from '../../shared/api/boxes.ts'
+import { DEFAULT_REGION } from '../../shared/tiers.ts'
+import { startTestCoordinator } from '../support/coordinator.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+const COMMAND = `hostname; echo $GREETING $OMP_NUM_THREADS; cat /etc/hostname; ls -A ~
+env | grep -c BOXWOOD_STANDBY; ls /tmp | wc -l`
+
+t.test('a box on a machine that waited is like one on a machine of its own', async (t) => {
+  const coordinator = await startTestCoordinator(t, { machines: 'local', env: { BOXWOOD_WARM: '1' } })
+  const { warmMachines, db } = coordinator.instance.context
+  const { warm: pool } = coordinator.instance.context.providers.inRegion(DEFAULT_REGION)
+  const problem = pool?.problem ?? null
+  if (problem !== null) return void t.pass('machines can wait', { skip: problem })
+  const waitForMachine = () =>
+    waitUntil('a machine waits', async () => [...(await warmMachines.countReady()).values()].includes(1))
+  const listIds = async () =>
+    (await db.selectFrom('warm_machines').select('id').execute()).map(({ id }) => id)
+  await waitForMachine()
+  t.equal((await coordinator.api('GET', '/boxes')).json.boxes.length, 1, 'no list has the machine')
+
+  async function createBox(name: string) {
+    const body = { name, tier: 'micro', env: { GREETING: 'hello' } }
+    const { status, json } = await coordinator.api('POST', '/boxes', body)
+    t.equal(status, 202)
+    const { json: result } = await coordinator.edge(name, 'POST', '/exec', { command: COMMAND })
+    return { id: json.box.id as string, stdout: result.stdout as string }
+  }
+
+  const [waiting] = await listIds()
+  const warm = await createBox('cherry')
+  t.equal(warm.id, waiting)
+  const cold = await createBox('plum')
+  t.equal(warm.stdout.split('\n')[0], 'cherry')
+  t.equal(warm.stdout.replaceAll('cherry', 'plum'), cold.stdout)
+
+  const readEvents = async (id: string) => {
+    const { json }: { json: BoxDetail } = await coordinator.api('GET', `/boxes/${id}`)
+    return json.events.map(({ id: _id, at: _at, ...event }) => event)
+  }
+  t.same(await readEvents(warm.id), await readEvents(cold.id))
+  const { json: audit } = await coordinator.api('GET', '/audit')
+  const kinds = (id: string) => audit.events.filter((event: object) => JSON.stringify(event).includes(id))
+  t.equal(kinds(warm.id).length, kinds(cold.id).length)
+
+  await waitForMachine()
+  const [next = ''] = await listIds()
+  t.not(next, warm.id)
+  t.equal((await coordinator.api('GET', `/boxes/${next}`)).status, 404)
+  t.equal((await coordinator.edge(next, 'POST', '/exec', { command: 'id' })).status, 404)
+  t.notMatch((await coordinator.api('GET', '/audit')).text, next)
+  for (const name of ['cherry', 'plum']) await coordinator.api('DELETE', `/boxes/${name}`)
+})
