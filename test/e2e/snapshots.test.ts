@@ -121,13 +121,12 @@ t.test('refuses requests that break a rule', async (t) => {
     ['POST', `/snapshots/${id}/restore`, { tier: 'huge' }, 400, 'invalid_tier'],
     ['POST', '/snapshots/snp_000/restore', {}, 404, 'not_found'],
     ['POST', '/snapshots/..%2f/restore', {}, 404, 'not_found'],
-    ['POST', `/snapshots/${creating.snapshot.id}/restore`, {}, 409, 'snapshot_in_progress'],
     ['DELETE', '/snapshots/snp_000', {}, 404, 'not_found'],
     ['POST', '/boxes', { fromSnapshotId: id, region: 'us-west-2' }, 400, 'invalid_region'],
     ['POST', '/boxes', { fromSnapshotId: id, fromTemplate: 'a' }, 400, 'invalid_template'],
     ['POST', '/boxes', { fromSnapshotId: 'snp_000' }, 404, 'not_found'],
     ['POST', '/boxes', { fromTemplate: 'a\0' }, 404, 'not_found'],
-    ['POST', '/boxes', { fromSnapshotId: creating.snapshot.id }, 409, 'snapshot_in_progress'],
+    ['POST', `/snapshots/${creating.snapshot.id}/template`, { name: 'a' }, 409, 'snapshot_in_progress'],
   ]
   for (const [method, path, body, status, error] of cases)
     t.match(

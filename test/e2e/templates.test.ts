@@ -42,12 +42,12 @@ t.test('takes a template of a box, and creates boxes from it', async (t) => {
   })
   t.equal(status, 201)
   t.match(json.snapshot, { name: 'base', description: 'tools', templateName: 'base', kind: 'template' })
-  t.match(await api('POST', '/boxes', { fromTemplate: 'base' }), {
-    status: 409,
-    json: { error: 'snapshot_in_progress' },
-  })
+  const early = await api('POST', '/boxes', { fromTemplate: 'base' })
+  t.match(early, { status: 202, json: { box: { observedState: 'requested' } } })
   released.resolve()
   await waitForStatus(coordinator, json.snapshot.id, 'available')
+  await waitForState(early.json.box.id, 'running')
+  t.equal(infra.machines.get(early.json.box.id)?.files, 'content', 'the box has waited for the files')
   const created = await api('POST', '/boxes', { fromTemplate: 'base', name: 'plum', tier: 'micro' })
   t.equal(created.status, 202)
   t.match(created.json.box, { hostname: 'plum', tier: 'micro' })

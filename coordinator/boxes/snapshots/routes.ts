@@ -33,8 +33,6 @@ const INVALID_TEMPLATE = `name ${SNAPSHOT_NAME_RULE}`
 const TEMPLATE_NOT_ALLOWED =
   'The name belongs to a template that this API key or user may not change. Choose another name.'
 
-const UNUSABLE = ['snapshot_in_progress', 'snapshot_unavailable'] as const
-
 export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): Route[] {
   return [
     route({
@@ -89,14 +87,13 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Create a box with the files of a snapshot',
       description:
-        'The box is in the region of the snapshot and has its variables, its environment unless the request names another, and its secrets as far as their grants cover the new box. Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
+        'A box from a snapshot that is still being taken waits for the files. The box is in the region of the snapshot and has its variables, its environment unless the request names another, and its secrets as far as their grants cover the new box. Responds before the box is running: poll GET /boxes/{id} until observedState is running or provision_failed.',
       request: { params: snapshotId, body: restoreRequestSchema },
       fieldErrorCodes: RESTORE_ERROR_CODES,
       idempotent: true,
       responses: { 202: boxResponseSchema },
       errors: [
-        ...UNUSABLE,
-        ...(['name_taken', 'invalid_region', 'restore_tier_not_allowed'] as const),
+        ...(['snapshot_unavailable', 'name_taken', 'invalid_region', 'restore_tier_not_allowed'] as const),
         ...ADMISSION_ERRORS.restore,
       ],
       errorDescriptions: { invalid_region: 'The coordinator does not serve the region of the snapshot.' },
@@ -115,7 +112,7 @@ export function snapshotRoutes({ snapshots }: { snapshots: SnapshotService }): R
       request: { params: snapshotId, body: nameTemplateRequestSchema },
       fieldErrorCodes: TEMPLATE_ERROR_CODES,
       responses: { 200: templateResponseSchema },
-      errors: [...UNUSABLE, 'not_allowed', 'workspace_closing'],
+      errors: ['snapshot_in_progress', 'snapshot_unavailable', 'not_allowed', 'workspace_closing'],
       errorDescriptions: { invalid_template: INVALID_TEMPLATE, not_allowed: TEMPLATE_NOT_ALLOWED },
       handler: ({ actor, params, body }) => snapshots.nameTemplate(actor, params.id, body.name),
     }),
@@ -173,7 +170,7 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
       access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Take a snapshot of a box as a template',
       description:
-        'A snapshot that had the name before loses it now, not when the new template is available. Creating a box from the template responds with snapshot_in_progress until then, and with snapshot_unavailable when the capture has failed.',
+        'A snapshot that had the name before loses it now, not when the new template is available. A box that is created from the template before then waits for the files. When the capture has failed, the request responds with snapshot_unavailable.',
       request: { params: boxId, body: createTemplateRequestSchema },
       fieldErrorCodes: TEMPLATE_ERROR_CODES,
       idempotent: true,

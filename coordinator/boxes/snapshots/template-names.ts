@@ -41,6 +41,11 @@ export function createTemplateNames({ db, clock }: { db: Db; clock: Clock }) {
       await lockWorkspace(trx, actor.workspaceId)
       const row = await requireSnapshot(trx, actor, id)
       assertUsable(row)
+      if (row.status === 'creating')
+        throw new ApiError(
+          'snapshot_in_progress',
+          `Snapshot ${row.name} is still being taken. Try again when its status is available.`,
+        )
       if (row.template_name === name) return { snapshot: presentSnapshot(row), previous: null }
       await assertOpen(trx, actor.workspaceId)
       const now = clock.now()

@@ -34,7 +34,7 @@ export async function requireSnapshot(trx: Trx, actor: Actor, id: string): Promi
   throw new ApiError('not_found', 'No such snapshot. Check the id, and that this API key may access it.')
 }
 
-/** Throws snapshot_in_progress or snapshot_unavailable. */
+/** Throws snapshot_unavailable. A box from a snapshot that is still being taken waits for the files. */
 export function assertUsable(row: SnapshotRow): void {
   if (row.status === 'failed')
     throw new ApiError(
@@ -47,11 +47,6 @@ export function assertUsable(row: SnapshotRow): void {
     throw new ApiError(
       'snapshot_unavailable',
       `Snapshot ${row.name} is the copy of a fork and is deleted when the fork has finished. Use another snapshot, or fork with keepSnapshot.`,
-    )
-  if (row.status === 'creating')
-    throw new ApiError(
-      'snapshot_in_progress',
-      `Snapshot ${row.name} is still being taken. Try again when its status is available.`,
     )
 }
 
