@@ -182,12 +182,15 @@ export interface Provider {
   /**
    * Stores the files of the machine. The processes of a running machine are paused meanwhile. Returns the information of a
    * complete archive that exists. An interrupted capture leaves nothing, at the latest after the next start.
+   * @param onCopied for the contents `files`: called where the provider has copied the files before it stores them. From then on,
+   *   create() can use the archive, and a repeated capture stores the same files. removeArchive() removes the copy.
    */
   capture(
     boxId: string,
     archive: ArchiveKey,
     contents: ArchiveContents,
     signal?: AbortSignal,
+    onCopied?: (info: ArchiveInfo) => Promise<void>,
   ): Promise<ArchiveInfo>
   /**
    * Copies the files of the machine, as capture() does, for one new machine only: the create() with this archive as its source

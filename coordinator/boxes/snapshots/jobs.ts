@@ -102,6 +102,22 @@ export function setSnapshotRegion(db: Db, { snapshot, box }: SnapshotClaim, now:
   )
 }
 
+/** Records that the provider has copied the files: boxes can be created from the snapshot before it is available. */
+export function recordCopy(
+  db: Db,
+  claim: SnapshotClaim,
+  { contentBytes, pausedMs }: ArchiveInfo,
+  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+): Promise<void> {
+  return recordResult(db, claim, owner, async (trx, row) => {
+    await updateSnapshot(trx, row.id, {
+      content_bytes: contentBytes,
+      paused_ms: pausedMs,
+      updated_at: now,
+    })
+  })
+}
+
 /** Records that the files have been captured. Deletes the automatic snapshots that the box does not keep. */
 export function completeCapture(
   db: Db,
@@ -195,5 +211,11 @@ async function failSnapshot(
   const removal = createJobRow(row.id, 'delete', job.actor, now)
   await upsertSnapshotJob(trx, { ...removal, operation_id: job.operation_id })
   const status = row.status === 'deleting' ? 'deleting' : 'failed'
-  await updateSnapshot(trx, row.id, { status, error, updated_at: now })
+  await updateSnapshot(trx, row.id, {
+    status,
+    error,
+    content_bytes: null,
+    paused_ms: null,
+    updated_at: now,
+  })
 }

@@ -18,6 +18,7 @@ import {
   completeRemoval,
   failSnapshotJob,
   isFinalAttempt,
+  recordCopy,
   type SnapshotClaim,
   setSnapshotRegion,
 } from './jobs.ts'
@@ -73,7 +74,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
       if (result !== 'changed') await runClaim(result.claim, controller)
       // A new automatic snapshot replaces older ones.
       runner.runDue()
-      for (const boxId of await listWaitingBoxIds(db, id)) scheduleBox(boxId)
+      await scheduleWaitingBoxes(id)
     }
     await leases.release(id, owner)
     return undefined
@@ -108,16 +109,18 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     signal.throwIfAborted()
     if (claim.box === null) throw new Error('The capture of a snapshot was claimed without its box.')
     const box = await findMachine(claim.box, providers)
-    if (box.region !== snapshot.region) {
+    // The provider has copied the files, which boxes may have been created from.
+    const isCopied = snapshot.content_bytes !== null
+    if (!isCopied && box.region !== snapshot.region) {
       // The box has been moved. An earlier attempt may have captured its files in the previous region.
       await removeArchive(snapshot)
       await setSnapshotRegion(db, { ...claim, box }, clock.now())
     }
-    const provider = providers.for(box)
-    const archive = await findArchive(provider, box)
+    const provider = isCopied ? providers.inRegion(snapshot.region) : providers.for(box)
+    const archive = isCopied ? null : await findArchive(provider, box)
     const info =
       archive === null
-        ? await captureMachine(provider, box.id, snapshot, signal)
+        ? await captureMachine(provider, box.id, claim, signal)
         : await provider.copyFiles(archive, getArchiveKey(snapshot), signal)
     // The files may have been removed during the capture.
     signal.throwIfAborted()
@@ -125,15 +128,25 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   }
 
   /** Only the new box of a fork uses the snapshot of the fork: it is not stored where the provider can copy machines. */
-  const captureMachine = (
+  function captureMachine(
     provider: Provider,
     boxId: string,
-    snapshot: SnapshotClaim['snapshot'],
+    claim: SnapshotClaim,
     signal: AbortSignal,
-  ): Promise<ArchiveInfo> =>
-    snapshot.transient === 1 && provider.copyMachine !== undefined
-      ? provider.copyMachine(boxId, getArchiveKey(snapshot), signal)
-      : provider.capture(boxId, getArchiveKey(snapshot), 'files', signal)
+  ): Promise<ArchiveInfo> {
+    const { snapshot } = claim
+    const key = getArchiveKey(snapshot)
+    if (snapshot.transient === 1 && provider.copyMachine !== undefined)
+      return provider.copyMachine(boxId, key, signal)
+    return provider.capture(boxId, key, 'files', signal, async (info) => {
+      await recordCopy(db, claim, info, { owner, now: clock.now() })
+      await scheduleWaitingBoxes(snapshot.id)
+    })
+  }
+
+  async function scheduleWaitingBoxes(id: string): Promise<void> {
+    for (const boxId of await listWaitingBoxIds(db, id)) scheduleBox(boxId)
+  }
 
   const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
     workspaceId: snapshot.workspace_id,

@@ -20,11 +20,18 @@ export type MachineReading = {
   canClone: boolean
 }
 
+/** @param clone of which `files` are; null: they are those of the machine. It is removed afterwards, unless it was renamed. */
+export type ReadMachine<Info> = (
+  files: BoxFiles,
+  options: CaptureOptions,
+  clone: MachineClone | null,
+) => Promise<Info>
+
 /** @param read reads the files */
 export async function captureMachine<Info>(
   { host, boxesDir, machines }: RegionMachines,
   { boxId, contents, signal, queue, archives, canClone }: MachineReading,
-  read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+  read: ReadMachine<Info>,
 ): Promise<Info> {
   const interruption = new AbortController()
   const machine = await queue.run(boxId, () => machines.beginCapture(boxId, interruption))
@@ -49,20 +56,20 @@ export async function captureMachine<Info>(
       )
       if (clone !== null) return await readClone(clone, signal, read)
     }
-    return await read(files, options)
+    return await read(files, options, null)
   } finally {
     machines.endCapture(boxId)
   }
 }
 
 async function readClone<Info>(
-  { files, pausedMs, remove }: MachineClone,
+  clone: MachineClone,
   signal: AbortSignal,
-  read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+  read: ReadMachine<Info>,
 ): Promise<Info> {
   try {
-    return await read(files, { pausedMs, signal })
+    return await read(clone.files, { pausedMs: clone.pausedMs, signal }, clone)
   } finally {
-    await remove()
+    await clone.remove()
   }
 }

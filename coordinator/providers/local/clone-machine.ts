@@ -7,6 +7,9 @@ import { createMeasuredPause } from '../parts/archives/measured-pause.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import { createOwnedDirectory, HIDDEN_PREFIX, removeTree } from './directories.ts'
 
+/** The directory of the files. */
+export const CLONE_FILES = 'files'
+
 /** Whether the file system can clone files. */
 export async function hasReflinks(dir: string): Promise<boolean> {
   const probe = await mkdtemp(join(dir, `${HIDDEN_PREFIX}reflink-probe-`))
@@ -22,6 +25,8 @@ export async function hasReflinks(dir: string): Promise<boolean> {
 }
 
 export type MachineClone = {
+  /** Contains the directory of the files. */
+  parent: string
   files: BoxFiles
   pausedMs: number | null
   remove(): Promise<void>
@@ -39,15 +44,15 @@ export async function cloneMachine(
 ): Promise<MachineClone | null> {
   const parent = await mkdtemp(join(dirname(files.dir), `${HIDDEN_PREFIX}clone-`))
   const measuredPause = createMeasuredPause(pause)
-  const clone = { ...files, dir: join(parent, 'files') }
+  const clone = { ...files, dir: join(parent, CLONE_FILES) }
   try {
     await createOwnedDirectory(parent, clone.dir, files.uid)
     await measuredPause.start()
     // The user of the box may not enter the directories above the boxes directory.
-    await archives.clone(files, join('..', basename(parent), 'files'), signal)
+    await archives.clone(files, join('..', basename(parent), CLONE_FILES), signal)
     const pausedMs = await measuredPause.end()
     verify?.()
-    return { files: clone, pausedMs, remove: () => removeTree(parent) }
+    return { parent, files: clone, pausedMs, remove: () => removeTree(parent) }
   } catch (error) {
     await measuredPause.end()
     await removeTree(parent)

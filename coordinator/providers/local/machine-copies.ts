@@ -1,23 +1,27 @@
-// Copies of machines for forks. A copy is a directory with the files of a box until the machine of the new box takes it over.
+// Copies of machines. The copy of a fork has the files until the machine of the new box takes it over, and the clone of a snapshot
+// until they are stored.
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { syncDirectory } from '../../base/sync-directory.ts'
 import { ID_PATTERN } from '../parts/archives/archive-location.ts'
 import { writeAtomically } from '../parts/write-atomically.ts'
 import type { ArchiveInfo, ArchiveKey } from '../provider.ts'
+import { CLONE_FILES, type MachineClone } from './clone-machine.ts'
 import { COPY_PREFIX, createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
 import { boxPaths, boxPathsIn, isBoxUid, writeMachine } from './machine-file.ts'
 import { emptyMachine } from './new-machine.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'
 import { checkArchiveDirectories } from './restore-machine.ts'
+import { runCommand } from './run-command.ts'
 
 const RECORD_FILE = 'copy.json'
 const MAX_RECORD_BYTES = 4096
 
 const copyRecord = z.object({
-  /** The owner of the files, and the user of the new box; null: the coordinator's user. */
+  kind: z.enum(['fork', 'clone']).default('fork'),
+  /** The owner of the files: in a copy, the user of the new box, and in a clone, that of the source. null: the coordinator's user. */
   uid: z.int().refine(isBoxUid).nullable(),
   contentBytes: z.int().nonnegative(),
   pausedMs: z.int().nonnegative().nullable(),
@@ -59,7 +63,7 @@ export async function createMachineCopy(
 ): Promise<ArchiveInfo> {
   const dir = copyDirOf(boxesDir, key)
   const existing = readCopy(dir)
-  if (existing !== null) return toInfo(existing)
+  if (existing?.kind === 'fork') return toInfo(existing)
   await removeCopyDir(boxesDir, dir)
   // A restart removes the directory of an interrupted copy in the background: the name must differ from it.
   const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}copying-`)))
@@ -69,7 +73,7 @@ export async function createMachineCopy(
     for (const path of [staging.root, staging.etc]) await rm(path, { recursive: true })
     const { contentBytes, pausedMs } = await writeFiles(staging.dir)
     await checkArchiveDirectories(staging.dir, key)
-    const record: CopyRecord = { uid, contentBytes, pausedMs }
+    const record: CopyRecord = { kind: 'fork', uid, contentBytes, pausedMs }
     await writeAtomically(join(staging.dir, RECORD_FILE), JSON.stringify(record), { isDurable: true })
     await rename(staging.dir, dir)
     await syncDirectory(boxesDir)
@@ -89,7 +93,7 @@ const toInfo = ({ contentBytes, pausedMs }: CopyRecord): ArchiveInfo => ({
 export async function takeMachineCopy(boxesDir: string, boxId: string, key: ArchiveKey): Promise<boolean> {
   const dir = copyDirOf(boxesDir, key)
   const record = readCopy(dir)
-  if (record === null) return false
+  if (record?.kind !== 'fork') return false
   const paths = boxPaths(boxesDir, boxId)
   await writeMachine(boxPathsIn(dir), emptyMachine(boxId, record.uid))
   // Without a machine file, the directory is not a machine.
@@ -98,6 +102,34 @@ export async function takeMachineCopy(boxesDir: string, boxId: string, key: Arch
   await syncDirectory(boxesDir)
   await rm(join(paths.dir, RECORD_FILE), { force: true })
   return true
+}
+
+/** Keeps the clone of a snapshot until it is removed: a coordinator that is killed finds it again. */
+export async function keepClone(
+  boxesDir: string,
+  key: ArchiveKey,
+  { parent, files: { uid }, pausedMs }: MachineClone,
+  contentBytes: number,
+): Promise<void> {
+  const dir = copyDirOf(boxesDir, key)
+  const record: CopyRecord = { kind: 'clone', uid, contentBytes, pausedMs }
+  await writeAtomically(join(parent, RECORD_FILE), JSON.stringify(record), { isDurable: true })
+  // The programs that read the clone enter its directory as the coordinator. Its user, which is that of the box, cannot.
+  await chmod(parent, 0o700)
+  await runCommand(['sync', '-f', '--', parent])
+  await removeCopyDir(boxesDir, dir)
+  await rename(parent, dir)
+  await syncDirectory(boxesDir)
+}
+
+export type KeptClone = { dir: string; uid: number | null; info: ArchiveInfo }
+
+/** The files of the copy of a fork are beside its record, as in a machine. null: there is no clone, or it has been removed. */
+export function findClone(boxesDir: string, key: ArchiveKey): KeptClone | null {
+  const dir = copyDirOf(boxesDir, key)
+  const record = readCopy(dir)
+  if (record?.kind !== 'clone') return null
+  return { dir: join(dir, CLONE_FILES), uid: record.uid, info: toInfo(record) }
 }
 
 /** No-op when absent. An interrupted removal continues at the next start. */

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { formatAgentVersion } from '../../../shared/protocol.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
-import { type CaptureOptions, createArchives } from '../parts/archives/archives.ts'
+import { createArchives } from '../parts/archives/archives.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import { BoxQueue } from '../parts/box-queue.ts'
 import { createSharedDisk } from '../parts/disk-usage.ts'
@@ -12,22 +12,18 @@ import { readSpool } from '../parts/read-spool.ts'
 import { runInTurn } from '../parts/run-in-turn.ts'
 import type { ArchiveContents, Provider } from '../provider.ts'
 import { readCapacity } from './capacity.ts'
-import { captureMachine } from './capture-machine.ts'
+import { captureMachine, type ReadMachine } from './capture-machine.ts'
 import { hasReflinks } from './clone-machine.ts'
 import { updateCoordinatorUrls } from './connection-files.ts'
 import { describeIsolation } from './describe-isolation.ts'
 import { isRoot, removeTree } from './directories.ts'
 import type { LocalHost } from './host.ts'
-import {
-  createMachineCopy,
-  removeMachineCopies,
-  removeMachineCopy,
-  takeMachineCopy,
-} from './machine-copies.ts'
+import { createMachineCopy, removeMachineCopies, takeMachineCopy } from './machine-copies.ts'
 import { boxPaths } from './machine-file.ts'
 import { chooseMachineUid, newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
 import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
+import { SnapshotClones } from './snapshot-clones.ts'
 import { startMachine } from './start-machine.ts'
 import { takeMachineOver } from './take-over.ts'
 import { createWarmMachine, findWarmProblem, isUntouched } from './warm-machine.ts'
@@ -54,7 +50,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     boxId: string,
     contents: ArchiveContents,
     signal = new AbortController().signal,
-    read: (files: BoxFiles, options: CaptureOptions) => Promise<Info>,
+    read: ReadMachine<Info>,
   ): Promise<Info> =>
     runInTurn(
       (work) => captures.run(boxId, work),
@@ -73,6 +69,12 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
     if (state !== 'absent') log.debug({ boxId }, 'machine removed')
   }
+
+  const clones = new SnapshotClones({
+    boxesDir,
+    archives,
+    readMachine: (boxId, signal, read) => readMachine(boxId, 'files', signal, read),
+  })
 
   return {
     name: NAME,
@@ -100,7 +102,8 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
         }
         if (source !== undefined && (await machines.load(boxId)) === null) {
           const isCopy = await takeMachineCopy(boxesDir, boxId, source)
-          if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, archives, signal)
+          const write = (files: BoxFiles) => clones.restore(source, files, signal)
+          if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, write, signal)
         }
         const machine = await prepareMachine(regionMachines, boxId, isolation.level)
         return { isolation: machine.isolation ?? isolation }
@@ -134,8 +137,10 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
     freeze: (boxId) => queue.run(boxId, () => machines.freeze(boxId)),
 
-    capture: (boxId, archive, contents, signal) =>
-      readMachine(boxId, contents, signal, (files, options) => archives.capture(files, archive, options)),
+    capture: (boxId, archive, contents, signal, onCopied) =>
+      onCopied === undefined
+        ? readMachine(boxId, contents, signal, (files, options) => archives.capture(files, archive, options))
+        : clones.capture(boxId, archive, signal, onCopied),
     copyMachine: (boxId, archive, signal) =>
       readMachine(boxId, 'files', signal, async (files, options) => {
         const uid = await chooseMachineUid(host)
@@ -145,7 +150,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
       }),
     copyFiles: (source, archive, signal) => archives.copy(source, archive, ARCHIVE_ROOTS.files, signal),
     async removeArchive(archive) {
-      await removeMachineCopy(boxesDir, archive)
+      await clones.remove(archive)
       await archives.remove(archive)
     },
     async removeArchives(workspaceId) {
@@ -158,7 +163,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
     async close() {
       await archives.close()
-      await Promise.all([queue.waitUntilIdle(), captures.waitUntilIdle()])
+      await Promise.all([queue.waitUntilIdle(), captures.waitUntilIdle(), clones.waitUntilIdle()])
       await machines.close()
     },
   }

@@ -1,8 +1,8 @@
-// Creates a machine with the files of an archive. The machine exists when all files are complete and on disk.
+// Creates a machine with the files of an archive or a clone. The machine exists when all files are complete and on disk.
 import { lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../../base/sync-directory.ts'
-import type { Archives } from '../parts/archives/archives.ts'
+import type { BoxFiles } from '../parts/archives/tar.ts'
 import { ArchiveError, type ArchiveKey } from '../provider.ts'
 import { createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
 import { boxPaths, boxPathsIn, type Machine, writeMachine } from './machine-file.ts'
@@ -14,12 +14,12 @@ export const ARCHIVE_ROOTS = {
   all: ['home', 'state', 'tmp', 'var-tmp'],
 } as const
 
-/** @param machine with the uid of the new box */
+/** @param machine with the uid of the new box @param writeFiles writes the files into existing directories */
 export async function restoreMachine(
   boxesDir: string,
   machine: Machine,
   source: ArchiveKey,
-  archives: Archives,
+  writeFiles: (files: BoxFiles) => Promise<unknown>,
   signal?: AbortSignal,
 ): Promise<void> {
   const paths = boxPaths(boxesDir, machine.boxId)
@@ -29,7 +29,7 @@ export async function restoreMachine(
     // The user of the box enters its directories by their paths, and cannot replace them.
     await createBoxDirectories(staging, machine.uid, true)
     for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
-    await archives.restore(source, { dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid }, signal)
+    await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid })
     await checkArchiveDirectories(staging.dir, source)
     await writeMachine(staging, machine)
     await runCommand(['sync', '-f', '--', staging.dir], signal === undefined ? {} : { signal })

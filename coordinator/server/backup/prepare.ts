@@ -29,8 +29,8 @@ import {
   findSleepArchive,
   listArchives,
   listBoxesWithFiles,
+  restartCopies,
   restartCreations,
-  restartForks,
   setSleeping,
 } from './store.ts'
 
@@ -112,7 +112,7 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, onProgr
   const included = includeBoxes ? boxes.filter((box) => storesHere(source, box)) : []
   await captureBoxes(source, { dir, copy, boxes: included, onProgress, signal })
   await restartCreations(copy)
-  await restartForks(copy, source.clock.now())
+  await restartCopies(copy, source.clock.now())
   onProgress?.({ phase: 'archives', done: 0, total: 0 })
   const filesFile = join(dir, 'files')
   const archives = { omitted: 0 }

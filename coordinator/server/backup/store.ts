@@ -86,10 +86,15 @@ export async function setSleeping(
 }
 
 /**
- * The forks of local boxes whose new box does not have its files yet copy them again: the copies are not in the store of
- * archives.
+ * The forks of local boxes whose new box does not have its files yet copy them again, and so do snapshots that are being stored:
+ * the copies are not in the store of archives.
  */
-export async function restartForks(copy: Db, now: number): Promise<void> {
+export async function restartCopies(copy: Db, now: number): Promise<void> {
+  await copy
+    .updateTable('snapshots')
+    .set({ content_bytes: null, paused_ms: null })
+    .where('status', '=', 'creating')
+    .execute()
   const copies = await copy
     .selectFrom('snapshots')
     .select(['id'])

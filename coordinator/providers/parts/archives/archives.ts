@@ -15,6 +15,7 @@ import {
 } from './archive-location.ts'
 import { type Manifest, readManifest } from './manifest.ts'
 import type { Pause } from './measured-pause.ts'
+import { parseUsage } from './read-box.ts'
 import { readTarOutput } from './run-tar.ts'
 import { startTask } from './run-task.ts'
 import { archivePath, DamagedArchiveError, storeDirs } from './store-files.ts'
@@ -98,6 +99,13 @@ export class Archives {
     const tools = await this.#probeTools(files.uid)
     if (!tools.hasUserNamespace) throw new Error('User namespaces are not available.')
     await this.#tasks.track(readTarOutput(buildTarCommands(tools, files).clone(target), signal))
+  }
+
+  /** Returns the disk space that the files occupy, in bytes. */
+  async measure(files: BoxFiles, callerSignal?: AbortSignal): Promise<number> {
+    const signal = this.#tasks.withClosing(callerSignal)
+    const { measure } = buildTarCommands(await this.#probeTools(files.uid), files)
+    return parseUsage(await this.#tasks.track(readTarOutput(measure, signal)))
   }
 
   /**

@@ -1,7 +1,7 @@
 // A provider that copies machines stores no archive for a fork, unless the snapshot of the fork is kept.
 import t from 'tap'
 import { serveAllRegions } from '../../../../coordinator/providers/regions.ts'
-import { restartForks } from '../../../../coordinator/server/backup/store.ts'
+import { restartCopies } from '../../../../coordinator/server/backup/store.ts'
 import { createHangingFault } from '../../../support/fake-infrastructure.ts'
 import { createRestartableSnapshots } from '../../../support/restartable-snapshots.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
@@ -57,7 +57,7 @@ t.test('a fork that a backup interrupts copies the files again', async (t) => {
   delete infra.before.create
   for (const table of ['boxes', 'snapshots'] as const)
     await db.updateTable(table).set({ provider: 'local' }).execute()
-  await restartForks(db, 0)
+  await restartCopies(db, 0)
   t.match(await db.selectFrom('snapshots').selectAll().execute(), [
     { status: 'creating', content_bytes: null, provider: 'local' },
   ])
@@ -66,4 +66,49 @@ t.test('a fork that a backup interrupts copies the files again', async (t) => {
   t.equal(infra.machines.get(box.id)?.files, 'content')
   await waitForJobs()
   t.equal(infra.archives.size, 0)
+})
+
+t.test('boxes are created from a snapshot whose files are copied, before it is available', async (t) => {
+  const db = await sqliteForTest(t)
+  const stored = Promise.withResolvers<void>()
+  let copies = 0
+  const harness = await createRestartableSnapshots(t, db, {
+    createProviders: ({ provider }) =>
+      serveAllRegions({
+        ...provider,
+        capture: async (boxId, archive, contents, signal, onCopied) => {
+          const info = await provider.capture(boxId, archive, contents, signal)
+          copies++
+          await onCopied?.(info)
+          if (copies === 1) throw new Error('the disk is full')
+          await stored.promise
+          return info
+        },
+      }),
+  })
+  const { start, createRunningBox, getSnapshots, owner, waitForState, waitForStatus, waitForJobs, infra } =
+    harness
+  await start()
+  const boxId = await createRunningBox()
+  const { service } = getSnapshots()
+  const { id } = await service.create(owner, { boxId, name: 'a' })
+  const restored = await service.restore(owner, id, { name: 'plum' })
+  const kept = await service.fork(owner, boxId, { keepSnapshot: true, name: 'kiwi' })
+  await waitForState(restored.id, 'running')
+  await waitForState(kept.box.id, 'running')
+  t.equal(infra.machines.get(restored.id)?.files, 'content')
+  t.same(
+    (await service.list(owner)).map(({ status }) => status),
+    ['creating', 'creating'],
+  )
+  // A backup has no copies of machines.
+  await restartCopies(db, 0)
+  t.match(await db.selectFrom('snapshots').select('content_bytes').execute(), [
+    { content_bytes: null },
+    { content_bytes: null },
+  ])
+  stored.resolve()
+  await waitForStatus(id, 'available')
+  await waitForStatus(kept.snapshot.id, 'available')
+  await waitForJobs()
 })

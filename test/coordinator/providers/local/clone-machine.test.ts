@@ -1,5 +1,16 @@
 // The clone of a running machine on file systems with reflinks: the archive and the copy made from it have all files.
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { cloneMachine, hasReflinks } from '../../../../coordinator/providers/local/clone-machine.ts'
@@ -10,9 +21,10 @@ import { waitUntil } from '../../../support/wait-until.ts'
 import { createOddTree } from '../parts/archives/odd-tree.ts'
 import { BOX_UIDS, createBoxFiles, openArchives, ROOTS } from '../parts/archives/support.ts'
 import { testEachLevel } from './each-level.ts'
-import { createMachineSpec, startBox } from './support.ts'
+import { createMachineSpec, openProvider, startBox } from './support.ts'
 
 const CLONING = ['btrfs', 'xfs'] as const
+const CAPTURE = new URL('fixtures/start-and-capture.ts', import.meta.url).pathname
 
 const describeBox = ({ dir, uid }: { dir: string; uid: number | null }) =>
   ROOTS.flatMap((root) => describeTree(join(dir, root), uid === null ? {} : { uid }))
@@ -117,3 +129,86 @@ for (const name of CLONING)
     t.same(failures, [])
     rmSync(join(disk.dir, 'archives'), { recursive: true, force: true })
   })
+
+const KEY = { workspaceId: 'ws_1', archiveId: 'snp_1' }
+
+testEachLevel(
+  'a new box gets its files from the clone while the snapshot is being stored',
+  async (t, level) => {
+    const disk = mountFileSystem(t, 'xfs')
+    if ('skip' in disk) return void t.pass(disk.skip, { skip: disk.skip })
+    const { provider, spec, paths, inHome } = await startBox(t, {
+      level,
+      script: CREATE_FILES,
+      dataDir: disk.dir,
+    })
+    await waitUntil('the box has the files', () => existsSync(inHome('ready')))
+    const boxesDir = join(disk.dir, 'boxes')
+    const describe = (home: string) => describeTree(join(home, 'ready'), { uid: lstatSync(home).uid })
+    const expected = describe(paths.home)
+    const createFrom = async (source: typeof KEY) => {
+      const created = { ...createMachineSpec(), source }
+      await provider.create(created)
+      t.same(describe(boxPaths(boxesDir, created.boxId).home), expected)
+      await provider.destroy(created.boxId)
+    }
+    const copied: number[] = []
+    const info = await provider.capture(spec.boxId, KEY, 'files', undefined, async ({ contentBytes }) => {
+      copied.push(contentBytes)
+      t.notOk(existsSync(join(disk.dir, 'archives/ws_1')), 'nothing is stored')
+      await Promise.all([createFrom(KEY), createFrom(KEY)])
+      t.same(listHidden(boxesDir), ['.copy-ws_1-snp_1'])
+    })
+    t.same(copied, [info.contentBytes])
+    t.same(listHidden(boxesDir), [], 'the clone is removed when the archive is complete')
+    await createFrom(KEY)
+
+    const failing = { ...KEY, archiveId: 'snp_2' }
+    const failure = new Error('the database is closed')
+    const fail = () => Promise.reject(failure)
+    await t.rejects(provider.capture(spec.boxId, failing, 'files', undefined, fail), failure)
+    t.same(listHidden(boxesDir), ['.copy-ws_1-snp_2'], 'a repeated capture stores this clone')
+    await createFrom(failing)
+    await provider.removeArchive(failing)
+    t.same(listHidden(boxesDir), [])
+  },
+  ['bubblewrap', 'namespaces'],
+)
+
+testEachLevel(
+  'a coordinator that is killed after the clone loses no clone and leaves none',
+  async (t, level) => {
+    const disk = mountFileSystem(t, 'xfs')
+    if ('skip' in disk) return void t.pass(disk.skip, { skip: disk.skip })
+    const source = createMachineSpec()
+    const child = spawn(process.execPath, [CAPTURE, disk.dir, source.boxId, level], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [printed] = await once(child.stdout, 'data')
+    t.equal(String(printed), 'copied\n')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+
+    const provider = await openProvider(disk.dir, { level })
+    t.teardown(() => provider.close())
+    const boxesDir = join(disk.dir, 'boxes')
+    const read = (boxId: string) => readFileSync(join(boxPaths(boxesDir, boxId).home, 'count'), 'utf8')
+    const createCopy = async () => {
+      const created = { ...createMachineSpec(), source: KEY }
+      await provider.create(created)
+      t.equal(read(created.boxId), 'first\n')
+      await provider.destroy(created.boxId)
+    }
+    writeFileSync(join(boxPaths(boxesDir, source.boxId).home, 'count'), 'second\n')
+    await createCopy()
+    const copied: unknown[] = []
+    const info = await provider.capture(source.boxId, KEY, 'files', undefined, async (info) => {
+      copied.push(info)
+    })
+    t.match(copied, [{ contentBytes: info.contentBytes, pausedMs: info.pausedMs }])
+    await createCopy()
+    await waitUntil('nothing is left', () => listHidden(boxesDir).length === 0)
+    await provider.destroy(source.boxId)
+  },
+  ['bubblewrap', 'namespaces'],
+)

@@ -17,7 +17,7 @@ import t from 'tap'
 import { listLeftovers, removeTree } from '../../../../coordinator/providers/local/directories.ts'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
 import { restoreMachine } from '../../../../coordinator/providers/local/restore-machine.ts'
-import type { Archives } from '../../../../coordinator/providers/parts/archives/archives.ts'
+import type { BoxFiles } from '../../../../coordinator/providers/parts/archives/tar.ts'
 import { listPids, readArgv } from '../../../../coordinator/providers/parts/proc.ts'
 import { ArchiveError } from '../../../../coordinator/providers/provider.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -155,15 +155,15 @@ t.test('the removal of an interrupted restore does not remove files of the next 
   const boxesDir = await createDataDir(t)
   const { boxId } = createMachineSpec()
   const machine = { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
-  const restoreWith = (restore: Archives['restore']) =>
-    restoreMachine(boxesDir, machine, key, { restore } as Archives)
+  const restoreWith = (write: (files: BoxFiles) => Promise<void>) =>
+    restoreMachine(boxesDir, machine, key, write)
   const interruption = Promise.withResolvers<void>()
   const interrupted = restoreWith(() => interruption.promise)
   await waitUntil('the restore runs', () => readdirSync(boxesDir).length > 0)
   const leftovers = await listLeftovers(boxesDir)
   t.equal(leftovers.length, 1)
   // The coordinator that starts next removes them in the background.
-  await restoreWith(async (_, { dir }) => {
+  await restoreWith(async ({ dir }) => {
     writeFileSync(join(dir, 'home/file'), 'content')
     for (const leftover of leftovers) await removeTree(leftover)
   })
