@@ -197,6 +197,8 @@ export interface Provider {
    * takes the copy over. removeArchive() removes a copy that was not used. Absent: capture() stores the files.
    */
   copyMachine?(boxId: string, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
+  /** Copies the files of an archive with the contents `all`, as copyMachine() does. Absent: copyFiles() stores the files. */
+  copyArchive?(source: ArchiveKey, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
   /**
    * Stores the files of an archive with the contents `all` as an archive with the contents `files`, of the same workspace. Returns
    * the information of a complete archive that exists.

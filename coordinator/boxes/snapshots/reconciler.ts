@@ -121,7 +121,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     const info =
       archive === null
         ? await captureMachine(provider, box.id, claim, signal)
-        : await provider.copyFiles(archive, getArchiveKey(snapshot), signal)
+        : await copyArchive(provider, archive, snapshot, signal)
     // The files may have been removed during the capture.
     signal.throwIfAborted()
     return info
@@ -142,6 +142,18 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
       await recordCopy(db, claim, info, { owner, now: clock.now() })
       await scheduleWaitingBoxes(snapshot.id)
     })
+  }
+
+  function copyArchive(
+    provider: Provider,
+    archive: ArchiveKey,
+    snapshot: SnapshotClaim['snapshot'],
+    signal: AbortSignal,
+  ): Promise<ArchiveInfo> {
+    const key = getArchiveKey(snapshot)
+    if (snapshot.transient === 1 && provider.copyArchive !== undefined)
+      return provider.copyArchive(archive, key, signal)
+    return provider.copyFiles(archive, key, signal)
   }
 
   async function scheduleWaitingBoxes(id: string): Promise<void> {

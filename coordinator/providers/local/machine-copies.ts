@@ -13,8 +13,7 @@ import { COPY_PREFIX, createBoxDirectories, HIDDEN_PREFIX, removeTree } from './
 import { boxPaths, boxPathsIn, isBoxUid, writeMachine } from './machine-file.ts'
 import { emptyMachine } from './new-machine.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'
-import { checkArchiveDirectories } from './restore-machine.ts'
-import { runCommand } from './run-command.ts'
+import { checkArchiveDirectories, syncFiles } from './restore-machine.ts'
 
 const RECORD_FILE = 'copy.json'
 const MAX_RECORD_BYTES = 4096
@@ -116,7 +115,7 @@ export async function keepClone(
   await writeAtomically(join(parent, RECORD_FILE), JSON.stringify(record), { isDurable: true })
   // The programs that read the clone enter its directory as the coordinator. Its user, which is that of the box, cannot.
   await chmod(parent, 0o700)
-  await runCommand(['sync', '-f', '--', parent])
+  await syncFiles(parent)
   await removeCopyDir(boxesDir, dir)
   await rename(parent, dir)
   await syncDirectory(boxesDir)

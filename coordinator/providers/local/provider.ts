@@ -22,7 +22,7 @@ import { createMachineCopy, removeMachineCopies, takeMachineCopy } from './machi
 import { boxPaths } from './machine-file.ts'
 import { chooseMachineUid, newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
-import { ARCHIVE_ROOTS, restoreMachine } from './restore-machine.ts'
+import { ARCHIVE_ROOTS, restoreMachine, syncFiles } from './restore-machine.ts'
 import { SnapshotClones } from './snapshot-clones.ts'
 import { startMachine } from './start-machine.ts'
 import { takeMachineOver } from './take-over.ts'
@@ -148,6 +148,15 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
           archives.copyTree(files, { dir, roots: files.roots, uid }, options),
         )
       }),
+    copyArchive: async (source, archive, signal) => {
+      const uid = await chooseMachineUid(host)
+      return createMachineCopy(boxesDir, archive, uid, async (dir) => {
+        const files = { dir, roots: ARCHIVE_ROOTS.files, uid }
+        await archives.restore(source, files, signal, files.roots)
+        await syncFiles(dir, signal)
+        return { contentBytes: await archives.measure(files, signal), pausedMs: null }
+      })
+    },
     copyFiles: (source, archive, signal) => archives.copy(source, archive, ARCHIVE_ROOTS.files, signal),
     async removeArchive(archive) {
       await clones.remove(archive)

@@ -32,7 +32,7 @@ export async function restoreMachine(
     await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid })
     await checkArchiveDirectories(staging.dir, source)
     await writeMachine(staging, machine)
-    await runCommand(['sync', '-f', '--', staging.dir], signal === undefined ? {} : { signal })
+    await syncFiles(staging.dir, signal)
     // Without a machine file, the directory is not a machine.
     await removeTree(paths.dir)
     await rename(staging.dir, paths.dir)
@@ -50,3 +50,7 @@ export async function checkArchiveDirectories(dir: string, { archiveId }: Archiv
     throw new ArchiveError(`Archive ${archiveId} is not an archive of a box. Use another snapshot.`)
   }
 }
+
+/** Writes the file system of the directory to disk. */
+export const syncFiles = (dir: string, signal?: AbortSignal): Promise<unknown> =>
+  runCommand(['sync', '-f', '--', dir], signal === undefined ? {} : { signal })

@@ -183,8 +183,16 @@ export class Archives {
     return await this.#tasks.track(work)
   }
 
-  /** Writes the files into the existing directories of `files`. */
-  async restore(key: ArchiveKey, files: BoxFiles, callerSignal?: AbortSignal): Promise<void> {
+  /**
+   * Writes the files into the existing directories of `files`.
+   * @param selected the directories of the archive of which the files are written. Default: all.
+   */
+  async restore(
+    key: ArchiveKey,
+    files: BoxFiles,
+    callerSignal?: AbortSignal,
+    selected: readonly string[] | null = null,
+  ): Promise<void> {
     const { workspaceDir, archiveId, path } = locateArchive(this.#dir, key)
     const tools = await this.#probeTools(files.uid)
     const { unpack: command } = buildTarCommands(tools, files)
@@ -192,7 +200,15 @@ export class Archives {
     const work = this.#workspaces.use(key.workspaceId, () =>
       this.#tasks.run(signal, async () => {
         const { digest } = readManifest(path)
-        const task = { kind: 'restore', workspaceDir, archiveId, digest, command, ...tools } as const
+        const task = {
+          kind: 'restore',
+          workspaceDir,
+          archiveId,
+          digest,
+          command,
+          selected,
+          ...tools,
+        } as const
         return await startTask(task, {}, signal).finished
       }),
     )

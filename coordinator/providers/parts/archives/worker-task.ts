@@ -40,7 +40,10 @@ export type WorkerTask =
       /** Measures what `unpack` has written. */
       measure: TarCommand
     } & TarTools)
-  | ({ kind: 'restore'; command: TarCommand } & TarTools & Archive & Pick<Manifest, 'digest'>)
+  /** @param selected the directories of which the files are written; null: all */
+  | ({ kind: 'restore'; command: TarCommand; selected: readonly string[] | null } & TarTools &
+      Archive &
+      Pick<Manifest, 'digest'>)
   /** Writes the tar stream to stdout. */
   | ({ kind: 'read' } & Archive & Pick<Manifest, 'digest'>)
   | { kind: 'collect'; scope: 'all' | 'removed'; workspaceDir: string }

@@ -147,13 +147,12 @@ async function copy(current: WorkerTask & { kind: 'copy' }): Promise<Manifest> {
 async function loadStream(
   { archiveId, digest }: WorkerTask & { kind: 'restore' | 'read' },
   target: Writable,
-  filter?: AclFilter,
+  filters: readonly { push(data: Buffer): Buffer }[] = [],
 ): Promise<void> {
   const dir = archivePath(dirs, archiveId)
   verifyChunkList(dir, { digest })
   for (const entry of readChunkList(join(dir, CHUNK_LIST_FILE))) {
-    const chunk = readChunk(dirs, entry)
-    target.write(filter?.push(chunk) ?? chunk)
+    target.write(filters.reduce((data, filter) => filter.push(data), readChunk(dirs, entry)))
     if (target.writableLength > MAX_BUFFERED_BYTES) await waitUntilDrained(target)
     else await yieldToEvents()
     if (target.destroyed) break
@@ -166,7 +165,8 @@ async function restore(current: WorkerTask & { kind: 'restore' }): Promise<void>
   const tar = startTar(current.command, signal)
   tar.stdout.resume()
   try {
-    await loadStream(current, tar.stdin, new AclFilter(current))
+    const selection = current.selected === null ? [] : [new RootFilter(current.selected)]
+    await loadStream(current, tar.stdin, [...selection, new AclFilter(current)])
   } catch (error) {
     aborting.abort()
     await tar.exited.catch(() => {})

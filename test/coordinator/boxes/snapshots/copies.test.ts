@@ -112,3 +112,33 @@ t.test('boxes are created from a snapshot whose files are copied, before it is a
   await waitForStatus(kept.snapshot.id, 'available')
   await waitForJobs()
 })
+
+t.test('a fork of a box in deep sleep is a copy, unless its snapshot is kept', async (t) => {
+  const calls: string[] = []
+  const harness = await createRestartableSnapshots(t, await sqliteForTest(t), {
+    createProviders: ({ provider }) =>
+      serveAllRegions({
+        ...provider,
+        copyArchive: (source, archive, signal) => {
+          calls.push('copyArchive')
+          return provider.copyFiles(source, archive, signal)
+        },
+      }),
+  })
+  const { start, createRunningBox, getSnapshots, owner, waitForState, waitForJobs, infra, db } = harness
+  await start()
+  const boxId = await createRunningBox()
+  const archive = { workspaceId: owner.workspaceId, archiveId: 'arc_1' }
+  await infra.provider.capture(boxId, archive, 'all')
+  infra.machines.delete(boxId)
+  await db.updateTable('boxes').set({ observed_state: 'deep_sleep', archive_id: 'arc_1' }).execute()
+  const { service } = getSnapshots()
+  const fork = await service.fork(owner, boxId, {})
+  await waitForState(fork.box.id, 'running')
+  t.equal(infra.machines.get(fork.box.id)?.files, 'content')
+  t.same(calls.splice(0), ['copyArchive'])
+  const kept = await service.fork(owner, boxId, { keepSnapshot: true })
+  await waitForState(kept.box.id, 'running')
+  t.same(calls, [])
+  await waitForJobs()
+})

@@ -81,28 +81,30 @@ testEachLevel('restores the same box with its state', async (t, level) => {
   t.equal(readFileSync(join(paths.state, 'file'), 'utf8'), 'state', 'an existing machine is not changed')
 })
 
-testEachLevel(
-  'creates a box from the archive of another box, without the state of its agent',
-  async (t, level) => {
-    const { provider, spec, dataDir, paths, inHome } = await startBox(t, { level })
-    await provider.stop(spec.boxId)
-    writeFileSync(join(paths.state, 'file'), 'state')
-    writeFileSync(inHome('file'), 'content')
-    await provider.capture(spec.boxId, key, 'all')
-    await provider.destroy(spec.boxId)
-    const files = { ...key, archiveId: 'snp_2' }
-    await provider.copyFiles(key, files)
-    await provider.removeArchive(key)
-    const copy = createMachineSpec()
-    t.teardown(() => provider.destroy(copy.boxId))
-    await provider.create({ ...copy, source: files })
-    const created = boxPaths(join(dataDir, 'boxes'), copy.boxId)
-    t.equal(readFileSync(join(created.home, 'file'), 'utf8'), 'content')
-    t.notOk(existsSync(join(created.state, 'file')))
-    await provider.removeArchive(files)
-    t.same(readdirSync(join(dataDir, 'archives')), [])
-  },
-)
+for (const method of ['copyFiles', 'copyArchive'] as const)
+  testEachLevel(
+    `creates a box from the archive of another box, without the state of its agent: ${method}`,
+    async (t, level) => {
+      const { provider, spec, dataDir, paths, inHome } = await startBox(t, { level })
+      await provider.stop(spec.boxId)
+      writeFileSync(join(paths.state, 'file'), 'state')
+      writeFileSync(inHome('file'), 'content')
+      await provider.capture(spec.boxId, key, 'all')
+      await provider.destroy(spec.boxId)
+      const files = { ...key, archiveId: 'snp_2' }
+      await provider[method]?.(key, files)
+      await provider.removeArchive(key)
+      const copy = createMachineSpec()
+      t.teardown(() => provider.destroy(copy.boxId))
+      await provider.create({ ...copy, source: files })
+      const created = boxPaths(join(dataDir, 'boxes'), copy.boxId)
+      t.equal(readFileSync(join(created.home, 'file'), 'utf8'), 'content')
+      t.notOk(existsSync(join(created.state, 'file')))
+      await provider.removeArchive(files)
+      t.same(await listLeftovers(join(dataDir, 'boxes')), [])
+      t.same(readdirSync(join(dataDir, 'archives')), [])
+    },
+  )
 
 t.test('does not create a box from a damaged archive', async (t) => {
   const { provider, spec, dataDir } = await startBox(t, { level: 'process' })
