@@ -73,8 +73,9 @@ export function createBoxInserter(options: BoxInserterOptions) {
       const now = clock.now()
       const { workspaceId } = actor
       const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
-      // A box with the files of a source gets a new machine.
-      const id = source === null ? await warmMachines.take(trx, machine) : null
+      // A fork takes over the copy of the machine.
+      const isFork = source?.transient === 1
+      const id = isFork ? null : await warmMachines.take(trx, machine)
       const box = { id, input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ ...box, hostname }),

@@ -1,32 +1,31 @@
 // The local provider of one region: runs each box as a group of isolated processes on the coordinator's machine.
-import { basename, dirname } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
+import { basename } from 'node:path'
 import { formatAgentVersion } from '../../../shared/protocol.ts'
 import type { Region } from '../../../shared/tiers.ts'
-import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import { createArchives } from '../parts/archives/archives.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import { BoxQueue } from '../parts/box-queue.ts'
 import { createSharedDisk } from '../parts/disk-usage.ts'
 import { readSpool } from '../parts/read-spool.ts'
 import { runInTurn } from '../parts/run-in-turn.ts'
-import type { ArchiveContents, Provider } from '../provider.ts'
+import type { ArchiveContents, ArchiveKey, Provider } from '../provider.ts'
 import { readCapacity } from './capacity.ts'
 import { captureMachine, type ReadMachine } from './capture-machine.ts'
 import { hasReflinks } from './clone-machine.ts'
 import { updateCoordinatorUrls } from './connection-files.ts'
+import { createMachine, removeMachine } from './create-machine.ts'
 import { describeIsolation } from './describe-isolation.ts'
-import { isRoot, removeTree } from './directories.ts'
+import { isRoot } from './directories.ts'
 import type { LocalHost } from './host.ts'
-import { createMachineCopy, removeMachineCopies, takeMachineCopy } from './machine-copies.ts'
+import { createMachineCopy, removeMachineCopies } from './machine-copies.ts'
 import { boxPaths } from './machine-file.ts'
-import { chooseMachineUid, newMachine, prepareMachine, requireIsolation } from './prepare-machine.ts'
+import { chooseMachineUid } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
-import { ARCHIVE_ROOTS, restoreMachine, syncFiles } from './restore-machine.ts'
+import { ARCHIVE_ROOTS, syncFiles } from './restore-machine.ts'
 import { SnapshotClones } from './snapshot-clones.ts'
 import { startMachine } from './start-machine.ts'
 import { takeMachineOver } from './take-over.ts'
-import { createWarmMachine, findWarmProblem, isUntouched } from './warm-machine.ts'
+import { createWarmMachine, findWarmProblem } from './warm-machine.ts'
 
 const NAME = 'local'
 
@@ -58,18 +57,6 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
       () => captureMachine(regionMachines, { boxId, contents, signal, queue, archives, canClone }, read),
     )
 
-  async function removeMachine(boxId: string): Promise<void> {
-    const { dir } = boxPaths(boxesDir, boxId)
-    const uid = (await machines.load(boxId))?.uid
-    const state = await machines.inspect(boxId)
-    const isStopped = state === 'stopped' || state === 'absent'
-    // After a move, the processes of the box belong to its machine in another region.
-    if (!isStopped || !host.isInOtherRegion(boxId, boxesDir)) await machines.stopExisting(boxId)
-    await removeTree(dir)
-    if (uid != null) await unlinkCompileCache(dirname(runtimeDir), uid)
-    if (state !== 'absent') log.debug({ boxId }, 'machine removed')
-  }
-
   const clones = new SnapshotClones({
     boxesDir,
     archives,
@@ -90,23 +77,11 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
         queue.run(boxId, () => createWarmMachine(regionMachines, boxId, coordinatorUrl)),
     },
 
-    create: ({ boxId, source }, signal) =>
-      queue.run(boxId, async () => {
-        const isolation = requireIsolation(host)
-        const existing = await machines.load(boxId)
-        if (existing?.warm !== undefined) {
-          const isUsable = source === undefined && isDeepStrictEqual(existing.isolation, isolation)
-          if (isUsable && (await isUntouched(regionMachines, existing))) return { isolation }
-          log.debug({ boxId }, 'a warm machine is replaced')
-          await removeMachine(boxId)
-        }
-        if (source !== undefined && (await machines.load(boxId)) === null) {
-          const isCopy = await takeMachineCopy(boxesDir, boxId, source)
-          const write = (files: BoxFiles) => clones.restore(source, files, signal)
-          if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, write, signal)
-        }
-        const machine = await prepareMachine(regionMachines, boxId, isolation.level)
-        return { isolation: machine.isolation ?? isolation }
+    create: ({ boxId, source: key }, signal) =>
+      queue.run(boxId, () => {
+        const writeFiles = (key: ArchiveKey) => (files: BoxFiles) => clones.restore(key, files, signal)
+        const source = key === undefined ? null : { key, writeFiles: writeFiles(key) }
+        return createMachine(regionMachines, boxId, source, signal)
       }),
 
     takeOver: (boxId, source) =>
@@ -122,7 +97,7 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
         if (await machines.stopExisting(boxId)) log.debug({ boxId }, 'machine stopped')
       }),
 
-    destroy: (boxId) => queue.run(boxId, () => removeMachine(boxId)),
+    destroy: (boxId) => queue.run(boxId, () => removeMachine(regionMachines, boxId)),
 
     inspect: (boxId) => queue.run(boxId, () => machines.inspect(boxId)),
 

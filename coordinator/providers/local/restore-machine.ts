@@ -5,7 +5,7 @@ import { syncDirectory } from '../../base/sync-directory.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import { ArchiveError, type ArchiveKey } from '../provider.ts'
 import { createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
-import { boxPaths, boxPathsIn, type Machine, writeMachine } from './machine-file.ts'
+import { type BoxPaths, boxPaths, boxPathsIn, type Machine, writeMachine } from './machine-file.ts'
 import { runCommand } from './run-command.ts'
 
 /** The directories of a box in an archive. */
@@ -23,20 +23,69 @@ export async function restoreMachine(
   signal?: AbortSignal,
 ): Promise<void> {
   const paths = boxPaths(boxesDir, machine.boxId)
-  // A restart removes the directory of an interrupted restore in the background: the name must differ from it.
-  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}restore-${machine.boxId}-`)))
-  try {
-    // The user of the box enters its directories by their paths, and cannot replace them.
-    await createBoxDirectories(staging, machine.uid, true)
-    for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
-    await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid: machine.uid })
-    await checkArchiveDirectories(staging.dir, source)
+  await withFiles(boxesDir, machine, source, writeFiles, async (staging) => {
     await writeMachine(staging, machine)
     await syncFiles(staging.dir, signal)
     // Without a machine file, the directory is not a machine.
     await removeTree(paths.dir)
     await rename(staging.dir, paths.dir)
     await syncDirectory(boxesDir)
+  })
+}
+
+/** Like restoreMachine(), into the directories of a machine that runs, and has no files but those of its init. */
+export async function fillMachine(
+  boxesDir: string,
+  machine: Machine,
+  source: ArchiveKey,
+  writeFiles: (files: BoxFiles) => Promise<unknown>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const paths = boxPaths(boxesDir, machine.boxId)
+  await withFiles(boxesDir, machine, source, writeFiles, async (staging) => {
+    for (const root of ARCHIVE_ROOTS.files) await moveEntries(join(staging.dir, root), join(paths.dir, root))
+    await syncFiles(paths.dir, signal)
+  })
+}
+
+/** The last argument is the time of the last change before the directory was emptied. */
+const COPY_PROPERTIES =
+  'cp -dRT --preserve=mode,ownership,xattr -- "$1" "$2" && exec touch --no-create --date="@$3" -- "$2"'
+
+/** Replaces entries with the same names. The directory gets the properties of the other one, which is empty then. */
+async function moveEntries(from: string, to: string): Promise<void> {
+  const { mtimeNs } = await lstat(from, { bigint: true })
+  // A name may be any bytes.
+  for (const name of await readdir(from, { encoding: 'buffer' })) {
+    const target = Buffer.concat([Buffer.from(`${to}/`), name])
+    await rm(target, { force: true, recursive: true })
+    await rename(Buffer.concat([Buffer.from(`${from}/`), name]), target)
+  }
+  await runCommand(['/bin/sh', '-c', COPY_PROPERTIES, 'sh', from, to, formatSeconds(mtimeNs)])
+}
+
+const formatSeconds = (ns: bigint): string => {
+  const digits = String(ns < 0n ? -ns : ns).padStart(10, '0')
+  return `${ns < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}`
+}
+
+/** Calls `use` with the files in a directory of their own, and removes what it leaves there. */
+async function withFiles(
+  boxesDir: string,
+  { boxId, uid }: Machine,
+  source: ArchiveKey,
+  writeFiles: (files: BoxFiles) => Promise<unknown>,
+  use: (staging: BoxPaths) => Promise<void>,
+): Promise<void> {
+  // A restart removes the directory of an interrupted restore in the background: the name must differ from it.
+  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}restore-${boxId}-`)))
+  try {
+    // The user of the box enters its directories by their paths, and cannot replace them.
+    await createBoxDirectories(staging, uid, true)
+    for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
+    await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid })
+    await checkArchiveDirectories(staging.dir, source)
+    await use(staging)
   } finally {
     await removeTree(staging.dir)
   }

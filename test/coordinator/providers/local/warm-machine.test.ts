@@ -1,5 +1,6 @@
 // A machine that is started before a box needs it becomes that of a box, and only if nothing has changed it.
-import { existsSync, lutimesSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, lstatSync, lutimesSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -9,6 +10,7 @@ import type { Provider } from '../../../../coordinator/providers/provider.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
 import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
+import { describeTree } from '../../../support/tree-manifest.ts'
 import { testEachLevel } from './each-level.ts'
 import { createDataDir, createMachineSpec, isRoot, openProvider, waitForFileText } from './support.ts'
 
@@ -39,7 +41,7 @@ async function setUp(t: Test, level: Level) {
   })
   const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
   return {
-    ...{ provider, warm, spec, paths },
+    ...{ provider, warm, spec, paths, dataDir },
     readPid: () => JSON.parse(readFileSync(paths.machine, 'utf8')).init.pid as number,
     readSeen: () => waitForFileText(join(paths.home, 'seen')),
   }
@@ -134,7 +136,7 @@ testEachLevel('a machine that something has written to is replaced', async (t, l
   }
 })
 
-testEachLevel('a machine that has stopped, or is to have files, is replaced', async (t, level) => {
+testEachLevel('a machine that has stopped is replaced', async (t, level) => {
   const { provider, warm, spec, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
   await warm.create(spec.boxId, spec.coordinatorUrl)
@@ -142,13 +144,65 @@ testEachLevel('a machine that has stopped, or is to have files, is replaced', as
   await provider.create(spec)
   await provider.start(spec)
   t.match(await readSeen(), / cold$/m)
+})
+
+testEachLevel('a machine that waits gets the files of a snapshot', async (t, level) => {
+  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await provider.create(spec)
+  await provider.start(spec)
+  await readSeen()
+  await provider.stop(spec.boxId)
+  const uid = lstatSync(paths.home).uid
+  const own = (...argv: string[]) => {
+    const { status, stderr } = spawnSync(argv[0] ?? '', argv.slice(1), {
+      ...(isRoot && { uid, gid: uid }),
+      cwd: paths.home,
+      encoding: 'utf8',
+    })
+    t.equal(status, 0, stderr)
+  }
+  const script = `mkdir -p dir/sub && echo text >dir/file && ln dir/file hard && ln -s /etc outside && mkfifo fifo &&
+truncate -s 5M sparse && printf x >"$(printf 'name\\377')" && touch -d @-1.5 dir/sub && chmod 4711 dir/file && echo own >.profile &&
+touch -d @1000000000.123456789 .`
+  own('/bin/sh', '-c', script)
+  writeFileSync(join(paths.tmp, 'in-tmp'), 'x')
   const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
   await provider.capture(spec.boxId, source, 'files')
-  const second = { ...spec, boxId: newUuid(), source }
-  t.teardown(() => provider.destroy(second.boxId))
-  await warm.create(second.boxId, spec.coordinatorUrl)
-  await provider.create(second)
-  t.equal(await provider.inspect(second.boxId), 'stopped')
+
+  const copies = []
+  for (const isWarm of [true, false]) {
+    const copy = { ...spec, boxId: newUuid(), source }
+    t.teardown(() => provider.destroy(copy.boxId))
+    if (isWarm) await warm.create(copy.boxId, spec.coordinatorUrl)
+    await provider.create(copy)
+    t.equal(await provider.inspect(copy.boxId), isWarm ? 'running' : 'stopped')
+    const { home, tmp } = boxPaths(join(dataDir, 'boxes'), copy.boxId)
+    const owner = { uid: lstatSync(home).uid }
+    copies.push({
+      home: describeTree(home, owner),
+      tmp: describeTree(tmp, owner),
+      at: lstatSync(home, { bigint: true }).mtimeNs,
+    })
+  }
+  t.same(copies[0], copies[1])
+  t.equal(copies[0]?.at, 1_000_000_000_123_456_789n)
+})
+
+testEachLevel('a machine is replaced when its files are not complete', async (t, level) => {
+  const { provider, warm, spec, paths } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await warm.create(spec.boxId, spec.coordinatorUrl)
+  const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
+  await t.rejects(provider.create({ ...spec, source }), 'there is no such archive')
+  await provider.create(spec)
+  t.equal(await provider.inspect(spec.boxId), 'running', 'nothing has been written to it')
+  // The coordinator was killed while it moved the files.
+  renameSync(paths.state, join(paths.home, 'moved'))
+  await mkdir(paths.state)
+  await provider.create(spec)
+  t.equal(await provider.inspect(spec.boxId), 'stopped')
+  t.notOk(existsSync(join(paths.home, 'moved')))
 })
 
 testEachLevel('the start of an interrupted creation is not the machine of a box', async (t, level) => {
