@@ -73,9 +73,7 @@ export function createBoxInserter(options: BoxInserterOptions) {
       const now = clock.now()
       const { workspaceId } = actor
       const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
-      // A fork takes over the copy of the machine.
-      const isFork = source?.transient === 1
-      const id = isFork ? null : await warmMachines.take(trx, machine)
+      const id = await warmMachines.take(trx, machine)
       const box = { id, input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ ...box, hostname }),

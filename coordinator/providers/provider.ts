@@ -195,10 +195,21 @@ export interface Provider {
   /**
    * Copies the files of the machine, as capture() does, for one new machine only: the create() with this archive as its source
    * takes the copy over. removeArchive() removes a copy that was not used. Absent: capture() stores the files.
+   * @param newBoxId the box of that machine; null: it has been deleted
    */
-  copyMachine?(boxId: string, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
+  copyMachine?(
+    boxId: string,
+    archive: ArchiveKey,
+    newBoxId: string | null,
+    signal?: AbortSignal,
+  ): Promise<ArchiveInfo>
   /** Copies the files of an archive with the contents `all`, as copyMachine() does. Absent: copyFiles() stores the files. */
-  copyArchive?(source: ArchiveKey, archive: ArchiveKey, signal?: AbortSignal): Promise<ArchiveInfo>
+  copyArchive?(
+    source: ArchiveKey,
+    archive: ArchiveKey,
+    newBoxId: string | null,
+    signal?: AbortSignal,
+  ): Promise<ArchiveInfo>
   /**
    * Stores the files of an archive with the contents `all` as an archive with the contents `files`, of the same workspace. Returns
    * the information of a complete archive that exists.

@@ -98,8 +98,11 @@ export function claimNextStep(
       return 'settled'
     }
     // The source of a fork may have been moved before its files were captured.
-    if (source && 'region' in source)
-      box = await updateBox(trx, boxId, { region: source.region, provider: source.provider })
+    if (source && 'region' in source && source.region !== box.region) {
+      // A machine may wait for the box there.
+      const leftovers = addLeftover(box.leftovers, { region: box.region, machine: true, archiveId: null })
+      box = await updateBox(trx, boxId, { region: source.region, provider: source.provider, leftovers })
+    }
     await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
     await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
     let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box

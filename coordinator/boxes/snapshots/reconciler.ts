@@ -11,7 +11,7 @@ import { createLeases, runWithLease } from '../../jobs/leases.ts'
 import { classifyFailure } from '../../providers/classify-failure.ts'
 import type { ArchiveInfo, ArchiveKey, Provider } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
-import { listWaitingBoxIds } from '../store/box-lists.ts'
+import { findCopyOf, listWaitingBoxIds } from '../store/box-lists.ts'
 import {
   claimSnapshotJob,
   completeCapture,
@@ -128,7 +128,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   }
 
   /** Only the new box of a fork uses the snapshot of the fork: it is not stored where the provider can copy machines. */
-  function captureMachine(
+  async function captureMachine(
     provider: Provider,
     boxId: string,
     claim: SnapshotClaim,
@@ -137,14 +137,14 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     const { snapshot } = claim
     const key = getArchiveKey(snapshot)
     if (snapshot.transient === 1 && provider.copyMachine !== undefined)
-      return provider.copyMachine(boxId, key, signal)
+      return provider.copyMachine(boxId, key, await findCopyOf(db, snapshot.id), signal)
     return provider.capture(boxId, key, 'files', signal, async (info) => {
       await recordCopy(db, claim, info, { owner, now: clock.now() })
       await scheduleWaitingBoxes(snapshot.id)
     })
   }
 
-  function copyArchive(
+  async function copyArchive(
     provider: Provider,
     archive: ArchiveKey,
     snapshot: SnapshotClaim['snapshot'],
@@ -152,7 +152,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   ): Promise<ArchiveInfo> {
     const key = getArchiveKey(snapshot)
     if (snapshot.transient === 1 && provider.copyArchive !== undefined)
-      return provider.copyArchive(archive, key, signal)
+      return provider.copyArchive(archive, key, await findCopyOf(db, snapshot.id), signal)
     return provider.copyFiles(archive, key, signal)
   }
 

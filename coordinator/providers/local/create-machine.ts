@@ -5,8 +5,8 @@ import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
 import type { ArchiveKey, MachineInfo } from '../provider.ts'
 import { removeTree } from './directories.ts'
-import { takeMachineCopy } from './machine-copies.ts'
-import { boxPaths } from './machine-file.ts'
+import { moveMachineCopy, takeMachineCopy } from './machine-copies.ts'
+import { boxPaths, type Machine } from './machine-file.ts'
 import { newMachine, prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
 import { fillMachine, restoreMachine } from './restore-machine.ts'
 import { isUntouched } from './warm-machine.ts'
@@ -32,10 +32,8 @@ export async function createMachine(
   const existing = await machines.load(boxId)
   if (existing?.warm !== undefined) {
     const isUsable = isDeepStrictEqual(existing.isolation, isolation) && (await isUntouched(region, existing))
-    // An interrupted call has changed the machine: the next one replaces it.
-    if (isUsable && source !== null)
-      await fillMachine(boxesDir, existing, source.key, source.writeFiles, signal)
-    if (isUsable) return { isolation }
+    if (await useWarmMachine(boxesDir, existing, isUsable, source, signal))
+      return { isolation: existing.isolation }
     host.options.log.debug({ boxId }, 'a warm machine is replaced')
     await removeMachine(region, boxId)
   }
@@ -46,6 +44,20 @@ export async function createMachine(
   }
   const machine = await prepareMachine(region, boxId, isolation.level)
   return { isolation: machine.isolation ?? isolation }
+}
+
+/** Returns false when the machine must be replaced. */
+async function useWarmMachine(
+  boxesDir: string,
+  machine: Machine,
+  isUsable: boolean,
+  source: Source | null,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  if (source !== null && (await moveMachineCopy(boxesDir, machine, source.key, isUsable))) return true
+  // An interrupted restore has changed the machine: the next one replaces it.
+  if (isUsable && source !== null) await fillMachine(boxesDir, machine, source.key, source.writeFiles, signal)
+  return isUsable
 }
 
 /** Terminates the processes of the machine, and removes its files. No-op when it is absent. */

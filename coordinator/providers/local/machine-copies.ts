@@ -10,10 +10,10 @@ import { writeAtomically } from '../parts/write-atomically.ts'
 import type { ArchiveInfo, ArchiveKey } from '../provider.ts'
 import { CLONE_FILES, type MachineClone } from './clone-machine.ts'
 import { COPY_PREFIX, createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
-import { boxPaths, boxPathsIn, isBoxUid, writeMachine } from './machine-file.ts'
+import { boxPaths, boxPathsIn, isBoxUid, type Machine, WARM_STATES, writeMachine } from './machine-file.ts'
 import { emptyMachine } from './new-machine.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'
-import { checkArchiveDirectories, syncFiles } from './restore-machine.ts'
+import { checkArchiveDirectories, moveFiles, syncFiles } from './restore-machine.ts'
 
 const RECORD_FILE = 'copy.json'
 const MAX_RECORD_BYTES = 4096
@@ -100,6 +100,32 @@ export async function takeMachineCopy(boxesDir: string, boxId: string, key: Arch
   await rename(dir, paths.dir)
   await syncDirectory(boxesDir)
   await rm(join(paths.dir, RECORD_FILE), { force: true })
+  return true
+}
+
+/**
+ * Moves the copy into the directories of a machine that runs and belongs to the same user. Continues an interrupted call. Returns
+ * false, with no effect, when there is no such copy.
+ * @param isUntouched whether the machine has no files but those of its init
+ */
+export async function moveMachineCopy(
+  boxesDir: string,
+  machine: Machine,
+  key: ArchiveKey,
+  isUntouched: boolean,
+): Promise<boolean> {
+  const { boxId, uid, warm } = machine
+  if (warm === WARM_STATES.filled) return true
+  const dir = copyDirOf(boxesDir, key)
+  const record = readCopy(dir)
+  const isContinued = warm === WARM_STATES.filling
+  if (record?.kind !== 'fork' || record.uid !== uid || !(isUntouched || isContinued)) return false
+  const paths = boxPaths(boxesDir, boxId)
+  // From now on a part of the files may be in the machine only.
+  await writeMachine(paths, { ...machine, warm: WARM_STATES.filling })
+  await moveFiles(dir, paths.dir)
+  await writeMachine(paths, { ...machine, warm: WARM_STATES.filled })
+  await removeCopyDir(boxesDir, dir)
   return true
 }
 

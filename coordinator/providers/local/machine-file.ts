@@ -38,10 +38,13 @@ const machine = z.object({
   init: processIdentity.nullable(),
   /** Directories of the cgroups that are created for the box and not removed yet. */
   cgroups: z.array(z.string()),
-  /** The state of the directories of a warm machine, which has not been started for a box yet: see warm-machine.ts. */
+  /** Of a warm machine, which has not been started for a box yet: a WARM_STATE, or the digest of its directories (warm-machine.ts). */
   warm: z.string().optional(),
 })
 export type Machine = z.infer<typeof machine>
+
+/** filling: the files of a box are being moved into the directories. filled: they are complete. */
+export const WARM_STATES = { starting: 'starting', filling: 'filling', filled: 'filled' } as const
 
 export type BoxPaths = ReturnType<typeof boxPaths>
 

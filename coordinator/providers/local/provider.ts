@@ -63,6 +63,10 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     readMachine: (boxId, signal, read) => readMachine(boxId, 'files', signal, read),
   })
 
+  /** A machine that waits for the box has a user. */
+  const chooseCopyUid = async (newBoxId: string | null): Promise<number | null> =>
+    (newBoxId && (await machines.load(newBoxId))?.uid) || chooseMachineUid(host)
+
   return {
     name: NAME,
     canFreeze: cgroups.canFreeze,
@@ -116,15 +120,15 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
       onCopied === undefined
         ? readMachine(boxId, contents, signal, (files, options) => archives.capture(files, archive, options))
         : clones.capture(boxId, archive, signal, onCopied),
-    copyMachine: (boxId, archive, signal) =>
+    copyMachine: (boxId, archive, newBoxId, signal) =>
       readMachine(boxId, 'files', signal, async (files, options) => {
-        const uid = await chooseMachineUid(host)
+        const uid = await chooseCopyUid(newBoxId)
         return createMachineCopy(boxesDir, archive, uid, (dir) =>
           archives.copyTree(files, { dir, roots: files.roots, uid }, options),
         )
       }),
-    copyArchive: async (source, archive, signal) => {
-      const uid = await chooseMachineUid(host)
+    copyArchive: async (source, archive, newBoxId, signal) => {
+      const uid = await chooseCopyUid(newBoxId)
       return createMachineCopy(boxesDir, archive, uid, async (dir) => {
         const files = { dir, roots: ARCHIVE_ROOTS.files, uid }
         await archives.restore(source, files, signal, files.roots)

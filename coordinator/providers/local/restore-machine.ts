@@ -43,9 +43,14 @@ export async function fillMachine(
 ): Promise<void> {
   const paths = boxPaths(boxesDir, machine.boxId)
   await withFiles(boxesDir, machine, source, writeFiles, async (staging) => {
-    for (const root of ARCHIVE_ROOTS.files) await moveEntries(join(staging.dir, root), join(paths.dir, root))
-    await syncFiles(paths.dir, signal)
+    await moveFiles(staging.dir, paths.dir, signal)
   })
+}
+
+/** Moves the files of a box from the directory of a machine to another one, which is on the same file system. */
+export async function moveFiles(from: string, to: string, signal?: AbortSignal): Promise<void> {
+  for (const root of ARCHIVE_ROOTS.files) await moveEntries(join(from, root), join(to, root))
+  await syncFiles(to, signal)
 }
 
 /** The last argument is the time of the last change before the directory was emptied. */

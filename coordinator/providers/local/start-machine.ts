@@ -32,6 +32,7 @@ import {
   type LocalIsolation,
   type Machine,
   readMachine,
+  WARM_STATES,
   writeMachine,
 } from './machine-file.ts'
 import { prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
@@ -122,7 +123,7 @@ async function launchMachine(
   const { warm: _, ...cold } = prepared
   const machine = {
     ...cold,
-    ...(token === null && { warm: '' }),
+    ...(token === null && { warm: WARM_STATES.starting }),
     ...{ level, isolation, hasSocket, cgroups: cgroupDirs },
   }
   // Record the level and cgroups before they are in use, so that after a crash the next call can find the processes.

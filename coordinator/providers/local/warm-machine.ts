@@ -50,7 +50,7 @@ export async function createWarmMachine(
 
 /** Whether the machine runs, and nothing has written to its directories since it became ready. */
 export async function isUntouched({ boxesDir }: RegionMachines, machine: Machine): Promise<boolean> {
-  if (machine.init === null || !machine.warm) return false
+  if (machine.init === null) return false
   return (await describeDirectories(boxPaths(boxesDir, machine.boxId))) === machine.warm
 }
 

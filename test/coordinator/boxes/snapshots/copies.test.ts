@@ -8,6 +8,7 @@ import { sqliteForTest } from '../../../support/sqlite.ts'
 
 t.test('only the snapshot of a fork that is not kept is a copy', async (t) => {
   const calls: string[] = []
+  const newBoxIds: (string | null)[] = []
   const harness = await createRestartableSnapshots(t, await sqliteForTest(t), {
     createProviders: ({ provider }) =>
       serveAllRegions({
@@ -16,8 +17,9 @@ t.test('only the snapshot of a fork that is not kept is a copy', async (t) => {
           calls.push('capture')
           return provider.capture(boxId, archive, ...rest)
         },
-        copyMachine: (boxId, archive, signal) => {
+        copyMachine: (boxId, archive, newBoxId, signal) => {
           calls.push('copyMachine')
+          newBoxIds.push(newBoxId)
           return provider.capture(boxId, archive, 'files', signal)
         },
       }),
@@ -29,6 +31,7 @@ t.test('only the snapshot of a fork that is not kept is a copy', async (t) => {
   const fork = await getSnapshots().service.fork(owner, boxId, {})
   await waitForState(fork.box.id, 'running')
   t.same(calls.splice(0), ['copyMachine'])
+  t.same(newBoxIds, [fork.box.id])
   t.equal(infra.machines.get(fork.box.id)?.files, 'content')
   const kept = await getSnapshots().service.fork(owner, boxId, { keepSnapshot: true })
   await waitForState(kept.box.id, 'running')
@@ -119,7 +122,7 @@ t.test('a fork of a box in deep sleep is a copy, unless its snapshot is kept', a
     createProviders: ({ provider }) =>
       serveAllRegions({
         ...provider,
-        copyArchive: (source, archive, signal) => {
+        copyArchive: (source, archive, _newBoxId, signal) => {
           calls.push('copyArchive')
           return provider.copyFiles(source, archive, signal)
         },

@@ -114,7 +114,7 @@ for (const name of CLONING)
     const boxesDir = join(disk.dir, 'boxes')
     for (const [archiveId, read] of [
       ['snp_1', () => provider.capture(spec.boxId, { workspaceId: 'ws_1', archiveId: 'snp_1' }, 'files')],
-      ['snp_2', () => provider.copyMachine?.(spec.boxId, { workspaceId: 'ws_1', archiveId: 'snp_2' })],
+      ['snp_2', () => provider.copyMachine?.(spec.boxId, { workspaceId: 'ws_1', archiveId: 'snp_2' }, null)],
     ] as const) {
       const info = await read()
       t.type(info?.pausedMs, 'number')

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { boxPaths } from '../../../../coordinator/providers/local/machine-file.ts'
-import type { Provider } from '../../../../coordinator/providers/provider.ts'
+import type { ArchiveKey, Provider } from '../../../../coordinator/providers/provider.ts'
 import { newUuid } from '../../../../shared/ids.ts'
 import { describeTree } from '../../../support/tree-manifest.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -19,9 +19,9 @@ const FIXTURE = new URL('fixtures/copy-and-create.ts', import.meta.url).pathname
 
 const keyOf = (archiveId: string, workspaceId = 'ws_1') => ({ workspaceId, archiveId })
 
-const copyMachine = (provider: Provider, ...args: Parameters<NonNullable<Provider['copyMachine']>>) => {
+const copyMachine = (provider: Provider, boxId: string, key: ArchiveKey, signal?: AbortSignal) => {
   if (provider.copyMachine === undefined) throw new Error('the provider does not copy machines')
-  return provider.copyMachine(...args)
+  return provider.copyMachine(boxId, key, null, signal)
 }
 
 /** The entries of the boxes directory that are not boxes. */

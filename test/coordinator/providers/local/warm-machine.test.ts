@@ -1,6 +1,15 @@
 // A machine that is started before a box needs it becomes that of a box, and only if nothing has changed it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, lstatSync, lutimesSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  lutimesSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -14,11 +23,11 @@ import { describeTree } from '../../../support/tree-manifest.ts'
 import { testEachLevel } from './each-level.ts'
 import { createDataDir, createMachineSpec, isRoot, openProvider, waitForFileText } from './support.ts'
 
-/** An agent that waits as the real one does, and then writes what it sees. */
+/** An agent that waits as the real one does, and then writes what it sees. The real one takes longer to start than the change of the hostname. */
 const SCRIPT = `state=$BOXWOOD_STATE
 if [ "$BOXWOOD_STANDBY" = 1 ]; then
   : >$state/standby
-  while [ ! -e $state/variables.json ]; do sleep 0.02; done
+  while [ ! -e $state/variables.json ] || [ "$(hostname)" = boxwood ]; do sleep 0.02; done
 fi
 echo "$(hostname)" "$(cat $state/token)" "\${BOXWOOD_STANDBY:-cold}" >~/seen.new
 mv ~/seen.new ~/seen`
@@ -189,6 +198,61 @@ touch -d @1000000000.123456789 .`
   t.equal(copies[0]?.at, 1_000_000_000_123_456_789n)
 })
 
+testEachLevel('a machine that waits takes over the copy for a fork', async (t, level) => {
+  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await provider.create(spec)
+  await provider.start(spec)
+  await readSeen()
+  const { uid } = lstatSync(paths.home)
+  for (const path of [...['a', 'b', 'c'].map((name) => join(paths.home, name)), join(paths.varTmp, 'd')]) {
+    writeFileSync(path, 'content')
+    if (isRoot) chownSync(path, uid, uid)
+  }
+  const describe = ({ home, varTmp }: typeof paths) =>
+    [home, varTmp].map((dir) => describeTree(dir, { uid: lstatSync(dir).uid }))
+  const boxesDir = join(dataDir, 'boxes')
+  const fork = async (id: string) => {
+    const box = { ...spec, boxId: newUuid(), source: { workspaceId: 'ws_1', archiveId: id } }
+    t.teardown(() => provider.destroy(box.boxId))
+    await warm.create(box.boxId, spec.coordinatorUrl)
+    await provider.copyMachine?.(spec.boxId, box.source, box.boxId)
+    return { box, forkPaths: boxPaths(boxesDir, box.boxId), copyDir: join(boxesDir, `.copy-ws_1-${id}`) }
+  }
+  await provider.stop(spec.boxId)
+
+  const { box, forkPaths, copyDir } = await fork('snp_1')
+  const { init } = JSON.parse(readFileSync(forkPaths.machine, 'utf8'))
+  await provider.create(box)
+  t.equal(await provider.inspect(box.boxId), 'running')
+  t.notOk(existsSync(copyDir))
+  t.same(describe(forkPaths), describe(paths))
+  await provider.create(box)
+  t.same(describe(forkPaths), describe(paths), 'a repeated call has no effect')
+  rmSync(join(forkPaths.home, 'seen'))
+  await provider.start(box)
+  t.match(await waitForFileText(join(forkPaths.home, 'seen')), / 1$/m, 'its agent has waited')
+  t.equal(JSON.parse(readFileSync(forkPaths.machine, 'utf8')).init.pid, init.pid)
+
+  // The coordinator was killed while it moved the files.
+  const second = await fork('snp_2')
+  const machine = JSON.parse(readFileSync(second.forkPaths.machine, 'utf8'))
+  writeFileSync(second.forkPaths.machine, JSON.stringify({ ...machine, warm: 'filling' }))
+  renameSync(join(second.copyDir, 'home/a'), join(second.forkPaths.home, 'a'))
+  await provider.create(second.box)
+  t.equal(await provider.inspect(second.box.boxId), 'running')
+  // The time of the directory itself is that of the interruption.
+  t.same(describe(second.forkPaths)[0]?.slice(1), describe(paths)[0]?.slice(1))
+  t.notOk(existsSync(second.copyDir))
+
+  // Something has written to the machine: the copy becomes a machine of its own.
+  const third = await fork('snp_3')
+  writeFileSync(join(third.forkPaths.home, 'planted'), 'x')
+  await provider.create(third.box)
+  t.equal(await provider.inspect(third.box.boxId), 'stopped')
+  t.same(describe(third.forkPaths), describe(paths))
+})
+
 testEachLevel('a machine is replaced when its files are not complete', async (t, level) => {
   const { provider, warm, spec, paths } = await setUp(t, level)
   if (skips(t, warm)) return
@@ -211,7 +275,7 @@ testEachLevel('the start of an interrupted creation is not the machine of a box'
   await warm.create(spec.boxId, spec.coordinatorUrl)
   // The coordinator was killed before it had recorded that the machine is ready.
   const machine = JSON.parse(readFileSync(paths.machine, 'utf8'))
-  writeFileSync(paths.machine, JSON.stringify({ ...machine, warm: '' }))
+  writeFileSync(paths.machine, JSON.stringify({ ...machine, warm: 'starting' }))
   await provider.create(spec)
   await provider.start(spec)
   t.match(await readSeen(), / cold$/m)
