@@ -3,7 +3,7 @@ import type { MemoryState } from '../base/memory-pressure.ts'
 import type { ProviderWarmMachines } from '../providers/provider.ts'
 
 const GIB = 1024 ** 3
-/** A machine that waits needs about 80 MiB. */
+/** A machine that waits needs about 65 MiB. */
 const MIN_AVAILABLE_BYTES = 2 * GIB
 
 export type WarmSize = {
