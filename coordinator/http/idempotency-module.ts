@@ -2,7 +2,7 @@
 import { LIMITS } from '../../shared/limits.ts'
 import { deleteDeletionsBefore } from './deletion-store.ts'
 import { DELETION_RETENTION_MS } from './deletions.ts'
-import { deleteExpiredKeys, releaseUnfinishedKeys } from './idempotency-store.ts'
+import { deleteExpiredKeys } from './idempotency-store.ts'
 import type { Module, ModuleBase } from './module.ts'
 
 export const idempotencyModule = ({ db, clock }: ModuleBase): Module => ({
@@ -16,5 +16,4 @@ export const idempotencyModule = ({ db, clock }: ModuleBase): Module => ({
     { table: 'idempotency_keys', key: 'key' },
     { table: 'deletions', key: 'resource_id' },
   ],
-  prepare: () => releaseUnfinishedKeys(db),
 })

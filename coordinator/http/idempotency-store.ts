@@ -2,7 +2,7 @@
 import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
 import type { IdempotencyKeyRow } from '../db/schema.ts'
-import { type Trx, transaction } from '../db/transaction.ts'
+import { forUpdate, type Trx, transaction } from '../db/transaction.ts'
 
 /** The primary key. */
 export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' | 'key'>
@@ -10,7 +10,10 @@ export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' 
 /** Rows per transaction. */
 const BATCH_SIZE = 500
 
-/** Inserts the key and returns undefined, or returns the existing row. A row created before `cutoff` does not count. */
+/**
+ * Inserts the key and returns undefined, or returns the existing row. A row created before `cutoff` does not count. Waits for a
+ * transaction that is storing the response of the key.
+ */
 export function claimKey(
   db: Db,
   row: IdempotencyKeyId & { fingerprint: string; created_at: number },
@@ -23,7 +26,8 @@ export function claimKey(
       .values({ ...row, status: null, body: null })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
-    return numInsertedOrUpdatedRows === 1n ? undefined : selectKey(trx, row).executeTakeFirstOrThrow()
+    if (numInsertedOrUpdatedRows === 1n) return undefined
+    return forUpdate(trx, selectKey(trx, row)).executeTakeFirstOrThrow()
   })
 }
 
@@ -81,11 +85,3 @@ export const deleteExpiredKeys = (db: Db, createdBefore: number, signal: AbortSi
     },
     signal,
   )
-
-/**
- * Deletes every key without a response. Called before the coordinator accepts requests: a key of a process that
- * crashed would cause idempotency_in_progress for 24 hours.
- */
-export async function releaseUnfinishedKeys(db: Db): Promise<void> {
-  await db.deleteFrom('idempotency_keys').where('status', 'is', null).execute()
-}

@@ -60,7 +60,10 @@ export type RunIdempotent = (
  * key is released.
  */
 export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }): RunIdempotent {
-  /** Fingerprints of this process's running requests: their rows cannot be read while SQLite is in the transaction. */
+  /**
+   * Fingerprints of the running requests. No other process uses the database, and rows cannot be read while SQLite is in a
+   * transaction.
+   */
   const running = new Map<string, string>()
 
   async function runOnce(
@@ -74,8 +77,9 @@ export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }):
     const existing = await claimKey(db, row, now - LIMITS.idempotencyWindowMs)
     if (existing) {
       assertSameRequest(existing.fingerprint, fingerprint)
-      if (existing.status === null) throw createInProgressError()
-      return { status: existing.status, body: existing.body ?? '', replayed: true }
+      if (existing.status !== null)
+        return { status: existing.status, body: existing.body ?? '', replayed: true }
+      // The request that wrote the row is not running: its process was killed, or the database did not answer when the request ended.
     }
     try {
       return await transaction(db, async (trx) => {
@@ -84,7 +88,8 @@ export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }):
         return { ...response, replayed: false }
       })
     } catch (error) {
-      await releaseKey(db, id)
+      // The next request with the key runs, also when this fails.
+      await releaseKey(db, id).catch(() => undefined)
       throw error
     }
   }

@@ -1,11 +1,18 @@
 // Idempotency-Key: every row of the spec's table (§4.1.6), and keys left by a crash.
+import { sql } from 'kysely'
 import t from 'tap'
 import { z } from 'zod'
+import { dialectTraits } from '../../../coordinator/db/dialects.ts'
+import type { Db } from '../../../coordinator/db/open.ts'
+import { transaction } from '../../../coordinator/db/transaction.ts'
 import { byKey } from '../../../coordinator/http/access.ts'
-import { releaseUnfinishedKeys } from '../../../coordinator/http/idempotency-store.ts'
+import { claimKey, saveResponse } from '../../../coordinator/http/idempotency-store.ts'
 import { route } from '../../../coordinator/http/route.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { onEachDatabase } from '../../support/db.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { createOwner } from '../../support/workspace.ts'
 import { actor, startTestServer } from './test-server.ts'
 
 /** Routes that insert a row each time they run. The row only exists when the transaction committed. */
@@ -143,17 +150,44 @@ t.test('rejects a repeated request with Retry-After while the first one is runni
   t.equal(insertHandler.runs, 1)
 })
 
-t.test('responds 409 to the key of a crashed process until the next start releases it', async (t) => {
+t.test('runs again when the request that had the key has ended without a response', async (t) => {
   const { post, db, insertHandler } = await setUp(t)
   await post({ name: 'a' }, 'k')
   await db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
+  t.equal((await post({ name: 'b' }, 'k')).status, 422)
   const response = await post({ name: 'a' }, 'k')
-  t.equal(response.status, 409)
-  t.equal(response.json.error, 'idempotency_in_progress')
-  t.match(response.headers.get('retry-after'), /^\d+$/)
-  await releaseUnfinishedKeys(db)
-  t.equal((await post({ name: 'a' }, 'k')).status, 202)
+  t.equal(response.status, 202)
   t.equal(insertHandler.runs, 2)
+  t.equal((await post({ name: 'a' }, 'k')).text, response.text)
+  t.equal(insertHandler.runs, 2)
+})
+
+const countWaiting = async (db: Db): Promise<boolean> => {
+  const { rows } = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`.execute(db)
+  return rows.length > 0
+}
+
+await onEachDatabase(t, async (t, newDb) => {
+  await t.test('a key whose response is being stored is read after the commit', async (t) => {
+    const db = await newDb(t)
+    const { workspaceId } = await createOwner(db)
+    const id = { workspace_id: workspaceId, route: 'POST /things', key: 'k' }
+    const row = { ...id, fingerprint: 'f', created_at: 1 }
+    t.equal(await claimKey(db, row, 0), undefined)
+    const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const stored = transaction(db, async (trx) => {
+      await saveResponse(trx, id, { status: 202, body: '{}' })
+      begun.resolve()
+      await finish.promise
+    })
+    await begun.promise
+    const claimed = claimKey(db, row, 0)
+    // With SQLite, transactions run one at a time.
+    if (dialectTraits(db).locksRows) await waitUntil('the claim waits for the row', () => countWaiting(db))
+    finish.resolve()
+    await stored
+    t.match(await claimed, { status: 202, body: '{}' })
+  })
 })
 
 t.test('an error response stores neither the key nor the writes', async (t) => {
