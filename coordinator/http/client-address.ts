@@ -18,8 +18,9 @@ export function readClientAddress(
   { socket, headers }: IncomingMessage,
   isProxy: (address: string) => boolean,
 ): string | null {
-  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
   let address = socket.remoteAddress ?? null
+  if (headers['x-forwarded-for'] === undefined) return address
+  const forwarded = [headers['x-forwarded-for']].flat().join(',').split(',')
   for (const next of forwarded.map((text) => text.trim()).reverse()) {
     if (address === null || !isProxy(address) || !ipaddr.isValid(next)) break
     address = next

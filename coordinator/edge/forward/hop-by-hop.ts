@@ -27,13 +27,14 @@ const PROTECTED = new Set([
 ])
 
 export function removeHopByHop(headers: readonly HeaderPair[]): HeaderPair[] {
-  const listed = headers
+  const tokens = headers
     .filter(([name]) => /^(?:proxy-)?connection$/i.test(name))
     .flatMap(([, value]) => value.split(','))
     .map((token) => token.trim().toLowerCase())
     .filter((token) => !PROTECTED.has(token))
-  const removed = new Set([...HOP_BY_HOP, ...listed])
-  return headers.filter(([name]) => !removed.has(name.toLowerCase()))
+  const listed = new Set(tokens)
+  const isRemoved = (name: string) => HOP_BY_HOP.has(name) || listed.has(name)
+  return headers.filter(([name]) => !isRemoved(name.toLowerCase()))
 }
 
 /** Headers that have no effect in trailers, or that must not be changed by them (RFC 9110, section 6.5.1). */

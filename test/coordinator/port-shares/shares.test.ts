@@ -87,8 +87,8 @@ onEachDatabase(t, async (t, newDb) => {
       },
       box: await boxes.find(owner, boxId),
     }
-    t.same(await served.find(slug), expected)
-    t.same(await served.get(owner, id), expected)
+    t.has(await served.find(slug), expected)
+    t.has(await served.get(owner, id), expected)
     t.equal(await served.find(slug.toUpperCase()), undefined)
     t.equal(await served.find(''), undefined)
     const notFound = { code: 'not_found' }

@@ -36,10 +36,10 @@ export function createRequestHeaders(request: ForwardedRequest): HeaderPair[] {
     .filter((header) => isChunked || !isNamed(header, 'trailer'))
   const hasLength = headers.some((header) => isNamed(header, 'content-length'))
   const acceptsTrailers = headers.some((header) => isNamed(header, 'te') && /\btrailers\b/i.test(header[1]))
-  const { protocol, host } = new URL(origin)
+  const [protocol = '', host = ''] = origin.split('://')
   const added: (HeaderPair | false)[] = [
     clientAddress !== null && ['X-Forwarded-For', clientAddress],
-    ['X-Forwarded-Proto', protocol.slice(0, -1)],
+    ['X-Forwarded-Proto', protocol],
     ['X-Forwarded-Host', host],
     acceptsTrailers && ['TE', 'trailers'],
     isChunked && ['Transfer-Encoding', 'chunked'],
