@@ -7,13 +7,16 @@ export const isCoordinatorUrl = (url: string): boolean => COORDINATOR_URL.test(u
 
 const UNIX = 'unix:'
 
+/** Whether the coordinator listens on a socket of this machine. */
+export const isUnixSocket = (url: string): boolean => url.startsWith(UNIX)
+
 /** The URL of a WebSocket, in the notation of the `ws` package. `path` starts with a slash. */
 export const toWebSocketUrl = (url: string, path: string): string =>
-  url.startsWith(UNIX) ? `ws+${url}:${path}` : url.replace(/^http/, 'ws') + path
+  isUnixSocket(url) ? `ws+${url}:${path}` : url.replace(/^http/, 'ws') + path
 
 /** The target of an HTTP request, as options of node:http or node:https. `path` starts with a slash. */
 export function toRequestTarget(url: string, path: string) {
-  if (url.startsWith(UNIX)) return { protocol: 'http:', socketPath: url.slice(UNIX.length), path }
+  if (isUnixSocket(url)) return { protocol: 'http:', socketPath: url.slice(UNIX.length), path }
   const { protocol, hostname, port, pathname, search } = new URL(url + path)
   return { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + search }
 }

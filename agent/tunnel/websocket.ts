@@ -1,6 +1,6 @@
 // Opens a WebSocket to the coordinator, for the tunnel and for dial-back streams.
 import { WebSocket } from 'ws'
-import { toWebSocketUrl } from './coordinator-url.ts'
+import { isUnixSocket, toWebSocketUrl } from './coordinator-url.ts'
 import type { SelectProxy } from './proxy.ts'
 
 export type WebSocketOptions = {
@@ -28,4 +28,13 @@ export const openWebSocket = (
     perMessageDeflate: false,
     // The text messages of an attached client are parsed and validated.
     skipUTF8Validation: true,
+    ...(isUnixSocket(url) && { generateMask: fillWithZeros }),
   })
+
+/**
+ * A random mask keeps proxies that do not know WebSockets from reading the bytes as requests (RFC 6455, section 10.3). On a
+ * socket of this machine there is no proxy, and with a mask of zeros neither end copies and combines each byte.
+ */
+function fillWithZeros(mask: Buffer): void {
+  mask.fill(0)
+}
