@@ -45,6 +45,8 @@ export class Matcher {
   readonly #matches: Uint32Array
   /** The children of the root, by byte. */
   readonly #roots = new Uint32Array(256)
+  /** By byte, also those that are not folded: whether the root has a child. */
+  readonly #isFirst: Uint8Array
   /** The other children that do not follow their parent, by `256 * parent + byte`. */
   readonly #branches = new Map<number, number>()
   /** Where the depth of a node is not one more than that of the node before it: these nodes, ascending, and their depths. */
@@ -57,6 +59,7 @@ export class Matcher {
     this.#suffixes = new Uint32Array(maxCount)
     this.#matches = new Uint32Array(maxCount)
     for (const needle of needles) this.#insert(fold(needle))
+    this.#isFirst = FOLDED.map((byte) => Number(this.#roots[byte] !== 0))
     this.#linkSuffixes()
   }
 
@@ -133,6 +136,13 @@ export class Matcher {
     }
   }
 
+  /** The offset of the next byte with which a needle begins. Most bytes of a response are no such bytes. */
+  #skip(data: Buffer, from: number): number {
+    let index = from
+    while (index < data.length && this.#isFirst[data[index] ?? 0] === 0) index += 1
+    return index
+  }
+
   /**
    * Reads the data from an offset on, and returns the new state.
    * @param found gets the parts that are needles, in their order, as parts that do not overlap. A part may start before the
@@ -141,6 +151,8 @@ export class Matcher {
   scan(data: Buffer, { from, state, found }: { from: number; state: number; found: Range[] }): number {
     let node = state
     for (let index = from; index < data.length; index += 1) {
+      if (node === START) index = this.#skip(data, index)
+      if (index === data.length) break
       node = this.#advance(node, FOLDED[data[index] ?? 0] ?? 0)
       const length = this.#matches[node] ?? 0
       if (length > 0) addRange(found, index + 1 - length, index + 1)
