@@ -132,8 +132,8 @@ export class BrokerServer implements SecretConnectionServer {
     const upstream = this.#upstreamAgents.acquire(boxId, host)
     stream.once('close', () => {
       this.#connections.delete(connection)
+      upstream.release({ isCut: connection.isClosed })
       connection.close()
-      upstream.release()
     })
     connection.add(stream)
     endTls(stream, {
@@ -221,6 +221,7 @@ export class BrokerServer implements SecretConnectionServer {
     this.#isStopping = true
     this.#options.broker.events.off('cut', this.#connections.cut)
     for (const connection of this.#connections.all) connection.close()
+    this.#upstreamAgents.close()
     this.#values.close()
     this.#http.close()
   }

@@ -1,4 +1,4 @@
-// The connections to real hosts. A box has a pool of keep-alive connections for each host, as long as its programs have one.
+// The connections to real hosts. A box has a pool of keep-alive connections for each host.
 import type { ClientRequest } from 'node:http'
 import { Agent } from 'node:https'
 import type { LookupFunction } from 'node:net'
@@ -16,17 +16,29 @@ export type UpstreamPool = {
   agent: Agent
   /** The options of a request to the host. */
   target: { protocol: 'https:'; host: string; port: number }
-  release(): void
+  /** The connections of a pool without users can be used again for UNUSED_POOL_MS. @param isCut closes them now */
+  release(options: { isCut: boolean }): void
 }
 
 /** An unused connection is closed after this time. Servers close theirs after a longer one. */
 const IDLE_MS = 15_000
+/**
+ * How long a pool has no users before it is closed: the next program of a script uses the connection of the one before it. Shorter
+ * than the time after which common servers close connections, 5 s: a program that sends one request expects a new connection.
+ */
+const UNUSED_POOL_MS = 4_000
+/** Of all boxes. */
+export const MAX_UNUSED_POOLS = 256
 const MAX_UNUSED = 16
 const CONNECT_TIMEOUT_MS = 30_000
 
+type Pool = { key: string; agent: Agent; users: number }
+
 export class UpstreamAgents {
   readonly #options: UpstreamAgentOptions
-  readonly #pools = new Map<string, { agent: Agent; users: number }>()
+  readonly #pools = new Map<string, Pool>()
+  /** The pools without users, the least recently used first, with the timers that close them. */
+  readonly #unused = new Map<Pool, NodeJS.Timeout>()
 
   constructor(options: UpstreamAgentOptions) {
     this.#options = options
@@ -36,25 +48,40 @@ export class UpstreamAgents {
     return this.#pools.size
   }
 
-  /** The last release closes the connections of the pool. */
   acquire(boxId: string, host: string): UpstreamPool {
     const key = `${boxId} ${host}`
-    const pool = this.#pools.get(key) ?? { agent: this.#createAgent(host), users: 0 }
+    const pool = this.#pools.get(key) ?? { key, agent: this.#createAgent(host), users: 0 }
     this.#pools.set(key, pool)
     pool.users += 1
+    clearTimeout(this.#unused.get(pool))
+    this.#unused.delete(pool)
     let isReleased = false
     return {
       agent: pool.agent,
       target: { protocol: 'https:', host, port: this.#options.port },
-      release: () => {
+      release: ({ isCut }) => {
         if (isReleased) return
         isReleased = true
         pool.users -= 1
         if (pool.users > 0) return
-        pool.agent.destroy()
-        if (this.#pools.get(key) === pool) this.#pools.delete(key)
+        if (isCut) return this.#delete(pool)
+        this.#unused.set(pool, setTimeout(() => this.#delete(pool), UNUSED_POOL_MS).unref())
+        const [oldest] = this.#unused.keys()
+        if (this.#unused.size > MAX_UNUSED_POOLS && oldest !== undefined) this.#delete(oldest)
       },
     }
+  }
+
+  /** Closes the unused pools. */
+  close(): void {
+    for (const pool of [...this.#unused.keys()]) this.#delete(pool)
+  }
+
+  #delete(pool: Pool): void {
+    clearTimeout(this.#unused.get(pool))
+    this.#unused.delete(pool)
+    this.#pools.delete(pool.key)
+    pool.agent.destroy()
   }
 
   #createAgent(host: string): Agent {

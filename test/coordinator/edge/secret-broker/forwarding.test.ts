@@ -6,11 +6,23 @@ import t from 'tap'
 import { BROKER_TEST_HOST } from '../../../../shared/secret-hosts.ts'
 import { sendRaw } from '../../../support/broker/raw.ts'
 import { send } from '../../../support/broker/send.ts'
-import { HOST, PLACEHOLDER, startBroker, VALUE } from '../../../support/broker/start-broker.ts'
+import {
+  HOST,
+  PLACEHOLDER,
+  startBroker,
+  type TestBroker,
+  VALUE,
+} from '../../../support/broker/start-broker.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 const authorization = `Bearer ${PLACEHOLDER}`
 const STARS = '*'.repeat(VALUE.length)
+
+const readMetric = async ({ broker }: TestBroker, name: string) =>
+  await broker.metrics.find((metric) => metric.name === name)?.collect()
+
+const countConnections = async (broker: TestBroker) =>
+  (await readMetric(broker, 'boxwood_broker_connections'))?.get('')
 
 t.test('the host gets the value, and the program sees only asterisks', async (t) => {
   const broker = await startBroker(t, {
@@ -71,13 +83,21 @@ t.test('Basic credentials are sent with the value, and masked', async (t) => {
   t.same(seen, [`Basic ${sent}`])
 })
 
-t.test('several requests on a connection use one connection to the host', async (t) => {
+t.test('several requests use one connection to the host, also on several connections', async (t) => {
   const broker = await startBroker(t, { listener: (request, response) => response.end(request.url) })
-  const socket = await broker.connect()
-  const agentless = (path: string) => sendRaw(socket, `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, path)
-  for (const path of ['/one?a=%20b', '/two', '//three/../x']) t.match(await agentless(path), path)
+  for (const paths of [
+    ['/one?a=%20b', '/two', '//three/../x'],
+    ['/four', '/five'],
+  ]) {
+    const socket = await broker.connect()
+    for (const path of paths)
+      t.match(await sendRaw(socket, `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`, path), path)
+    socket.destroy()
+    await waitUntil('the connection is closed', async () => (await countConnections(broker)) === 0)
+  }
   t.equal(broker.upstream.serverNames.length, 1)
-  socket.destroy()
+  t.equal(broker.upstream.sockets.size, 1)
+  broker.broker.close()
   await waitUntil('the connection to the host is closed', () => broker.upstream.sockets.size === 0)
 })
 
@@ -272,17 +292,12 @@ t.test('a stop lets requests in flight complete, and refuses new connections', a
 
 t.test('the metrics count connections and results', async (t) => {
   const broker = await startBroker(t)
-  const read = async (name: string) =>
-    await broker.broker.metrics.find((metric) => metric.name === name)?.collect()
   const socket = await broker.connect()
-  t.equal((await read('boxwood_broker_connections'))?.get(''), 1)
+  t.equal(await countConnections(broker), 1)
   await send(broker, { socket })
   await send(broker, { headers: { host: 'other.test' } })
   socket.destroy()
-  await waitUntil(
-    'the connections are closed',
-    async () => (await read('boxwood_broker_connections'))?.get('') === 0,
-  )
-  const results = await read('boxwood_broker_requests_total')
+  await waitUntil('the connections are closed', async () => (await countConnections(broker)) === 0)
+  const results = await readMetric(broker, 'boxwood_broker_requests_total')
   t.same([results?.get('forwarded'), results?.get('refused')], [1, 1])
 })
