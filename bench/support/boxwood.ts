@@ -35,14 +35,17 @@ export type Boxwood = {
   close(): Promise<void>
 }
 
-/** @param env further environment variables of the coordinator */
-export async function startBoxwood(env: Record<string, string> = {}): Promise<Boxwood> {
+/** @param env further environment variables of the coordinator @param projectDir a clone of Boxwood, to compare versions */
+export async function startBoxwood(
+  env: Record<string, string> = {},
+  projectDir: string = PROJECT_DIR,
+): Promise<Boxwood> {
   // Disposed when the start fails. After the start, close() disposes it.
   await using cleanup = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
   cleanup.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const child = spawn(join(PROJECT_DIR, START_SCRIPT), {
-    cwd: PROJECT_DIR,
+  const child = spawn(join(projectDir, START_SCRIPT), {
+    cwd: projectDir,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,

@@ -133,10 +133,14 @@ const LONG: readonly Choice[] = [
   { glob: 'test/agent/main.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/coordinator/billing/simulation.test.ts', reason: 'takes more than 10 seconds' },
   {
-    glob: 'test/coordinator/providers/local/{clone-machine,machine-copies,warm-machine}.test.ts',
+    glob: 'test/coordinator/providers/local/{clone-machine,machine-copies,random-kills,warm-machine}.test.ts',
     reason: 'takes more than 10 seconds',
   },
   { glob: 'test/coordinator/providers/parts/archives.test.ts', reason: 'takes more than 10 seconds' },
+  {
+    glob: 'test/coordinator/providers/parts/archives/tree-copy.test.ts',
+    reason: 'takes more than 10 seconds',
+  },
   { glob: 'test/agent/exec/too-many-open-files.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/traces.test.ts', reason: 'takes more than 10 seconds' },

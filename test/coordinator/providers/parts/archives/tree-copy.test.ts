@@ -1,4 +1,4 @@
-// Copies trees without the store, and compares them with their sources on each file system.
+// Copies trees without the store, and stores and restores them on each file system, and compares them with their sources.
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { createTempDir } from '../../../../support/temp-dir.ts'
 import { describeTree } from '../../../../support/tree-manifest.ts'
 import { createOddTree } from './odd-tree.ts'
 import {
+  archiveKey,
   BOX_UIDS,
   changeOwner,
   createBoxFiles,
@@ -22,6 +23,9 @@ import {
 /** A test that does not run as root cannot read them. */
 const UNREADABLE = isRoot ? [] : ['locked', 'no-permissions']
 const MIB = 1024 ** 2
+
+/** Without its holes, the file has 64 MiB. */
+const readSparseBytes = ({ home }: { home: string }) => lstatSync(join(home, 'sparse')).blocks * 512
 
 const describeBox = ({ dir, uid }: { dir: string; uid: number | null }) =>
   ROOTS.flatMap((root) =>
@@ -58,6 +62,26 @@ for (const name of FILE_SYSTEMS)
     t.strictSame(describeBox(source), expected, 'a copy changes nothing')
     t.same(readdirSync(target.dir).sort(), [...ROOTS].sort())
     t.notOk(existsSync(join(store, 'ws_1')), 'nothing is stored')
+    t.ok(readSparseBytes(target) < MIB, 'the copy has the holes')
+  })
+
+for (const name of FILE_SYSTEMS)
+  t.test(`stores and restores every kind of entry, for another user, on ${name}`, async (t) => {
+    const disk = mountFileSystem(t, name)
+    if ('skip' in disk) return t.pass(disk.skip, { skip: disk.skip })
+    const [store, sourceDir, targetDir] = ['archives', 'source', 'target'].map((each) => join(disk.dir, each))
+    for (const dir of [sourceDir, targetDir]) mkdirSync(dir as string)
+    const { archives } = openArchives(t, { dir: store as string })
+    const source = createBoxFiles(t, BOX_UIDS[0], sourceDir)
+    createOddTree(source)
+    const expected = describeBox(source)
+    await archives.capture(source, archiveKey('1'))
+    const target = createBoxFiles(t, BOX_UIDS[1], targetDir)
+    await archives.restore(archiveKey('1'), target)
+    t.strictSame(describeBox(target), expected)
+    t.strictSame(describeBox(source), expected, 'a capture changes nothing')
+    t.ok(readSparseBytes(target) < MIB, 'the restored tree has the holes')
+    await archives.close()
   })
 
 t.test('copies neither sockets nor the token for AWS', async (t) => {
