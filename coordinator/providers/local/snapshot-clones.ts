@@ -37,6 +37,12 @@ export class SnapshotClones {
     signal: AbortSignal | undefined,
     onCopied: (info: ArchiveInfo) => Promise<void>,
   ): Promise<ArchiveInfo> {
+    const existing = this.#archives.find(key)
+    if (existing !== null) {
+      // A coordinator was killed before it had removed the clone, or before the result was recorded.
+      await this.remove(key)
+      return existing
+    }
     const stored = this.#find(key) === null ? await this.#cloneOrStore(boxId, key, signal) : null
     if (stored !== null) return stored
     const clone = this.#find(key)

@@ -164,6 +164,12 @@ export class Archives {
     )
   }
 
+  /** null: there is no complete archive. */
+  find(key: ArchiveKey): ArchiveInfo | null {
+    const { path } = locateArchive(this.#dir, key)
+    return existsSync(path) ? toInfo(readManifest(path)) : null
+  }
+
   /** Stores the entries of an archive of the workspace that are in the directories `roots`. */
   async copy(
     source: ArchiveKey,
@@ -270,8 +276,7 @@ export class Archives {
         throw toArchiveError(key, error)
       })
     if (manifest === null) throw new Error('The archive has no manifest.')
-    const { contentBytes, storedBytes, pausedMs } = manifest
-    return { contentBytes, storedBytes, pausedMs }
+    return toInfo(manifest)
   }
 
   async #collect(workspaceId: string, scope: 'all' | 'removed'): Promise<void> {
@@ -312,6 +317,12 @@ export class Archives {
     }
   }
 }
+
+const toInfo = ({ contentBytes, storedBytes, pausedMs }: Manifest): ArchiveInfo => ({
+  contentBytes,
+  storedBytes,
+  pausedMs,
+})
 
 export const createArchives = (options: ArchivesOptions): Archives => new Archives(options)
 

@@ -171,6 +171,12 @@ testEachLevel(
     await createFrom(failing)
     await provider.removeArchive(failing)
     t.same(listHidden(boxesDir), [])
+
+    await provider.destroy(spec.boxId)
+    const repeated = await provider.capture(spec.boxId, KEY, 'files', undefined, async () => {
+      t.fail('nothing is copied')
+    })
+    t.same(repeated, info, 'a repeated capture needs no machine when the archive is complete')
   },
   ['bubblewrap', 'namespaces'],
 )
