@@ -22,6 +22,7 @@ const OPERATIONS = {
   forkPause: 'pause of the box by the fork',
   snapshot: 'snapshot of 100 MB until `available`',
   snapshotPause: 'pause of the box by the snapshot',
+  restore: 'box from a snapshot, requested with the snapshot, to first exec',
 } as const
 type Operation = keyof typeof OPERATIONS
 
@@ -78,6 +79,17 @@ export async function benchCopies(): Promise<Table> {
     )
     samples.snapshotPause.push((await findSnapshot(snapshot.id))?.pausedMs ?? Number.NaN)
     await call('DELETE', `/api/v1/snapshots/${snapshot.id}`)
+    await exec(box, FILL)
+    let early: Snapshot | undefined
+    let restored: Box | undefined
+    await measure('restore', async () => {
+      early = (await call('POST', '/api/v1/snapshots', { boxId: box.id, name: 'bench' })).snapshot
+      restored = (await call('POST', '/api/v1/boxes', { fromSnapshotId: early?.id })).box as Box
+      await exec(restored)
+    })
+    if (early === undefined || restored === undefined) throw new Error('no box was created')
+    await remove(restored)
+    await call('DELETE', `/api/v1/snapshots/${early.id}`)
     await exec(box, FILL)
     const kept = await call('POST', `/api/v1/boxes/${box.id}/fork`, {})
     // The copy of a fork is removed when the new box has its files.
