@@ -83,7 +83,9 @@ export async function benchLargeFork(projectDirs: readonly string[]): Promise<Ta
       ...['exec of another box, p50 (ms)', 'p99', 'during the fork, p50', 'p99', 'maximum'],
     ],
     rows: [...rounds].map(([dir, results]) => {
-      const middle = (select: (round: Round) => number) => formatNumber(median(results.map(select)))
+      // The pause is NaN when the copy was removed before it was read.
+      const middle = (select: (round: Round) => number) =>
+        formatNumber(median(results.map(select).filter(Number.isFinite)))
       const idle = results.flatMap(({ idleMs }) => idleMs)
       const during = results.flatMap(({ duringMs }) => duringMs)
       return [
