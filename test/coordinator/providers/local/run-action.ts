@@ -20,7 +20,7 @@ export async function runAction(
     provider.create({ ...createMachineSpec(), boxId: id, source })
   if (action === 'fork') {
     // A complete machine needs no copy.
-    if ((await provider.inspect(first)) === 'absent') await provider.copyMachine?.(boxId, COPY)
+    if ((await provider.inspect(first)) === 'absent') await provider.copyMachine?.(boxId, COPY, null)
     await create(first, COPY)
     await provider.removeArchive(COPY)
     return
