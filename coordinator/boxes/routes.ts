@@ -67,7 +67,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       responses: { 202: boxResponseSchema },
       errors: [
         ...(['not_found', 'name_taken', 'environment_too_large', 'images_unavailable'] as const),
-        ...(['snapshot_unavailable', 'restore_tier_not_allowed'] as const),
+        ...(['snapshot_in_progress', 'snapshot_unavailable', 'restore_tier_not_allowed'] as const),
         ...ADMISSION_ERRORS.create,
       ],
       errorDescriptions: {

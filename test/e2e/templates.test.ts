@@ -42,7 +42,11 @@ t.test('takes a template of a box, and creates boxes from it', async (t) => {
   })
   t.equal(status, 201)
   t.match(json.snapshot, { name: 'base', description: 'tools', templateName: 'base', kind: 'template' })
-  const early = await api('POST', '/boxes', { fromTemplate: 'base' })
+  t.match(await api('POST', '/boxes', { fromTemplate: 'base' }), {
+    status: 409,
+    json: { error: 'snapshot_in_progress' },
+  })
+  const early = await api('POST', '/boxes', { fromSnapshotId: json.snapshot.id })
   t.match(early, { status: 202, json: { box: { observedState: 'requested' } } })
   released.resolve()
   await waitForStatus(coordinator, json.snapshot.id, 'available')

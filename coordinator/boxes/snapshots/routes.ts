@@ -170,7 +170,7 @@ export function boxSnapshotRoutes({ snapshots }: { snapshots: SnapshotService })
       access: byKey('boxes', 'write', { scope: 'workspace' }),
       summary: 'Take a snapshot of a box as a template',
       description:
-        'A snapshot that had the name before loses it now, not when the new template is available. A box that is created from the template before then waits for the files. When the capture has failed, the request responds with snapshot_unavailable.',
+        'A snapshot that had the name before loses it now, not when the new template is available. Creating a box from the template responds with snapshot_in_progress until then, and with snapshot_unavailable when the capture has failed.',
       request: { params: boxId, body: createTemplateRequestSchema },
       fieldErrorCodes: TEMPLATE_ERROR_CODES,
       idempotent: true,

@@ -10,7 +10,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { scheduleExpiry } from '../sources/enqueue.ts'
-import { assertUsable, canSeeSnapshot, requireSnapshot } from '../sources/sources.ts'
+import { assertTaken, assertUsable, canSeeSnapshot, requireSnapshot } from '../sources/sources.ts'
 import { lockTemplate, updateSnapshot } from '../store/snapshots.ts'
 import { presentSnapshot } from './present.ts'
 
@@ -41,11 +41,7 @@ export function createTemplateNames({ db, clock }: { db: Db; clock: Clock }) {
       await lockWorkspace(trx, actor.workspaceId)
       const row = await requireSnapshot(trx, actor, id)
       assertUsable(row)
-      if (row.status === 'creating')
-        throw new ApiError(
-          'snapshot_in_progress',
-          `Snapshot ${row.name} is still being taken. Try again when its status is available.`,
-        )
+      assertTaken(row)
       if (row.template_name === name) return { snapshot: presentSnapshot(row), previous: null }
       await assertOpen(trx, actor.workspaceId)
       const now = clock.now()

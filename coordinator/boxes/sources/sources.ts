@@ -50,7 +50,16 @@ export function assertUsable(row: SnapshotRow): void {
     )
 }
 
-/** The snapshot of a create request; null: the box starts empty. Locks its row. */
+/** Throws snapshot_in_progress. */
+export function assertTaken({ status, name }: SnapshotRow): void {
+  if (status === 'creating')
+    throw new ApiError(
+      'snapshot_in_progress',
+      `Snapshot ${name} is still being taken. Try again when its status is available.`,
+    )
+}
+
+/** The snapshot of a create request; null: the box starts empty. Locks its row. A template must have been taken (spec §7). */
 export async function findCreateSource(
   trx: Trx,
   actor: Actor,
@@ -60,7 +69,10 @@ export async function findCreateSource(
   if (fromTemplate === undefined) return null
   const isName = SNAPSHOT_NAME_PATTERN.test(fromTemplate)
   const row = isName ? await lockTemplate(trx, actor.workspaceId, fromTemplate) : undefined
-  if (row && canSeeSnapshot(actor, row)) return row
+  if (row && canSeeSnapshot(actor, row)) {
+    assertTaken(row)
+    return row
+  }
   throw new ApiError(
     'not_found',
     'No such template. GET /api/v1/snapshots lists templates with their templateName.',

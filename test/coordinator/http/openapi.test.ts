@@ -138,7 +138,7 @@ const BOX_ROUTES: Record<string, [status: number, codes: string]> = {
   'post /boxes': [
     202,
     `not_found invalid_name invalid_tier invalid_region invalid_env invalid_auto_pause invalid_pause_at invalid_template
-    environment_too_large restore_tier_not_allowed name_taken snapshot_unavailable box_limit
+    environment_too_large restore_tier_not_allowed name_taken snapshot_in_progress snapshot_unavailable box_limit
     insufficient_balance tier_unavailable policy_denied workspace_held workspace_closing idempotency_key_reused`,
   ],
   'get /boxes/{id}': [200, 'not_found'],
