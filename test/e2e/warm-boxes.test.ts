@@ -3,10 +3,11 @@ import t from 'tap'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { DEFAULT_REGION } from '../../shared/tiers.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
+import { findAgentPid } from '../support/find-agent-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const COMMAND = `hostname; echo $GREETING $OMP_NUM_THREADS; cat /etc/hostname; ls -A ~
-env | grep -c BOXWOOD_STANDBY; ls /tmp | wc -l`
+ls /tmp | wc -l; env | grep -v ^BOXWOOD_PROCESS_ID | sort`
 
 t.test('a box on a machine that waited is like one on a machine of its own', async (t) => {
   const coordinator = await startTestCoordinator(t, { machines: 'local', env: { BOXWOOD_WARM: '1' } })
@@ -25,16 +26,23 @@ t.test('a box on a machine that waited is like one on a machine of its own', asy
     const body = { name, tier: 'micro', env: { GREETING: 'hello' } }
     const { status, json } = await coordinator.api('POST', '/boxes', body)
     t.equal(status, 202)
-    const { json: result } = await coordinator.edge(name, 'POST', '/exec', { command: COMMAND })
-    return { id: json.box.id as string, stdout: result.stdout as string }
+    const id: string = json.box.id
+    return { id, stdout: (await runCommand(name)).replaceAll(id, 'ID').replaceAll(name, 'NAME') }
   }
+  const runCommand = async (name: string): Promise<string> =>
+    (await coordinator.edge(name, 'POST', '/exec', { command: COMMAND })).json.stdout
 
   const [waiting] = await listIds()
   const warm = await createBox('cherry')
   t.equal(warm.id, waiting)
   const cold = await createBox('plum')
-  t.equal(warm.stdout.split('\n')[0], 'cherry')
-  t.equal(warm.stdout.replaceAll('cherry', 'plum'), cold.stdout)
+  t.equal(warm.stdout.split('\n')[0], 'NAME')
+  t.equal(warm.stdout, cold.stdout)
+  process.kill(findAgentPid(warm.id) ?? 0, 'SIGKILL')
+  await waitUntil('the agent has started again', async () => {
+    const stdout = await runCommand('cherry').catch(() => '')
+    return stdout?.replaceAll(warm.id, 'ID').replaceAll('cherry', 'NAME') === warm.stdout
+  })
 
   const readEvents = async (id: string) => {
     const { json }: { json: BoxDetail } = await coordinator.api('GET', `/boxes/${id}`)

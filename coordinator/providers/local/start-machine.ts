@@ -91,7 +91,8 @@ async function claimWarmMachine(
   await writeHostnameFiles(paths, hostname)
   const url = chooseUrl(host, machine, spec.coordinatorUrl)
   await writeConnectionFiles(paths, { url, token }, machine.uid)
-  const variables = buildEnvironment(region, machine, { ...spec, coordinatorUrl: url })
+  // The init has extended the PATH of the agent.
+  const { PATH: _path, ...variables } = buildEnvironment(region, machine, { ...spec, coordinatorUrl: url })
   const file = join(paths.state, STANDBY_FILES.variables)
   // The agent starts with the variables, which takes longer than the change of the hostname.
   await Promise.all([
