@@ -54,10 +54,11 @@ async function useWarmMachine(
   source: Source | null,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  if (source !== null && (await moveMachineCopy(boxesDir, machine, source.key, isUsable))) return true
+  if (source === null) return isUsable
+  const isMoved = await moveMachineCopy(boxesDir, machine, source.key, isUsable)
+  if (isMoved !== null) return isMoved
   // An interrupted restore has changed the machine: the next one replaces it.
-  if (isUsable && source !== null) await fillMachine(boxesDir, machine, source.key, source.writeFiles, signal)
-  return isUsable
+  return isUsable && fillMachine(boxesDir, machine, source.key, source.writeFiles, signal)
 }
 
 /** Terminates the processes of the machine, and removes its files. No-op when it is absent. */

@@ -104,8 +104,8 @@ export async function takeMachineCopy(boxesDir: string, boxId: string, key: Arch
 }
 
 /**
- * Moves the copy into the directories of a machine that runs and belongs to the same user. Continues an interrupted call. Returns
- * false, with no effect, when there is no such copy.
+ * Moves the copy into the directories of a machine that runs. Continues an interrupted call. Returns false when the copy cannot be
+ * moved into this machine: it stays complete. null: there is no copy.
  * @param isUntouched whether the machine has no files but those of its init
  */
 export async function moveMachineCopy(
@@ -113,17 +113,18 @@ export async function moveMachineCopy(
   machine: Machine,
   key: ArchiveKey,
   isUntouched: boolean,
-): Promise<boolean> {
+): Promise<boolean | null> {
   const { boxId, uid, warm } = machine
   if (warm === WARM_STATES.filled) return true
   const dir = copyDirOf(boxesDir, key)
   const record = readCopy(dir)
   const isContinued = warm === WARM_STATES.filling
-  if (record?.kind !== 'fork' || record.uid !== uid || !(isUntouched || isContinued)) return false
+  if (record?.kind !== 'fork') return null
+  if (record.uid !== uid || !(isUntouched || isContinued)) return false
   const paths = boxPaths(boxesDir, boxId)
   // From now on a part of the files may be in the machine only.
   await writeMachine(paths, { ...machine, warm: WARM_STATES.filling })
-  await moveFiles(dir, paths.dir)
+  if (!(await moveFiles(dir, paths.dir))) return false
   await writeMachine(paths, { ...machine, warm: WARM_STATES.filled })
   await removeCopyDir(boxesDir, dir)
   return true

@@ -1,5 +1,5 @@
 // Creates a machine with the files of an archive or a clone. The machine exists when all files are complete and on disk.
-import { lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { access, chmod, constants, lstat, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../../base/sync-directory.ts'
 import type { BoxFiles } from '../parts/archives/tar.ts'
@@ -33,24 +33,55 @@ export async function restoreMachine(
   })
 }
 
-/** Like restoreMachine(), into the directories of a machine that runs, and has no files but those of its init. */
+/**
+ * Like restoreMachine(), into the directories of a machine that runs, and has no files but those of its init. Returns false, with no
+ * effect, when the files cannot be moved.
+ */
 export async function fillMachine(
   boxesDir: string,
   machine: Machine,
   source: ArchiveKey,
   writeFiles: (files: BoxFiles) => Promise<unknown>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const paths = boxPaths(boxesDir, machine.boxId)
-  await withFiles(boxesDir, machine, source, writeFiles, async (staging) => {
-    await moveFiles(staging.dir, paths.dir, signal)
-  })
+  return withFiles(boxesDir, machine, source, writeFiles, (staging) =>
+    moveFiles(staging.dir, paths.dir, signal),
+  )
 }
 
-/** Moves the files of a box from the directory of a machine to another one, which is on the same file system. */
-export async function moveFiles(from: string, to: string, signal?: AbortSignal): Promise<void> {
+/**
+ * Moves the files of a box from the directory of a machine to another one, which is on the same file system. Returns false, with no
+ * effect, when an ordinary user may not move one of them.
+ */
+export async function moveFiles(from: string, to: string, signal?: AbortSignal): Promise<boolean> {
+  for (const root of ARCHIVE_ROOTS.files) {
+    const dir = join(from, root)
+    // The directories of a machine have this mode. Those of the box in the archive may be inaccessible.
+    await chmod(dir, 0o700)
+    if (!(await canMoveEntries(dir))) return false
+  }
   for (const root of ARCHIVE_ROOTS.files) await moveEntries(join(from, root), join(to, root))
   await syncFiles(to, signal)
+  return true
+}
+
+const listEntries = (dir: string) => readdir(dir, { encoding: 'buffer', withFileTypes: true })
+
+/** A name may be any bytes. */
+const joinName = (dir: string, name: Buffer): Buffer => Buffer.concat([Buffer.from(`${dir}/`), name])
+
+/** The kernel writes the new parent into a directory that is moved, for which its user needs the permission. */
+async function canMoveEntries(dir: string): Promise<boolean> {
+  for (const entry of await listEntries(dir)) {
+    if (!entry.isDirectory()) continue
+    const isWritable = await access(joinName(dir, entry.name), constants.W_OK).then(
+      () => true,
+      () => false,
+    )
+    if (!isWritable) return false
+  }
+  return true
 }
 
 /** The last argument is the time of the last change before the directory was emptied. */
@@ -60,11 +91,10 @@ const COPY_PROPERTIES =
 /** Replaces entries with the same names. The directory gets the properties of the other one, which is empty then. */
 async function moveEntries(from: string, to: string): Promise<void> {
   const { mtimeNs } = await lstat(from, { bigint: true })
-  // A name may be any bytes.
-  for (const name of await readdir(from, { encoding: 'buffer' })) {
-    const target = Buffer.concat([Buffer.from(`${to}/`), name])
+  for (const { name } of await listEntries(from)) {
+    const target = joinName(to, name)
     await rm(target, { force: true, recursive: true })
-    await rename(Buffer.concat([Buffer.from(`${from}/`), name]), target)
+    await rename(joinName(from, name), target)
   }
   await runCommand(['/bin/sh', '-c', COPY_PROPERTIES, 'sh', from, to, formatSeconds(mtimeNs)])
 }
@@ -75,13 +105,13 @@ const formatSeconds = (ns: bigint): string => {
 }
 
 /** Calls `use` with the files in a directory of their own, and removes what it leaves there. */
-async function withFiles(
+async function withFiles<Result>(
   boxesDir: string,
   { boxId, uid }: Machine,
   source: ArchiveKey,
   writeFiles: (files: BoxFiles) => Promise<unknown>,
-  use: (staging: BoxPaths) => Promise<void>,
-): Promise<void> {
+  use: (staging: BoxPaths) => Promise<Result>,
+): Promise<Result> {
   // A restart removes the directory of an interrupted restore in the background: the name must differ from it.
   const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}restore-${boxId}-`)))
   try {
@@ -90,7 +120,7 @@ async function withFiles(
     for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
     await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid })
     await checkArchiveDirectories(staging.dir, source)
-    await use(staging)
+    return await use(staging)
   } finally {
     await removeTree(staging.dir)
   }

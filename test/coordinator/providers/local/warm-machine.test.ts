@@ -1,10 +1,12 @@
 // A machine that is started before a box needs it becomes that of a box, and only if nothing has changed it.
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   chownSync,
   existsSync,
   lstatSync,
   lutimesSync,
+  mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -173,7 +175,7 @@ testEachLevel('a machine that waits gets the files of a snapshot', async (t, lev
   }
   const script = `mkdir -p dir/sub && echo text >dir/file && ln dir/file hard && ln -s /etc outside && mkfifo fifo &&
 truncate -s 5M sparse && printf x >"$(printf 'name\\377')" && touch -d @-1.5 dir/sub && chmod 4711 dir/file && echo own >.profile &&
-touch -d @1000000000.123456789 .`
+chmod 755 . && touch -d @1000000000.123456789 .`
   own('/bin/sh', '-c', script)
   writeFileSync(join(paths.tmp, 'in-tmp'), 'x')
   const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
@@ -189,6 +191,7 @@ touch -d @1000000000.123456789 .`
     const { home, tmp } = boxPaths(join(dataDir, 'boxes'), copy.boxId)
     const owner = { uid: lstatSync(home).uid }
     copies.push({
+      mode: lstatSync(home).mode,
       home: describeTree(home, owner),
       tmp: describeTree(tmp, owner),
       at: lstatSync(home, { bigint: true }).mtimeNs,
@@ -251,6 +254,34 @@ testEachLevel('a machine that waits takes over the copy for a fork', async (t, l
   await provider.create(third.box)
   t.equal(await provider.inspect(third.box.boxId), 'stopped')
   t.same(describe(third.forkPaths), describe(paths))
+})
+
+testEachLevel('a directory that its owner cannot write to is restored and copied', async (t, level) => {
+  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  if (skips(t, warm)) return
+  await provider.create(spec)
+  await provider.start(spec)
+  await readSeen()
+  await provider.stop(spec.boxId)
+  const { uid } = lstatSync(paths.home)
+  const dir = join(paths.home, 'read-only')
+  mkdirSync(dir)
+  for (const path of [join(dir, 'file'), join(paths.home, 'file')]) writeFileSync(path, 'content')
+  if (isRoot) for (const path of [dir, join(dir, 'file'), join(paths.home, 'file')]) chownSync(path, uid, uid)
+  chmodSync(dir, 0o500)
+  const describe = ({ home }: typeof paths) => describeTree(home, { uid: lstatSync(home).uid })
+  for (const archiveId of ['snp_1', 'snp_2']) {
+    const source = { workspaceId: 'ws_1', archiveId }
+    const copy = { ...spec, boxId: newUuid(), source }
+    t.teardown(() => provider.destroy(copy.boxId))
+    await warm.create(copy.boxId, spec.coordinatorUrl)
+    if (archiveId === 'snp_1') await provider.capture(spec.boxId, source, 'files')
+    else await provider.copyMachine?.(spec.boxId, source, copy.boxId)
+    await provider.create(copy)
+    // Only root may move the directory.
+    t.equal(await provider.inspect(copy.boxId), isRoot ? 'running' : 'stopped')
+    t.same(describe(boxPaths(join(dataDir, 'boxes'), copy.boxId)), describe(paths))
+  }
 })
 
 testEachLevel('a machine is replaced when its files are not complete', async (t, level) => {
