@@ -51,7 +51,14 @@ export async function createWarmMachine(
 /** Whether the machine runs, and nothing has written to its directories since it became ready. */
 export async function isUntouched({ boxesDir }: RegionMachines, machine: Machine): Promise<boolean> {
   if (machine.init === null) return false
-  return (await describeDirectories(boxPaths(boxesDir, machine.boxId))) === machine.warm
+  const directories = await describeDirectories(boxPaths(boxesDir, machine.boxId)).catch(
+    (error: NodeJS.ErrnoException) => {
+      // An entry has been removed, or its name is not UTF-8.
+      if (error.code === 'ENOENT') return null
+      throw error
+    },
+  )
+  return directories === machine.warm
 }
 
 /**

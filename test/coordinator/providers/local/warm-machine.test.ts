@@ -124,6 +124,9 @@ const CHANGES: Readonly<Record<string, (paths: ReturnType<typeof boxPaths>) => u
     renameSync(home, `${home}.old`)
     await mkdir(home)
   },
+  'a directory that was removed': ({ varTmp }) => rmSync(varTmp, { recursive: true }),
+  'a name that is not UTF-8': ({ tmp }) =>
+    writeFileSync(Buffer.concat([Buffer.from(`${tmp}/`), Buffer.from([255])]), ''),
   'very many files': ({ home }) => {
     for (let i = 0; i < 200; i++) writeFileSync(join(home, `${i}`), '')
   },
