@@ -117,8 +117,10 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     await deleteWarmMachine(db, id)
   }
 
+  /** A failure does not keep the other machines. */
   const removeAll = async () => {
-    for (const row of await listWarmMachines(db)) await remove(row)
+    const removals = await Promise.allSettled((await listWarmMachines(db)).map(remove))
+    for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
   }
 
   return {

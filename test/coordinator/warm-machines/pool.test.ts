@@ -184,6 +184,21 @@ await onEachDatabase(t, async (t, newDb) => {
     )
   })
 
+  await t.test('the other machines are removed when one cannot be', async (t) => {
+    const { state, infra, pool, db, waitForReady } = await setUp(t, { size: 3 })
+    await waitForReady(3)
+    const [failing = ''] = [...state.created].sort()
+    infra.before.destroy = (boxId) => {
+      if (boxId === failing) throw new Error('the engine is down')
+    }
+    await pool.close()
+    t.same([...infra.machines.keys()], [failing])
+    t.same(
+      (await listWarmMachines(db)).map(({ id }) => id),
+      [failing],
+    )
+  })
+
   await t.test('with the size 0, nothing is started', async (t) => {
     const { state, pool, take } = await setUp(t, { size: 0 })
     t.equal(await take(), null)
