@@ -1,4 +1,4 @@
-// Suspends the boxes that run without a coordinator, for `box down`. Prints a SuspendedBoxes as one line of JSON.
+// Suspends the boxes that run without a coordinator, and stops the machines that wait for a box, for `box down`. Prints a SuspendedBoxes as one line of JSON.
 
 import pLimit from 'p-limit'
 import { systemClock } from '../../shared/clock.ts'
@@ -8,6 +8,7 @@ import { suspendLocalBoxes } from '../boxes/lifecycle/suspend-local-boxes.ts'
 import { listLocalBoxRegions } from '../boxes/lookups.ts'
 import { openConfiguredDatabase } from '../db/open-configured.ts'
 import { openMachineStoppers } from '../providers/open-providers.ts'
+import { stopWarmMachines } from '../warm-machines/stop.ts'
 import { loadConfig } from './config.ts'
 
 const MAX_CONCURRENT_STOPS = 8
@@ -35,6 +36,7 @@ try {
       },
       'the box was stopped without a coordinator',
     )
+    await stopWarmMachines(db, providers)
     process.stdout.write(`${JSON.stringify(result)}\n`)
   } finally {
     await db.destroy()

@@ -1,9 +1,15 @@
 // A box that gets a machine which waits for it is like any other box, and nothing shows the machines that wait.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { findWarmProblem } from '../../coordinator/providers/local/warm-machine.ts'
 import type { BoxDetail } from '../../shared/api/boxes.ts'
 import { DEFAULT_REGION } from '../../shared/tiers.ts'
+import { isUuid } from '../../shared/uuid.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
-import { findAgentPid } from '../support/find-agent-process.ts'
+import { startCoordinatorProcess } from '../support/coordinator-process.ts'
+import { findAgentPid, listBoxPids } from '../support/find-agent-process.ts'
+import { stopDataDirectory } from '../support/stop-data-directory.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const COMMAND = `hostname; echo $GREETING $OMP_NUM_THREADS; cat /etc/hostname; ls -A ~
@@ -60,4 +66,22 @@ t.test('a box on a machine that waited is like one on a machine of its own', asy
   t.equal((await coordinator.edge(next, 'POST', '/exec', { command: 'id' })).status, 404)
   t.notMatch((await coordinator.api('GET', '/audit')).text, next)
   for (const name of ['cherry', 'plum']) await coordinator.api('DELETE', `/boxes/${name}`)
+})
+
+t.test('`box down` stops the machine that a killed coordinator has left', async (t) => {
+  const coordinator = await startCoordinatorProcess(t, { BOXWOOD_WARM: '1', BOXWOOD_LOG: 'fatal' })
+  const { id: firstId } = await coordinator.waitForFirstBox()
+  const boxesDir = join(coordinator.dataDir, 'boxes')
+  const findWaiting = () => readdirSync(boxesDir).find((id) => isUuid(id) && id !== firstId)
+  const { isolation } = JSON.parse(readFileSync(join(boxesDir, firstId, 'machine.json'), 'utf8'))
+  const problem = findWarmProblem(isolation)
+  if (problem !== null) return void t.pass('machines can wait', { skip: problem })
+  const id = await waitUntil('a machine waits', async () => {
+    const waiting = findWaiting()
+    return waiting !== undefined && findAgentPid(waiting) !== undefined && waiting
+  })
+  await coordinator.kill('SIGKILL')
+  t.ok(listBoxPids(id).length > 0)
+  await stopDataDirectory(coordinator.dataDir)
+  t.same(listBoxPids(id), [])
 })

@@ -144,6 +144,7 @@ const LONG: readonly Choice[] = [
   { glob: 'test/agent/exec/too-many-open-files.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/edge-live-processes.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/traces.test.ts', reason: 'takes more than 10 seconds' },
+  { glob: 'test/e2e/warm-boxes.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/vitals/listeners.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/e2e/control-plane-process.test.ts', reason: 'takes more than 10 seconds' },
   { glob: 'test/agent/init/supervise.test.ts', reason: 'takes more than 10 seconds' },
