@@ -38,6 +38,8 @@ export type SuspendLocalBoxesOptions = {
 const SUSPENDABLE_STATES: readonly ObservedState[] = ['running', 'degraded', 'waking']
 /** Boxes in these states keep their state: only their machine is stopped. */
 const UNCHANGED_STATES: readonly ObservedState[] = [
+  // A machine that waited for a box runs while the files of the box are copied.
+  'requested',
   'provisioning',
   'bootstrapping',
   'suspending',

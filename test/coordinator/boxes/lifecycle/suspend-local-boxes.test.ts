@@ -129,3 +129,24 @@ t.test('a box that only a coordinator can stop continues to run, and is named', 
   t.match(await getDetail(id), { box: { observedState: 'running' } })
   t.equal(infra.machines.get(id)?.state, 'running')
 })
+
+t.test('the machine of a box that waits for its files is stopped', async (t) => {
+  const lifecycle = await createRestartableLifecycle(t, await sqliteForTest(t))
+  const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
+  // No reconciler runs, as while the files of a fork are copied.
+  const { id, hostname } = await boxes.create(owner, {})
+  infra.machines.set(id, { state: 'running', token: '', files: '' })
+  const options = {
+    db: lifecycle.db,
+    clock: systemClock,
+    log: { warn: () => undefined, error: () => undefined },
+    providers: { inRegion: () => infra.provider },
+    tunnels: null,
+    machineLimit: pLimit(1),
+  }
+  const result = await suspendLocalBoxes(options, 'stopped')
+  t.same(result, { suspended: [], stopped: [hostname], failed: [], left: [] })
+  t.equal(infra.machines.get(id)?.state, 'stopped')
+  await startLifecycle()
+  await waitForState(id, 'running')
+})
