@@ -119,8 +119,11 @@ export interface ProviderImages {
 export type ProviderWarmMachines = {
   /** Why create() cannot work here; null: it can. */
   readonly problem: string | null
-  /** Starts a machine of the default image with the id of a box that does not exist yet. Resolves when its agent waits. */
-  create(boxId: string, coordinatorUrl: string): Promise<void>
+  /**
+   * Starts a machine of the default image with the id of a box that does not exist yet. Resolves when its agent waits. A call that
+   * fails may leave a machine.
+   */
+  create(boxId: string, coordinatorUrl: string, signal: AbortSignal): Promise<void>
 }
 
 export interface Provider {

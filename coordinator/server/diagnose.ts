@@ -58,9 +58,7 @@ async function diagnose(config: Config): Promise<MachineDiagnosis> {
     database: databaseUrl === null ? null : { problem: databaseProblem },
     engines: engines.map((report) => describeEngine(report, options)),
     hasReflinks: reflinks,
-    warmMachines: describeWarmSize(
-      chooseWarmSize(config.warm, { problem: findWarmProblem(choice) }, await readMemoryState()),
-    ),
+    warmMachines: await describeWarmMachines(config, choice),
     dockerStartLine: formatStartLine('docker', options),
   }
 }
@@ -85,6 +83,13 @@ async function probeLevels({ dataDir, isolation, network, agentUrl }: Config): P
   } finally {
     await removeTree(dir)
   }
+}
+
+/** null: there is nothing to say, as where no region has local boxes. */
+async function describeWarmMachines({ regions, warm }: Config, choice: LevelChoice): Promise<string | null> {
+  const hasLocalBoxes = [...regions.values()].some(({ kind }) => kind === 'local')
+  const offer = hasLocalBoxes ? { problem: findWarmProblem(choice) } : undefined
+  return describeWarmSize(chooseWarmSize(warm, offer, await readMemoryState()))
 }
 
 /** A data directory that does not exist yet gets the file system of the directory above it, which may not be writable. */

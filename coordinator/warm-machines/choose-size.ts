@@ -15,7 +15,7 @@ export type WarmSize = {
 
 /**
  * @param configured BOXWOOD_WARM; null: auto
- * @param warm of the provider of the default region
+ * @param warm of the provider whose machines can wait, if one has any
  */
 export function chooseWarmSize(
   configured: number | null,

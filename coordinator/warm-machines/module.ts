@@ -32,7 +32,8 @@ export function warmMachinesModule(context: WarmMachinesModuleContext) {
     ],
     schedules: { beforeList: warmMachines.adjust },
     async prepare() {
-      const { warm } = providers.inRegion(providers.defaultRegion)
+      const offers = providers.all.flatMap(({ warm }) => warm ?? [])
+      const warm = offers.find(({ problem }) => problem === null) ?? offers[0]
       const chosen = chooseWarmSize(config.warm, warm, await readMemoryState())
       description = describeWarmSize(chosen)
       await warmMachines.open(chosen.size)

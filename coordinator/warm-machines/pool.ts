@@ -60,6 +60,8 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
   let timer: NodeJS.Timeout | undefined
   let tasks = Promise.resolve()
   let isClosed = false
+  /** Aborted when the machines are removed: nothing waits for one that is being started. */
+  let starting = new AbortController()
 
   /** One task at a time starts and removes machines. Never rejects. */
   function runTask(task: () => Promise<void>): Promise<void> {
@@ -85,6 +87,8 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
   }
 
   async function fill(): Promise<void> {
+    starting = new AbortController()
+    const { signal } = starting
     const rows = await listWarmMachines(db)
     for (const row of rows) if (row.is_ready === 0) await remove(row)
     for (const region of regions) {
@@ -93,17 +97,23 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
       let missing = size - rows.filter((row) => row.region === region && row.is_ready === 1).length
       // The timer runs when a box has been created meanwhile.
       for (; missing > 0 && timer === undefined && !isClosed; missing--) {
-        if (await memory.isUnderMemoryPressure()) return
-        await add(region, warm)
+        if (signal.aborted || (await memory.isUnderMemoryPressure())) return
+        await add(region, warm, signal)
       }
     }
   }
 
-  async function add(region: Region, warm: ProviderWarmMachines): Promise<void> {
+  /** A machine whose start has failed or was aborted is removed by the next task. */
+  async function add(region: Region, warm: ProviderWarmMachines, signal: AbortSignal): Promise<void> {
     const id = newUuid()
     // The machine is known before it exists, so that it is removed after a crash.
     await insertWarmMachine(db, { id, region, is_ready: 0 })
-    await warm.create(id, coordinatorUrl)
+    try {
+      await warm.create(id, coordinatorUrl, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      throw error
+    }
     await setReady(db, id, 1)
     log.debug({ region }, 'a machine waits for a box')
   }
@@ -118,9 +128,14 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
   }
 
   /** A failure does not keep the other machines. */
-  const removeAll = async () => {
+  async function removeAll(): Promise<void> {
     const removals = await Promise.allSettled((await listWarmMachines(db)).map(remove))
     for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
+  }
+
+  function empty(): Promise<void> {
+    starting.abort()
+    return runTask(removeAll)
   }
 
   return {
@@ -136,7 +151,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
         return takeWarmMachine(trx, region)
       }),
     async adjust() {
-      if (await memory.isUnderMemoryPressure()) await runTask(removeAll)
+      if (await memory.isUnderMemoryPressure()) await empty()
       else fillLater()
     },
     async countReady() {
@@ -148,7 +163,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     async close() {
       isClosed = true
       clearTimeout(timer)
-      await runTask(removeAll)
+      await empty()
     },
   }
 }

@@ -77,8 +77,8 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
     warm: {
       problem: findWarmProblem(choice),
-      create: (boxId, coordinatorUrl) =>
-        queue.run(boxId, () => createWarmMachine(regionMachines, boxId, coordinatorUrl)),
+      create: (boxId, coordinatorUrl, signal) =>
+        queue.run(boxId, () => createWarmMachine(regionMachines, boxId, coordinatorUrl, signal)),
     },
 
     create: ({ boxId, source: key }, signal) =>

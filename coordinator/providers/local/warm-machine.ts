@@ -31,6 +31,7 @@ export async function createWarmMachine(
   region: RegionMachines,
   boxId: string,
   coordinatorUrl: string,
+  signal: AbortSignal,
 ): Promise<void> {
   const { host, boxesDir, machines } = region
   const paths = boxPaths(boxesDir, boxId)
@@ -39,7 +40,7 @@ export async function createWarmMachine(
   const deadline = performance.now() + READY_TIMEOUT_MS
   while (!existsSync(join(paths.state, STANDBY_FILES.waiting))) {
     if (performance.now() > deadline) throw new Error('The agent of a warm machine did not start in time.')
-    await sleep(POLL_MS)
+    await sleep(POLL_MS, undefined, { signal })
   }
   const machine = await machines.load(boxId)
   const directories = await describeDirectories(paths)

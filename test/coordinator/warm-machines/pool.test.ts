@@ -1,6 +1,7 @@
 // The pool of machines that wait for a box: no machine gets two boxes, and none is left behind.
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { unlessAborted } from '../../../coordinator/base/unless-aborted.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import type { Provider } from '../../../coordinator/providers/provider.ts'
@@ -23,7 +24,7 @@ await onEachDatabase(t, async (t, newDb) => {
     const state = { isScarce: false, failures: 0, created: [] as string[], held: Promise.resolve() }
     const warm: NonNullable<Provider['warm']> = {
       problem: null,
-      async create(boxId) {
+      async create(boxId, _url, signal) {
         state.created.push(boxId)
         await provider.create({
           boxId,
@@ -32,7 +33,7 @@ await onEachDatabase(t, async (t, newDb) => {
           coordinatorUrl: '',
           image: null,
         })
-        await state.held
+        await unlessAborted(state.held, signal)
         if (state.failures-- > 0) throw new Error('the machine does not start')
       },
     }
@@ -169,6 +170,15 @@ await onEachDatabase(t, async (t, newDb) => {
     await pool.adjust()
     await sleep(20)
     t.equal(state.created.length, 1)
+  })
+
+  await t.test('a stop does not wait for a machine that is being started', async (t) => {
+    const { state, infra, pool, db } = await setUp(t)
+    state.held = new Promise(() => undefined)
+    await waitUntil('a machine is being started', () => state.created.length === 1)
+    await pool.close()
+    t.equal(infra.machines.size, 0)
+    t.same(await listWarmMachines(db), [])
   })
 
   await t.test('a machine that cannot be removed stays known', async (t) => {

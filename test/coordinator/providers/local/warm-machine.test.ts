@@ -22,6 +22,7 @@ import { newUuid } from '../../../../shared/ids.ts'
 import { TIERS } from '../../../../shared/tiers.ts'
 import { findOwnNetworkProblem } from '../../../support/isolation-levels.ts'
 import { describeTree } from '../../../support/tree-manifest.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 import { testEachLevel } from './each-level.ts'
 import { createDataDir, createMachineSpec, isRoot, openProvider, waitForFileText } from './support.ts'
 
@@ -34,14 +35,14 @@ fi
 echo "$(hostname)" "$(cat $state/token)" "\${BOXWOOD_STANDBY:-cold}" >~/seen.new
 mv ~/seen.new ~/seen`
 
-async function setUp(t: Test, level: Level) {
+async function setUp(t: Test, level: Level, script = SCRIPT) {
   const dataDir = await createDataDir(t)
   const network = level === 'bubblewrap' && !isRoot ? 'own' : 'host'
   const missing = network === 'own' && findOwnNetworkProblem()
   const provider = await openProvider(dataDir, {
     level,
     network: missing === false ? network : 'host',
-    script: SCRIPT,
+    script,
   })
   const { warm } = provider
   if (warm === undefined) throw new Error('the provider has no warm machines')
@@ -53,6 +54,8 @@ async function setUp(t: Test, level: Level) {
   const paths = boxPaths(join(dataDir, 'boxes'), spec.boxId)
   return {
     ...{ provider, warm, spec, paths, dataDir },
+    createWarm: (boxId: string, signal = new AbortController().signal) =>
+      warm.create(boxId, spec.coordinatorUrl, signal),
     readPid: () => JSON.parse(readFileSync(paths.machine, 'utf8')).init.pid as number,
     readSeen: () => waitForFileText(join(paths.home, 'seen')),
   }
@@ -66,9 +69,9 @@ function skips(t: Test, warm: NonNullable<Provider['warm']>): boolean {
 }
 
 testEachLevel('a box gets the machine that waits', async (t, level) => {
-  const { provider, warm, spec, paths, readPid, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, readPid, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
-  await warm.create(spec.boxId, spec.coordinatorUrl)
+  await createWarm(spec.boxId)
   t.equal(await provider.inspect(spec.boxId), 'running')
   t.notOk(existsSync(join(paths.state, 'token')), 'it cannot connect')
   t.notOk(existsSync(join(paths.home, 'seen')))
@@ -133,10 +136,10 @@ const CHANGES: Readonly<Record<string, (paths: ReturnType<typeof boxPaths>) => u
 }
 
 testEachLevel('a machine that something has written to is replaced', async (t, level) => {
-  const { provider, warm, spec, paths, readPid, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, readPid, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
   for (const [name, change] of Object.entries(CHANGES)) {
-    await warm.create(spec.boxId, spec.coordinatorUrl)
+    await createWarm(spec.boxId)
     const pid = readPid()
     await change(paths)
     await provider.create(spec)
@@ -151,9 +154,9 @@ testEachLevel('a machine that something has written to is replaced', async (t, l
 })
 
 testEachLevel('a machine that has stopped is replaced', async (t, level) => {
-  const { provider, warm, spec, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
-  await warm.create(spec.boxId, spec.coordinatorUrl)
+  await createWarm(spec.boxId)
   await provider.stop(spec.boxId)
   await provider.create(spec)
   await provider.start(spec)
@@ -161,7 +164,7 @@ testEachLevel('a machine that has stopped is replaced', async (t, level) => {
 })
 
 testEachLevel('a machine that waits gets the files of a snapshot', async (t, level) => {
-  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
   await provider.create(spec)
   await provider.start(spec)
@@ -188,7 +191,7 @@ chmod 755 . && touch -d @1000000000.123456789 .`
   for (const isWarm of [true, false]) {
     const copy = { ...spec, boxId: newUuid(), source }
     t.teardown(() => provider.destroy(copy.boxId))
-    if (isWarm) await warm.create(copy.boxId, spec.coordinatorUrl)
+    if (isWarm) await createWarm(copy.boxId)
     await provider.create(copy)
     t.equal(await provider.inspect(copy.boxId), isWarm ? 'running' : 'stopped')
     const { home, tmp } = boxPaths(join(dataDir, 'boxes'), copy.boxId)
@@ -205,7 +208,7 @@ chmod 755 . && touch -d @1000000000.123456789 .`
 })
 
 testEachLevel('a machine that waits takes over the copy for a fork', async (t, level) => {
-  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
   await provider.create(spec)
   await provider.start(spec)
@@ -221,7 +224,7 @@ testEachLevel('a machine that waits takes over the copy for a fork', async (t, l
   const fork = async (id: string) => {
     const box = { ...spec, boxId: newUuid(), source: { workspaceId: 'ws_1', archiveId: id } }
     t.teardown(() => provider.destroy(box.boxId))
-    await warm.create(box.boxId, spec.coordinatorUrl)
+    await createWarm(box.boxId)
     await provider.copyMachine?.(spec.boxId, box.source, box.boxId)
     return { box, forkPaths: boxPaths(boxesDir, box.boxId), copyDir: join(boxesDir, `.copy-ws_1-${id}`) }
   }
@@ -260,7 +263,7 @@ testEachLevel('a machine that waits takes over the copy for a fork', async (t, l
 })
 
 testEachLevel('a directory that its owner cannot write to is restored and copied', async (t, level) => {
-  const { provider, warm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
   await provider.create(spec)
   await provider.start(spec)
@@ -277,7 +280,7 @@ testEachLevel('a directory that its owner cannot write to is restored and copied
     const source = { workspaceId: 'ws_1', archiveId }
     const copy = { ...spec, boxId: newUuid(), source }
     t.teardown(() => provider.destroy(copy.boxId))
-    await warm.create(copy.boxId, spec.coordinatorUrl)
+    await createWarm(copy.boxId)
     if (archiveId === 'snp_1') await provider.capture(spec.boxId, source, 'files')
     else await provider.copyMachine?.(spec.boxId, source, copy.boxId)
     await provider.create(copy)
@@ -288,9 +291,9 @@ testEachLevel('a directory that its owner cannot write to is restored and copied
 })
 
 testEachLevel('a machine is replaced when its files are not complete', async (t, level) => {
-  const { provider, warm, spec, paths } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths } = await setUp(t, level)
   if (skips(t, warm)) return
-  await warm.create(spec.boxId, spec.coordinatorUrl)
+  await createWarm(spec.boxId)
   const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
   await t.rejects(provider.create({ ...spec, source }), 'there is no such archive')
   await provider.create(spec)
@@ -304,13 +307,29 @@ testEachLevel('a machine is replaced when its files are not complete', async (t,
 })
 
 testEachLevel('the start of an interrupted creation is not the machine of a box', async (t, level) => {
-  const { provider, warm, spec, paths, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, readSeen } = await setUp(t, level)
   if (skips(t, warm)) return
-  await warm.create(spec.boxId, spec.coordinatorUrl)
+  await createWarm(spec.boxId)
   // The coordinator was killed before it had recorded that the machine is ready.
   const machine = JSON.parse(readFileSync(paths.machine, 'utf8'))
   writeFileSync(paths.machine, JSON.stringify({ ...machine, warm: 'starting' }))
   await provider.create(spec)
   await provider.start(spec)
   t.match(await readSeen(), / cold$/m)
+})
+
+testEachLevel('a start that is aborted leaves a machine that can be removed', async (t, level) => {
+  const { provider, warm, createWarm, spec, paths } = await setUp(t, level, 'sleep 600')
+  if (skips(t, warm)) return
+  const aborting = new AbortController()
+  const created = createWarm(spec.boxId, aborting.signal)
+  const failed = t.rejects(created, { name: 'AbortError' })
+  await waitUntil(
+    'its init runs',
+    () => existsSync(paths.machine) && readFileSync(paths.machine, 'utf8').includes('"init":{'),
+  )
+  aborting.abort()
+  await failed
+  await provider.destroy(spec.boxId)
+  t.notOk(existsSync(paths.dir))
 })
