@@ -3,6 +3,7 @@ import { type MemoryPressure, readMemoryState } from '../base/memory-pressure.ts
 import type { Module, ModuleBase } from '../http/module.ts'
 import type { Providers } from '../providers/regions.ts'
 import { chooseWarmSize, describeWarmSize } from './choose-size.ts'
+import { createWarmMetric } from './metric.ts'
 import { createWarmPool, type WarmPool } from './pool.ts'
 import type { WarmMachineSettings } from './settings.ts'
 
@@ -21,15 +22,7 @@ export function warmMachinesModule(context: WarmMachinesModuleContext) {
   let description: string | null = null
   return {
     services: { warmMachines, describeWarmMachines: () => description },
-    metrics: [
-      {
-        type: 'gauge',
-        name: 'boxwood_warm_machines',
-        help: 'Machines that wait for a box.',
-        label: 'region',
-        collect: warmMachines.countReady,
-      },
-    ],
+    metrics: [createWarmMetric(warmMachines)],
     schedules: { beforeList: warmMachines.adjust },
     async prepare() {
       const offers = providers.all.flatMap(({ warm }) => warm ?? [])

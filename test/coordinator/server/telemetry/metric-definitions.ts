@@ -8,6 +8,7 @@ import { createShareMetrics } from '../../../../coordinator/edge/shared-ports/me
 import { createSlotMetric } from '../../../../coordinator/edge/slot-metric.ts'
 import { createFeedMetric } from '../../../../coordinator/feed/feed-metric.ts'
 import { createPrometheusMetrics } from '../../../../coordinator/server/telemetry/prometheus/prometheus-metrics.ts'
+import { createWarmMetric } from '../../../../coordinator/warm-machines/metric.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 
 export type MetricDefinition = { name: string; type: string; labels: readonly string[]; help: string }
@@ -25,6 +26,7 @@ export async function listMetricDefinitions(): Promise<MetricDefinition[]> {
     ...new BrokerMetrics().list(() => 0),
     createBoxCounts(async () => new Map()),
     createDiskMetric({ isReleased: false }),
+    createWarmMetric({ countReady: async () => new Map() }),
   ])
   const types = new Map((await registry.getMetricsAsJSON()).map(({ name, type }) => [name, String(type)]))
   const metrics = registry.getMetricsAsArray() as unknown as Metric[]
