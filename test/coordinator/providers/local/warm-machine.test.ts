@@ -61,6 +61,16 @@ async function setUp(t: Test, level: Level, script = SCRIPT) {
   }
 }
 
+/** With a box that has a machine of its own, which has run. */
+async function setUpBox(t: Test, level: Level) {
+  const setup = await setUp(t, level)
+  const { provider, spec, readSeen } = setup
+  await provider.create(spec)
+  await provider.start(spec)
+  await readSeen()
+  return setup
+}
+
 /** Skips the rest where the level has none, with the reason. */
 function skips(t: Test, warm: NonNullable<Provider['warm']>): boolean {
   if (warm.problem === null) return false
@@ -164,25 +174,20 @@ testEachLevel('a machine that has stopped is replaced', async (t, level) => {
 })
 
 testEachLevel('a machine that waits gets the files of a snapshot', async (t, level) => {
-  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir } = await setUpBox(t, level)
   if (skips(t, warm)) return
-  await provider.create(spec)
-  await provider.start(spec)
-  await readSeen()
   await provider.stop(spec.boxId)
   const uid = lstatSync(paths.home).uid
-  const own = (...argv: string[]) => {
-    const { status, stderr } = spawnSync(argv[0] ?? '', argv.slice(1), {
-      ...(isRoot && { uid, gid: uid }),
-      cwd: paths.home,
-      encoding: 'utf8',
-    })
-    t.equal(status, 0, stderr)
-  }
   const script = `mkdir -p dir/sub && echo text >dir/file && ln dir/file hard && ln -s /etc outside && mkfifo fifo &&
 truncate -s 5M sparse && printf x >"$(printf 'name\\377')" && touch -d @-1.5 dir/sub && chmod 4711 dir/file && echo own >.profile &&
 chmod 755 . && touch -d @1000000000.123456789 .`
-  own('/bin/sh', '-c', script)
+  const asOwner = isRoot ? { uid, gid: uid } : {}
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', script], {
+    ...asOwner,
+    cwd: paths.home,
+    encoding: 'utf8',
+  })
+  t.equal(status, 0, stderr)
   writeFileSync(join(paths.tmp, 'in-tmp'), 'x')
   const source = { workspaceId: 'ws_1', archiveId: 'snp_1' }
   await provider.capture(spec.boxId, source, 'files')
@@ -208,11 +213,8 @@ chmod 755 . && touch -d @1000000000.123456789 .`
 })
 
 testEachLevel('a machine that waits takes over the copy for a fork', async (t, level) => {
-  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir } = await setUpBox(t, level)
   if (skips(t, warm)) return
-  await provider.create(spec)
-  await provider.start(spec)
-  await readSeen()
   const { uid } = lstatSync(paths.home)
   for (const path of [...['a', 'b', 'c'].map((name) => join(paths.home, name)), join(paths.varTmp, 'd')]) {
     writeFileSync(path, 'content')
@@ -263,11 +265,8 @@ testEachLevel('a machine that waits takes over the copy for a fork', async (t, l
 })
 
 testEachLevel('a directory that its owner cannot write to is restored and copied', async (t, level) => {
-  const { provider, warm, createWarm, spec, paths, dataDir, readSeen } = await setUp(t, level)
+  const { provider, warm, createWarm, spec, paths, dataDir } = await setUpBox(t, level)
   if (skips(t, warm)) return
-  await provider.create(spec)
-  await provider.start(spec)
-  await readSeen()
   await provider.stop(spec.boxId)
   const { uid } = lstatSync(paths.home)
   const dir = join(paths.home, 'read-only')
