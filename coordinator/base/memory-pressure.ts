@@ -1,4 +1,4 @@
-// Decides whether the memory of this machine is so scarce that frozen boxes must be stopped, which frees their memory.
+// Decides whether the memory of this machine is so scarce that what waits or is frozen must be stopped, which frees its memory.
 import { readFile } from 'node:fs/promises'
 
 export type MemoryState = {

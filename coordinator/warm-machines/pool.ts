@@ -43,7 +43,7 @@ export type WarmPool = WarmMachines & {
    * @param size the machines of each region in which boxes are created; 0: none
    */
   open(size: number): Promise<void>
-  /** Fills the pool, in the background, or empties it when the memory is scarce. */
+  /** Fills the pool, in the background, or empties it when the memory is scarce. Never rejects: other schedules wait for it. */
   adjust(): Promise<void>
   /** By region. */
   countReady(): Promise<ReadonlyMap<string, number>>
@@ -151,8 +151,12 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
         return takeWarmMachine(trx, region)
       }),
     async adjust() {
-      if (await memory.isUnderMemoryPressure()) await empty()
-      else fillLater()
+      const isScarce = await memory.isUnderMemoryPressure().catch((err: unknown) => {
+        log.warn({ err }, 'failed to read the memory usage of the machine; will retry')
+        return null
+      })
+      if (isScarce) await empty()
+      else if (isScarce === false) fillLater()
     },
     async countReady() {
       const ready = (await listWarmMachines(db)).filter((row) => row.is_ready === 1)

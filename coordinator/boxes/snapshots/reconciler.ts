@@ -11,7 +11,8 @@ import { createLeases, runWithLease } from '../../jobs/leases.ts'
 import { classifyFailure } from '../../providers/classify-failure.ts'
 import type { ArchiveInfo, ArchiveKey, Provider } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
-import { findCopyOf, listWaitingBoxIds } from '../store/box-lists.ts'
+import { listWaitingBoxIds } from '../store/box-lists.ts'
+import { listBoxIdsBySource } from '../store/boxes.ts'
 import {
   claimSnapshotJob,
   completeCapture,
@@ -137,7 +138,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     const { snapshot } = claim
     const key = getArchiveKey(snapshot)
     if (snapshot.transient === 1 && provider.copyMachine !== undefined)
-      return provider.copyMachine(boxId, key, await findCopyOf(db, snapshot.id), signal)
+      return provider.copyMachine(boxId, key, await findFork(db, snapshot.id), signal)
     return provider.capture(boxId, key, 'files', signal, async (info) => {
       await recordCopy(db, claim, info, { owner, now: clock.now() })
       await scheduleWaitingBoxes(snapshot.id)
@@ -152,7 +153,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
   ): Promise<ArchiveInfo> {
     const key = getArchiveKey(snapshot)
     if (snapshot.transient === 1 && provider.copyArchive !== undefined)
-      return provider.copyArchive(archive, key, await findCopyOf(db, snapshot.id), signal)
+      return provider.copyArchive(archive, key, await findFork(db, snapshot.id), signal)
     return provider.copyFiles(archive, key, signal)
   }
 
@@ -215,4 +216,10 @@ async function findArchive(provider: Provider, box: BoxRow): Promise<ArchiveKey 
   const isPartlyRemoved = box.observed_state === 'suspended' && box.suspended_as === null
   const hasMachine = !isPartlyRemoved && (await provider.inspect(box.id)) !== 'absent'
   return hasMachine ? null : { workspaceId, archiveId }
+}
+
+/** The box that waits for the files of the snapshot of a fork; null: it has been deleted. */
+async function findFork(db: Db, snapshotId: string): Promise<string | null> {
+  const [boxId = null] = await listBoxIdsBySource(db, snapshotId)
+  return boxId
 }

@@ -362,12 +362,6 @@ export const listAgents = (db: Db, workspaceId: string, { before, limit }: Page)
     .limit(limit)
     .execute()
 
-/** The box that waits for the files of the snapshot of a fork; null: it has been deleted. */
-export async function findCopyOf(db: Db, snapshotId: string): Promise<string | null> {
-  const copies = db.selectFrom('boxes').select('id').where('source_snapshot_id', '=', snapshotId)
-  return (await copies.limit(1).executeTakeFirst())?.id ?? null
-}
-
 /** Lists the boxes that may wait for the snapshot: its own and those created from it. Leaves out boxes whose step is running. */
 export async function listWaitingBoxIds(db: Db, snapshotId: string): Promise<string[]> {
   const rows = await db

@@ -21,7 +21,12 @@ await onEachDatabase(t, async (t, newDb) => {
   async function setUp(t: Test, { size = 1, db }: { size?: number; db?: Db } = {}) {
     const infra = new FakeInfrastructure()
     const { provider } = infra
-    const state = { isScarce: false, failures: 0, created: [] as string[], held: Promise.resolve() }
+    const state = {
+      isScarce: false as boolean | null,
+      failures: 0,
+      created: [] as string[],
+      held: Promise.resolve(),
+    }
     const warm: NonNullable<Provider['warm']> = {
       problem: null,
       async create(boxId, _url, signal) {
@@ -46,7 +51,12 @@ await onEachDatabase(t, async (t, newDb) => {
         REGION,
         OTHER,
       ]),
-      memory: { isUnderMemoryPressure: async () => state.isScarce },
+      memory: {
+        async isUnderMemoryPressure() {
+          if (state.isScarce === null) throw new Error('not readable')
+          return state.isScarce
+        },
+      },
       coordinatorUrl: 'http://127.0.0.1:9',
       quietMs: 5,
     })
@@ -141,6 +151,15 @@ await onEachDatabase(t, async (t, newDb) => {
     state.isScarce = false
     await pool.adjust()
     await waitForReady(2)
+  })
+
+  await t.test('a memory usage that cannot be read changes nothing', async (t) => {
+    const { state, pool, countReady, waitForReady } = await setUp(t)
+    await waitForReady(1)
+    state.isScarce = null
+    await pool.adjust()
+    t.equal(await countReady(), 1)
+    t.equal(state.created.length, 1)
   })
 
   await t.test('a killed coordinator leaves machines that the next one removes', async (t) => {

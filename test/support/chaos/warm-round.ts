@@ -39,7 +39,7 @@ export async function runWarmRound(t: Test, { seed, creates }: WarmRoundOptions)
     if (before.has(box.id)) warm++
     t.notOk(boxIds.has(box.id), 'no other box has had the machine')
     boxIds.add(box.id)
-    // A command that the kill interrupts is repeated, so it may find what it has written itself.
+    // A command that the kill interrupts is repeated, so it may find its own file.
     const command = `hostname; ls -A ~ /tmp /var/tmp | grep -v '^/\\|^$'; cat ~/owner 2>/dev/null; echo ${box.id} >~/owner`
     const { stdout } = await client.request('POST', '/exec', { command }, `/v1/box/${box.id}`)
     const [hostname, ...found] = stdout.trim().split('\n')
