@@ -2,20 +2,13 @@
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { unlinkCompileCache } from '../../agents/bundles/compile-cache.ts'
-import type { BoxFiles } from '../parts/archives/tar.ts'
-import type { ArchiveKey, MachineInfo } from '../provider.ts'
+import type { MachineInfo } from '../provider.ts'
 import { removeTree } from './directories.ts'
 import { moveMachineCopy, takeMachineCopy } from './machine-copies.ts'
 import { boxPaths, type Machine } from './machine-file.ts'
 import { newMachine, prepareMachine, type RegionMachines, requireIsolation } from './prepare-machine.ts'
-import { fillMachine, restoreMachine } from './restore-machine.ts'
+import { fillMachine, type MachineSource, restoreMachine } from './restore-machine.ts'
 import { isUntouched } from './warm-machine.ts'
-
-type Source = {
-  key: ArchiveKey
-  /** Writes the files into existing directories. */
-  writeFiles(files: BoxFiles): Promise<unknown>
-}
 
 /**
  * Creates a stopped machine unless one exists. A warm machine stays as it is, or gets the files.
@@ -24,7 +17,7 @@ type Source = {
 export async function createMachine(
   region: RegionMachines,
   boxId: string,
-  source: Source | null,
+  source: MachineSource | null,
   signal?: AbortSignal,
 ): Promise<MachineInfo> {
   const { host, boxesDir, machines } = region
@@ -39,8 +32,7 @@ export async function createMachine(
   }
   if (source !== null && (await machines.load(boxId)) === null) {
     const isCopy = await takeMachineCopy(boxesDir, boxId, source.key)
-    if (!isCopy)
-      await restoreMachine(boxesDir, await newMachine(host, boxId), source.key, source.writeFiles, signal)
+    if (!isCopy) await restoreMachine(boxesDir, await newMachine(host, boxId), source, signal)
   }
   const machine = await prepareMachine(region, boxId, isolation.level)
   return { isolation: machine.isolation ?? isolation }
@@ -51,14 +43,14 @@ async function useWarmMachine(
   boxesDir: string,
   machine: Machine,
   isUsable: boolean,
-  source: Source | null,
+  source: MachineSource | null,
   signal?: AbortSignal,
 ): Promise<boolean> {
   if (source === null) return isUsable
   const isMoved = await moveMachineCopy(boxesDir, machine, source.key, isUsable)
   if (isMoved !== null) return isMoved
   // An interrupted restore has changed the machine: the next one replaces it.
-  return isUsable && fillMachine(boxesDir, machine, source.key, source.writeFiles, signal)
+  return isUsable && fillMachine(boxesDir, machine, source, signal)
 }
 
 /** Terminates the processes of the machine, and removes its files. No-op when it is absent. */

@@ -9,11 +9,11 @@ import { ID_PATTERN } from '../parts/archives/archive-location.ts'
 import { writeAtomically } from '../parts/write-atomically.ts'
 import type { ArchiveInfo, ArchiveKey } from '../provider.ts'
 import { CLONE_FILES, type MachineClone } from './clone-machine.ts'
-import { COPY_PREFIX, createBoxDirectories, HIDDEN_PREFIX, removeTree } from './directories.ts'
+import { COPY_PREFIX, HIDDEN_PREFIX, removeTree } from './directories.ts'
 import { boxPaths, boxPathsIn, isBoxUid, type Machine, WARM_STATES, writeMachine } from './machine-file.ts'
 import { emptyMachine } from './new-machine.ts'
 import { NotRegularFileError, readStart } from './read-bounded.ts'
-import { checkArchiveDirectories, moveFiles, syncFiles } from './restore-machine.ts'
+import { type MachineSource, moveFiles, syncFiles, withFiles } from './restore-machine.ts'
 
 const RECORD_FILE = 'copy.json'
 const MAX_RECORD_BYTES = 4096
@@ -52,34 +52,26 @@ function readCopy(dir: string): CopyRecord | null {
 
 /**
  * Creates the copy unless it exists.
- * @param uid the user of the new box @param writeFiles writes the files into the directory, and to disk
+ * @param uid the user of the new box @param source writes the files to disk
  */
 export async function createMachineCopy(
   boxesDir: string,
-  key: ArchiveKey,
   uid: number | null,
-  writeFiles: (dir: string) => Promise<Pick<ArchiveInfo, 'contentBytes' | 'pausedMs'>>,
+  source: MachineSource<Pick<ArchiveInfo, 'contentBytes' | 'pausedMs'>>,
 ): Promise<ArchiveInfo> {
+  const { key } = source
   const dir = copyDirOf(boxesDir, key)
   const existing = readCopy(dir)
   if (existing?.kind === 'fork') return toInfo(existing)
   await removeCopyDir(boxesDir, dir)
-  // A restart removes the directory of an interrupted copy in the background: the name must differ from it.
-  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}copying-`)))
-  try {
-    // The user of the box enters its directories by their paths, and cannot replace them.
-    await createBoxDirectories(staging, uid, true)
-    for (const path of [staging.root, staging.etc]) await rm(path, { recursive: true })
-    const { contentBytes, pausedMs } = await writeFiles(staging.dir)
-    await checkArchiveDirectories(staging.dir, key)
+  return withFiles(boxesDir, { name: 'copying', uid, source }, async (staging, written) => {
+    const { contentBytes, pausedMs } = written
     const record: CopyRecord = { kind: 'fork', uid, contentBytes, pausedMs }
     await writeAtomically(join(staging.dir, RECORD_FILE), JSON.stringify(record), { isDurable: true })
     await rename(staging.dir, dir)
     await syncDirectory(boxesDir)
     return toInfo(record)
-  } finally {
-    await removeTree(staging.dir)
-  }
+  })
 }
 
 const toInfo = ({ contentBytes, pausedMs }: CopyRecord): ArchiveInfo => ({

@@ -3,12 +3,11 @@ import { basename } from 'node:path'
 import { formatAgentVersion } from '../../../shared/protocol.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { createArchives } from '../parts/archives/archives.ts'
-import type { BoxFiles } from '../parts/archives/tar.ts'
 import { BoxQueue } from '../parts/box-queue.ts'
 import { createSharedDisk } from '../parts/disk-usage.ts'
 import { readSpool } from '../parts/read-spool.ts'
 import { runInTurn } from '../parts/run-in-turn.ts'
-import type { ArchiveContents, ArchiveKey, Provider } from '../provider.ts'
+import type { ArchiveContents, Provider } from '../provider.ts'
 import { readCapacity } from './capacity.ts'
 import { captureMachine, type ReadMachine } from './capture-machine.ts'
 import { hasReflinks } from './clone-machine.ts'
@@ -21,7 +20,7 @@ import { createMachineCopy, removeMachineCopies } from './machine-copies.ts'
 import { boxPaths } from './machine-file.ts'
 import { chooseMachineUid } from './prepare-machine.ts'
 import { createBoxesDir, getArchivesDir, getBoxesDir, getRegionDir } from './region-directories.ts'
-import { ARCHIVE_ROOTS, syncFiles } from './restore-machine.ts'
+import { ARCHIVE_ROOTS, type MachineSource, syncFiles } from './restore-machine.ts'
 import { SnapshotClones } from './snapshot-clones.ts'
 import { startMachine } from './start-machine.ts'
 import { takeMachineOver } from './take-over.ts'
@@ -83,8 +82,8 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
 
     create: ({ boxId, source: key }, signal) =>
       queue.run(boxId, () => {
-        const writeFiles = (key: ArchiveKey) => (files: BoxFiles) => clones.restore(key, files, signal)
-        const source = key === undefined ? null : { key, writeFiles: writeFiles(key) }
+        const source: MachineSource | null =
+          key === undefined ? null : { key, writeFiles: (files) => clones.restore(key, files, signal) }
         return createMachine(regionMachines, boxId, source, signal)
       }),
 
@@ -123,17 +122,22 @@ export async function createLocalProvider(host: LocalHost, region: Region): Prom
     copyMachine: (boxId, archive, newBoxId, signal) =>
       readMachine(boxId, 'files', signal, async (files, options) => {
         const uid = await chooseCopyUid(newBoxId)
-        return createMachineCopy(boxesDir, archive, uid, (dir) =>
-          archives.copyTree(files, { dir, roots: files.roots, uid }, options),
-        )
+        const { roots } = files
+        return createMachineCopy(boxesDir, uid, {
+          key: archive,
+          writeFiles: (target) => archives.copyTree(files, { ...target, roots }, options),
+        })
       }),
     copyArchive: async (source, archive, newBoxId, signal) => {
       const uid = await chooseCopyUid(newBoxId)
-      return createMachineCopy(boxesDir, archive, uid, async (dir) => {
-        const files = { dir, roots: ARCHIVE_ROOTS.files, uid }
-        await archives.restore(source, files, signal, files.roots)
-        await syncFiles(dir, signal)
-        return { contentBytes: await archives.measure(files, signal), pausedMs: null }
+      return createMachineCopy(boxesDir, uid, {
+        key: archive,
+        async writeFiles(target) {
+          const files = { ...target, roots: ARCHIVE_ROOTS.files }
+          await archives.restore(source, files, signal, files.roots)
+          await syncFiles(files.dir, signal)
+          return { contentBytes: await archives.measure(files, signal), pausedMs: null }
+        },
       })
     },
     copyFiles: (source, archive, signal) => archives.copy(source, archive, ARCHIVE_ROOTS.files, signal),

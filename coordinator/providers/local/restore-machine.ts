@@ -14,16 +14,23 @@ export const ARCHIVE_ROOTS = {
   all: ['home', 'state', 'tmp', 'var-tmp'],
 } as const
 
-/** @param machine with the uid of the new box @param writeFiles writes the files into existing directories */
+/** Files that a new machine gets. */
+export type MachineSource<Written = unknown> = {
+  key: ArchiveKey
+  /** Writes the files into existing directories. */
+  writeFiles(files: BoxFiles): Promise<Written>
+}
+
+/** @param machine with the uid of the new box */
 export async function restoreMachine(
   boxesDir: string,
   machine: Machine,
-  source: ArchiveKey,
-  writeFiles: (files: BoxFiles) => Promise<unknown>,
+  source: MachineSource,
   signal?: AbortSignal,
 ): Promise<void> {
-  const paths = boxPaths(boxesDir, machine.boxId)
-  await withFiles(boxesDir, machine, source, writeFiles, async (staging) => {
+  const { boxId, uid } = machine
+  const paths = boxPaths(boxesDir, boxId)
+  await withFiles(boxesDir, { name: `restore-${boxId}`, uid, source }, async (staging) => {
     await writeMachine(staging, machine)
     await syncFiles(staging.dir, signal)
     // Without a machine file, the directory is not a machine.
@@ -39,14 +46,13 @@ export async function restoreMachine(
  */
 export async function fillMachine(
   boxesDir: string,
-  machine: Machine,
-  source: ArchiveKey,
-  writeFiles: (files: BoxFiles) => Promise<unknown>,
+  { boxId, uid }: Machine,
+  source: MachineSource,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const paths = boxPaths(boxesDir, machine.boxId)
-  return withFiles(boxesDir, machine, source, writeFiles, (staging) =>
-    moveFiles(staging.dir, paths.dir, signal),
+  const { dir } = boxPaths(boxesDir, boxId)
+  return withFiles(boxesDir, { name: `restore-${boxId}`, uid, source }, (staging) =>
+    moveFiles(staging.dir, dir, signal),
   )
 }
 
@@ -104,30 +110,31 @@ const formatSeconds = (ns: bigint): string => {
   return `${ns < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}`
 }
 
-/** Calls `use` with the files in a directory of their own, and removes what it leaves there. */
-async function withFiles<Result>(
+/**
+ * Calls `use` with the files in a directory of their own, and removes what it leaves there.
+ * @param name the beginning of the name of the directory @param uid the owner of the files
+ */
+export async function withFiles<Written, Result>(
   boxesDir: string,
-  { boxId, uid }: Machine,
-  source: ArchiveKey,
-  writeFiles: (files: BoxFiles) => Promise<unknown>,
-  use: (staging: BoxPaths) => Promise<Result>,
+  { name, uid, source }: { name: string; uid: number | null; source: MachineSource<Written> },
+  use: (staging: BoxPaths, written: Written) => Promise<Result>,
 ): Promise<Result> {
-  // A restart removes the directory of an interrupted restore in the background: the name must differ from it.
-  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}restore-${boxId}-`)))
+  // A restart removes the directory of an interrupted call in the background: the name must differ from it.
+  const staging = boxPathsIn(await mkdtemp(join(boxesDir, `${HIDDEN_PREFIX}${name}-`)))
   try {
     // The user of the box enters its directories by their paths, and cannot replace them.
     await createBoxDirectories(staging, uid, true)
     for (const dir of [staging.root, staging.etc]) await rm(dir, { recursive: true })
-    await writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid })
-    await checkArchiveDirectories(staging.dir, source)
-    return await use(staging)
+    const written = await source.writeFiles({ dir: staging.dir, roots: ARCHIVE_ROOTS.all, uid })
+    await checkArchiveDirectories(staging.dir, source.key)
+    return await use(staging, written)
   } finally {
     await removeTree(staging.dir)
   }
 }
 
 /** Throws ArchiveError unless the directory has only those of a box. Archives of other providers can contain anything. */
-export async function checkArchiveDirectories(dir: string, { archiveId }: ArchiveKey): Promise<void> {
+async function checkArchiveDirectories(dir: string, { archiveId }: ArchiveKey): Promise<void> {
   const expected: readonly string[] = ARCHIVE_ROOTS.all
   for (const name of await readdir(dir)) {
     if (expected.includes(name) && (await lstat(join(dir, name))).isDirectory()) continue

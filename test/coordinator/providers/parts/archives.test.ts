@@ -159,7 +159,7 @@ t.test('the removal of an interrupted restore does not remove files of the next 
   const { boxId } = createMachineSpec()
   const machine = { boxId, uid: null, level: null, isolation: null, init: null, cgroups: [] }
   const restoreWith = (write: (files: BoxFiles) => Promise<void>) =>
-    restoreMachine(boxesDir, machine, key, write)
+    restoreMachine(boxesDir, machine, { key, writeFiles: write })
   const interruption = Promise.withResolvers<void>()
   const interrupted = restoreWith(() => interruption.promise)
   await waitUntil('the restore runs', () => readdirSync(boxesDir).length > 0)
