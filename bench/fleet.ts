@@ -40,7 +40,7 @@ async function measureFleet(): Promise<string[]> {
   }
   const coordinatorPid = getPid(coordinator)
   const bytesBefore = await readMemory()
-  const agents = fork(fileURLToPath(new URL('fleet-agents.ts', import.meta.url)))
+  const agents = fork(fileURLToPath(new URL('../test/support/fleet-agents.ts', import.meta.url)))
   children.defer(() => terminate(agents))
   agents.send(fleet)
   const connectMs = await receiveMessage<number>(agents)

@@ -17,6 +17,7 @@ import { SNAPSHOT_SECONDS } from '../shared/report-limits.ts'
 import { createTestBoxHooks } from '../test/support/box-hooks.ts'
 import { FakeInfrastructure } from '../test/support/fake-infrastructure.ts'
 import { createSeededRandom } from '../test/support/random.ts'
+import { TEST_HOST } from '../test/support/replica.ts'
 import { noReportHandlers } from '../test/support/report-handlers.ts'
 import { createProcessTable } from './support/process-tables.ts'
 import { formatNumber, median, toMiB } from './support/stats.ts'
@@ -67,6 +68,7 @@ async function measure(db: Db, owner: Actor, processCount: number): Promise<stri
     db,
     finder: createBoxFinder(db),
     clock,
+    host: TEST_HOST,
     ...createTestBoxHooks(db, clock),
     schedule: () => undefined,
     regions: serveAllRegions(new FakeInfrastructure().provider),

@@ -2,8 +2,10 @@
 import { render } from 'preact'
 import { startStore } from './data/live.ts'
 import { startNavigation } from './data/navigation.ts'
+import { startPreferences } from './data/preferences.ts'
 import { Layout } from './pages/layout.tsx'
 
+startPreferences()
 startNavigation()
 const root = document.getElementById('app')
 if (root !== null) {

@@ -34,10 +34,17 @@ const BUNDLED_PACKAGES = [
   'preact',
   '@preact/signals',
   '@preact/signals-core',
+  '@fontsource-variable/inter',
+  '@fontsource-variable/jetbrains-mono',
   '@xterm/addon-fit',
   '@xterm/addon-web-links',
-  '@xterm/addon-webgl',
   '@xterm/xterm',
+  '@types/hast',
+  '@types/unist',
+  'devlop',
+  'highlight.js',
+  'lowlight',
+  'lucide',
   'uplot',
 ]
 

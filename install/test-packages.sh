@@ -29,6 +29,7 @@ require mkfs.btrfs btrfs-progs
 require top procps
 require chromium chromium
 require nginx nginx-light
+require nft nftables
 require caddy caddy
 require openssl openssl
 require zsh zsh

@@ -42,6 +42,22 @@ export type SuspendedBoxes = {
   left: string[]
 }
 
+/** One of several coordinators of a database, in the output of coordinator/server/list-replicas.ts. */
+export type ReplicaStatus = {
+  id: string
+  /** Its host name and URL. */
+  name: string
+  version: string
+  /** The id of its data directory; null: unknown. */
+  host: string | null
+  /** The number of connected agents, when it last extended its lease; null: it does not accept agents. */
+  tunnels: number | null
+  /** The time since it has extended its lease. */
+  leaseAgeMs: number
+  /** Whether the lease is valid. A coordinator that was killed is listed for a day. */
+  isAlive: boolean
+}
+
 /** An engine that runs on this machine, or that is configured. */
 export type EngineDiagnosis = {
   kind: 'docker' | 'podman' | 'incus'

@@ -25,6 +25,7 @@ import { runPortRound } from './support/chaos/port-round.ts'
 import { runPostgresRound } from './support/chaos/postgres-round.ts'
 import { runRefusedUpgradeRound } from './support/chaos/refused-upgrade-round.ts'
 import { checkRefusedUploads } from './support/chaos/refused-uploads.ts'
+import { runCutDatabaseRound, runReplicasRound } from './support/chaos/replicas-round.ts'
 import { runSuspendRound } from './support/chaos/suspend-round.ts'
 import { runWarmRound } from './support/chaos/warm-round.ts'
 import { startTestCoordinator } from './support/coordinator.ts'
@@ -173,6 +174,21 @@ function runAll(): void {
         if ('skipReason' in postgres) return void t.pass('', { skip: postgres.skipReason })
         t.teardown(postgres.stop)
         t.comment(JSON.stringify(await runPostgresRound(t, postgres, { seed })))
+      })
+      // SIGKILL: another one takes over after 15 s at the latest. SIGTERM: it drains.
+      for (const signal of ['SIGKILL', 'SIGTERM'] as const)
+        await t.test(`three coordinators, ${signal}, seed ${seed}`, async (t) => {
+          const postgres = await startPostgres()
+          if ('skipReason' in postgres) return void t.pass('', { skip: postgres.skipReason })
+          t.teardown(postgres.stop)
+          const options = { seed, deaths: 10, signal, maxDownMs: 25_000 }
+          t.comment(JSON.stringify(await runReplicasRound(t, postgres, options)))
+        })
+      await t.test(`one of three coordinators without its database, seed ${seed}`, async (t) => {
+        const postgres = await startPostgres()
+        if ('skipReason' in postgres) return void t.pass('', { skip: postgres.skipReason })
+        t.teardown(postgres.stop)
+        t.comment(JSON.stringify(await runCutDatabaseRound(t, postgres, { seed })))
       })
       // Their coordinators end with the subtests.
       await t.test(`boxes with machines that wait for them, seed ${seed}`, async (t) => {

@@ -49,7 +49,11 @@ const INVENTED: readonly [RegExp, string][] = [
 ]
 
 /** The Unix user `nobody`. */
-const ALLOWED = [/[`~]nobody\b|\bnobody:x:|:nobody:|\bNOBODY\b/g]
+const ALLOWED = [
+  /[`~]nobody\b|\bnobody:x:|:nobody:|\bNOBODY\b/g,
+  // The names of icons.
+  /lucide\/dist\/esm\/icons\/[a-z0-9-]+\.mjs/g,
+]
 
 const DIRS = [
   'agent',

@@ -105,9 +105,11 @@ function connectWithVersion(
       settle({ failed: { reason: WITHOUT_PROOF } })
       ws.terminate()
     })
-    ws.on('unexpected-response', (request, response) => {
+    ws.on('unexpected-response', (_request, response) => {
+      const { socket } = response
       void readRejection(response, options.handshakeTimeoutMs).then((rejection) => {
-        request.destroy()
+        // A proxy keeps the connection open for another request, and request.destroy() has no effect after the response.
+        socket.destroy()
         const { reason, status, code = '' } = rejection
         // Of a rejection without a proof, only what a person reads is kept.
         settle({ failed: isProven(response, code) ? rejection : { reason, ...(status && { status }) } })

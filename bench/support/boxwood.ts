@@ -35,13 +35,12 @@ export type Boxwood = {
   close(): Promise<void>
 }
 
-/** @param env further environment variables of the coordinator @param projectDir a clone of Boxwood, to compare versions */
-export async function startBoxwood(
-  env: Record<string, string> = {},
+/** Resolves when the coordinator listens. The cleanup stops it and removes its data. */
+export async function spawnCoordinator(
+  env: Record<string, string>,
+  cleanup: AsyncDisposableStack,
   projectDir: string = PROJECT_DIR,
-): Promise<Boxwood> {
-  // Disposed when the start fails. After the start, close() disposes it.
-  await using cleanup = new AsyncDisposableStack()
+) {
   const dataDir = await mkdtemp(join(tmpdir(), 'boxwood-bench-'))
   cleanup.defer(() => rm(dataDir, { recursive: true, force: true }))
   const child = spawn(join(projectDir, START_SCRIPT), {
@@ -61,6 +60,17 @@ export async function startBoxwood(
     const text = await readFile(join(dataDir, 'coordinator.json'), 'utf8').catch(() => undefined)
     return text === undefined ? undefined : String(JSON.parse(text).url)
   })
+  return { child, dataDir, url }
+}
+
+/** @param env further environment variables of the coordinator @param projectDir a clone of Boxwood, to compare versions */
+export async function startBoxwood(
+  env: Record<string, string> = {},
+  projectDir: string = PROJECT_DIR,
+): Promise<Boxwood> {
+  // Disposed when the start fails. After the start, close() disposes it.
+  await using cleanup = new AsyncDisposableStack()
+  const { child, dataDir, url } = await spawnCoordinator(env, cleanup, projectDir)
   const key = (await readFile(join(dataDir, 'owner.key'), 'utf8')).trim()
   const httpAgent = new Agent({ keepAlive: true, maxSockets: 100 })
   cleanup.defer(() => httpAgent.destroy())

@@ -5,6 +5,7 @@ import { formatCount } from '../../shared/format-count.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import type { RunLocalAction } from '../connection/session.ts'
 import type { Check } from '../doctor/check.ts'
+import { listReplicas } from '../local/list-replicas.ts'
 import { selectCoordinator } from '../local/select-coordinator.ts'
 import { type Color, colorize } from '../output/colors.ts'
 import { EXIT } from '../output/exit-codes.ts'
@@ -18,7 +19,7 @@ export function addDoctorCommand(program: Command, runLocalAction: RunLocalActio
     .summary('check the installation, and print what to do')
     .description(
       'Checks the program, the machine and the coordinator: the PATH, Node, packages, native parts, isolation, network, ' +
-        'limits, engines for boxes with images, disk space, the listen address, the API key and failed boxes. For each warning and failure, box doctor prints what to do, ' +
+        'limits, engines for boxes with images, disk space, the listen address, the API key, failed boxes and replicas. For each warning and failure, box doctor prints what to do, ' +
         'and for each engine the line that adds it. ' +
         'The checks of the machine are omitted for a coordinator at BOXWOOD_URL.',
     )
@@ -39,11 +40,14 @@ async function runChecks({ json }: JsonOption, signal: AbortSignal): Promise<num
   const { checkNativeParts, checkProgram } = await import('../doctor/program-checks.ts')
   const { checkCoordinator } = await import('../doctor/coordinator-checks.ts')
   const { checkMachine } = await import('../doctor/machine-checks.ts')
+  const { checkReplicas } = await import('../doctor/replica-checks.ts')
   const selected = selectCoordinator(process.env, process.cwd())
   const machineChecks = selected.isLocal
     ? [checkNativeParts(), ...(await checkMachine(selected.dataDir, selected.running, signal))]
     : []
-  const checks = [...checkProgram(), ...machineChecks, ...(await checkCoordinator(selected, signal))]
+  const replicas = selected.isLocal ? await listReplicas(selected.running, signal) : null
+  const coordinatorChecks = [...(await checkCoordinator(selected, signal)), ...checkReplicas(replicas)]
+  const checks = [...checkProgram(), ...machineChecks, ...coordinatorChecks]
   const failures = checks.filter(({ status }) => status === 'fail').length
   const warnings = checks.filter(({ status }) => status === 'warn').length
   if (json) printJson({ checks, failures, warnings })

@@ -2,14 +2,16 @@
 
 import type { Command } from 'commander'
 import type { Box } from '../../shared/api/boxes.ts'
-import type { CoordinatorRecord } from '../../shared/coordinator-process.ts'
+import type { CoordinatorRecord, ReplicaStatus } from '../../shared/coordinator-process.ts'
 import { VERSION } from '../../shared/version.ts'
 import { createJsonOption, type JsonOption } from '../arguments/options.ts'
 import { boxCommand } from '../command-name.ts'
 import { openSession, type RunLocalAction } from '../connection/session.ts'
+import { listReplicas } from '../local/list-replicas.ts'
 import { type Readiness, readReadiness } from '../local/readiness.ts'
 import { type SelectedCoordinator, selectCoordinator } from '../local/select-coordinator.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
+import { formatDuration } from '../output/format.ts'
 import { print, printJson, printMessage } from '../output/print.ts'
 import { formatTable } from '../output/table.ts'
 
@@ -27,6 +29,8 @@ type Status = {
   dataDirectory: string | null
   /** The number of boxes by observed state; null: unknown. */
   boxes: Record<string, number> | null
+  /** The coordinators that share the database; null: this one uses it alone, or they are unknown. */
+  replicas: ReplicaStatus[] | null
 }
 
 export function addStatusCommand(program: Command, runLocalAction: RunLocalAction): void {
@@ -35,7 +39,7 @@ export function addStatusCommand(program: Command, runLocalAction: RunLocalActio
     .summary('show whether the coordinator is running')
     .description(
       'Shows whether the coordinator is running, with its pid, URL, version and data directory, and the number of boxes ' +
-        'in each state. For a coordinator at BOXWOOD_URL, pid, version and data directory are unknown.',
+        'in each state; with several replicas, also those. For a coordinator at BOXWOOD_URL, pid, version, data directory and replicas are unknown.',
     )
     .addOption(createJsonOption())
     .addHelpText(
@@ -72,7 +76,18 @@ async function readStatus(selected: SelectedCoordinator, signal: AbortSignal): P
     cliVersion: VERSION,
     dataDirectory: selected.isLocal ? selected.dataDir : null,
     boxes,
+    replicas: await readReplicas(record, signal),
   }
+}
+
+async function readReplicas(
+  record: CoordinatorRecord | null,
+  signal: AbortSignal,
+): Promise<ReplicaStatus[] | null> {
+  const replicas = await listReplicas(record, signal)
+  if (replicas === null || !('problem' in replicas)) return replicas
+  printMessage(replicas.problem)
+  return null
 }
 
 async function readState(
@@ -102,7 +117,7 @@ async function countBoxes(signal: AbortSignal): Promise<Record<string, number>> 
 }
 
 function formatStatus(status: Status): string {
-  const { state, running, pid, url, coordinatorVersion, cliVersion, dataDirectory, boxes } = status
+  const { state, running, pid, url, coordinatorVersion, cliVersion, dataDirectory, boxes, replicas } = status
   const versions = [...(coordinatorVersion ? [`coordinator ${coordinatorVersion}`] : []), `box ${cliVersion}`]
   const stateText = state === 'ready' ? 'running' : running ? `running, ${state}` : 'not running'
   const rows: [string, string][] = [['coordinator', pid === null ? stateText : `${stateText} (pid ${pid})`]]
@@ -113,6 +128,23 @@ function formatStatus(status: Status): string {
     const counts = Object.entries(boxes).map(([boxState, count]) => `${count} ${boxState}`)
     rows.push(['boxes', counts.length > 0 ? counts.join(', ') : 'none'])
   }
+  const text = [
+    formatTable(rows),
+    ...(replicas !== null && replicas.length > 1 ? [formatReplicas(replicas)] : []),
+  ]
   const hint = `Start it with \`${boxCommand()} up\`. \`${boxCommand()} down\` stops boxes that run without a coordinator.`
-  return !running && dataDirectory !== null ? `${formatTable(rows)}\n${hint}` : formatTable(rows)
+  if (!running && dataDirectory !== null) text.push(hint)
+  return text.join('\n')
 }
+
+const formatReplicas = (replicas: readonly ReplicaStatus[]): string =>
+  formatTable([
+    ['replica', 'version', 'host', 'agents', 'lease extended'],
+    ...replicas.map(({ name, version, host, tunnels, leaseAgeMs, isAlive }) => [
+      name,
+      version,
+      host ?? '-',
+      tunnels === null ? '-' : String(tunnels),
+      `${formatDuration(leaseAgeMs)} ago${isAlive ? '' : '; not alive'}`,
+    ]),
+  ])

@@ -1,15 +1,12 @@
 // Checks of the machine on which boxes run: isolation, network, limits, engines, disk space and the address of the coordinator.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, statfsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { dirname } from 'node:path'
 import type { CoordinatorRecord, MachineDiagnosis } from '../../shared/coordinator-process.ts'
 import { boxCommand } from '../command-name.ts'
 import { readReadiness } from '../local/readiness.ts'
+import { runProgram } from '../local/run-program.ts'
 import { readEnvironment } from '../local/running-process.ts'
-import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const GB = 1000 ** 3
@@ -53,25 +50,13 @@ async function diagnose(
   running: CoordinatorRecord | null,
   signal: AbortSignal,
 ): Promise<MachineDiagnosis | { problem: string }> {
-  const child = spawn(
-    process.execPath,
-    [join(PROJECT_DIR, `coordinator/server/diagnose${SOURCE_EXTENSION}`)],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...process.env,
-        ...(running === null ? {} : readEnvironment(running.pid)),
-        BOXWOOD_DATA: dataDir,
-      },
-      signal,
-    },
-  )
-  const [stdout, stderr] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    child.exitCode ?? once(child, 'exit'),
-  ])
-  if (child.exitCode === 0) return JSON.parse(stdout) as MachineDiagnosis
+  const env = {
+    ...process.env,
+    ...(running === null ? {} : readEnvironment(running.pid)),
+    BOXWOOD_DATA: dataDir,
+  }
+  const { exitCode, stdout, stderr } = await runProgram('diagnose', env, signal)
+  if (exitCode === 0) return JSON.parse(stdout) as MachineDiagnosis
   return { problem: stderr.trim().split('\n').join('; ') || 'the checks of the machine have failed' }
 }
 

@@ -1,14 +1,11 @@
 // Stops the coordinator of a data directory and the boxes on this machine.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { CliError, EXIT } from '../output/exit-codes.ts'
 import { printMessage, printStderr } from '../output/print.ts'
-import { PROJECT_DIR, SOURCE_EXTENSION } from '../project-directory.ts'
 import { readReadiness } from './readiness.ts'
+import { runProgram } from './run-program.ts'
 import { sendSignal, waitUntilExited } from './running-coordinator.ts'
 
 /** Longer than a coordinator waits for its boxes. */
@@ -34,22 +31,10 @@ export async function stopCoordinator(coordinator: CoordinatorRecord, signal: Ab
 /** Suspends the boxes that run without a coordinator, for example after SIGTERM. @throws CliError while a coordinator runs */
 export async function suspendRemainingBoxes(dataDir: string, signal: AbortSignal): Promise<SuspendedBoxes> {
   if (!existsSync(join(dataDir, 'boxwood.db'))) return { suspended: [], stopped: [], failed: [], left: [] }
-  const child = spawn(
-    process.execPath,
-    [join(PROJECT_DIR, `coordinator/server/suspend-boxes${SOURCE_EXTENSION}`)],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...readDatabaseSettings(), PATH: process.env.PATH, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' },
-      signal,
-    },
-  )
-  const [stdout, stderr] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    child.exitCode ?? once(child, 'exit'),
-  ])
-  if (child.exitCode !== 0)
-    throw new CliError(EXIT.failed, stderr.trim() || 'The boxes could not be stopped.')
+  const settings = { ...readDatabaseSettings(), PATH: process.env.PATH }
+  const env = { ...settings, BOXWOOD_DATA: dataDir, BOXWOOD_LOG: 'error' }
+  const { exitCode, stdout, stderr } = await runProgram('suspend-boxes', env, signal)
+  if (exitCode !== 0) throw new CliError(EXIT.failed, stderr.trim() || 'The boxes could not be stopped.')
   if (stderr !== '') printStderr(stderr.trimEnd())
   return JSON.parse(stdout) as SuspendedBoxes
 }

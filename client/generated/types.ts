@@ -2028,12 +2028,12 @@ export interface Image {
   createdAt: Timestamp | null
 }
 /**
- * A region in which boxes can be created, and what its boxes can do
+ * A region, and what its boxes can do
  */
 export interface Region {
   region: RegionName
   /**
-   * boxes that are created without a region get this one
+   * of boxes that are created without a region
    */
   isDefault: boolean
   /**
@@ -2041,7 +2041,7 @@ export interface Region {
    */
   provider: string
   /**
-   * whether boxes have an image, with a root file system of their own
+   * whether boxes have an image, with their own root file system
    */
   images: boolean
   /**
@@ -2049,19 +2049,19 @@ export interface Region {
    */
   root: boolean
   /**
-   * whether the processes of a suspended box keep their memory; null: not known before the first suspend
+   * whether the processes of a suspended box keep their memory; null: not known yet
    */
   freeze: boolean | null
   /**
-   * live: the processes of a running box continue when its tier changes, where the machine allows it; restart: they are terminated
+   * live: processes continue when the tier changes, where the machine allows it; restart: they are terminated
    */
   resize: 'live' | 'restart'
   /**
-   * whether boxes can be copied by snapshots, templates and forks
+   * whether snapshots, templates and forks are possible
    */
   snapshots: boolean
   /**
-   * the image of a box that is created without one; null: the region has no images
+   * of a box that is created without one; null: the region has no images
    */
   defaultImage: string | null
   /**
@@ -2493,6 +2493,16 @@ export interface DayUsage {
    * seconds in which boxes were running
    */
   computeSeconds: number
+  /**
+   * of the 7 highest of the month
+   */
+  parts?: {
+    id: string
+    /**
+     * micro-dollars: 1000000 is one dollar
+     */
+    micros: number
+  }[]
 }
 export interface Workspace {
   /**
@@ -2531,7 +2541,7 @@ export interface WorkspacePolicy {
   quietHoursProblem: string | null
 }
 /**
- * null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user, which act for no member.
+ * null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user.
  */
 export interface Policy {
   memberSpendCapUsd: MemberSpendCap | null
@@ -2911,7 +2921,7 @@ export interface LiveProcess {
   memBytes: number
   startedAt: Timestamp | null
   /**
-   * id of the command that started it, or started its parent
+   * of the command that started it or its parent
    */
   processId: string | null
   /**
@@ -4270,6 +4280,10 @@ export interface UsageGetQuery {
    * in UTC, such as 2030-01; default: the current month
    */
   month?: string
+  /**
+   * with by=day: adds `parts`
+   */
+  split?: 'box' | 'member'
 }
 export interface WorkspaceCloseResponse {
   workspace: Workspace

@@ -3,8 +3,9 @@ import type { AuditActorKind } from '../../shared/api/audit.ts'
 import type { CommandActor } from '../../shared/api/commands.ts'
 import { sealAuditEvent } from '../../shared/audit-chain.ts'
 import type { AuditKind } from '../../shared/audit-kinds.ts'
+import { defineTopic, notify, type SubscribeOptions, subscribe } from '../db/notifications.ts'
 import type { Db } from '../db/open.ts'
-import { afterCommit, beforeCommit, type Trx } from '../db/transaction.ts'
+import { beforeCommit, type Trx } from '../db/transaction.ts'
 import { hasZeroDataRetention } from '../db/zero-data-retention.ts'
 import type { Actor, ActorIdentity } from '../http/actor.ts'
 import { insertAuditEvent, lockHead, updateHead } from './store.ts'
@@ -44,18 +45,14 @@ export type AuditEvent = {
   origin?: 'server' | 'client'
 }
 
-type Listener = (workspaceId: string) => void
+const AUDIT_EVENTS = defineTopic<{ workspaceId: string }>('audit events')
 
-/** The listeners of each database, by its adapter: a transaction has the adapter of its database. */
-const listenersByAdapter = new WeakMap<object, Set<Listener>>()
-
-/** Calls the listener after each commit that has recorded events. Returns a function that removes the listener. */
-export function onAuditEvents(db: Db, listener: Listener): () => void {
-  const { adapter } = db.getExecutor()
-  const listeners = listenersByAdapter.get(adapter) ?? new Set()
-  listenersByAdapter.set(adapter, listeners.add(listener))
-  return () => void listeners.delete(listener)
-}
+/** Calls the listener after each commit that has recorded events. See subscribe(). */
+export const subscribeToAuditEvents = (
+  db: Db,
+  listener: (workspaceId: string) => void,
+  options: SubscribeOptions,
+): (() => void) => subscribe(db, AUDIT_EVENTS, ({ workspaceId }) => listener(workspaceId), options)
 
 /**
  * Inserts the event at the end of the transaction. Its number is known only then, and passed to `onRecorded`.
@@ -86,10 +83,7 @@ export function recordAuditEvent(trx: Trx, event: AuditEvent, onRecorded?: (no: 
     await insertAuditEvent(trx, row)
     await updateHead(trx, row)
     onRecorded?.(row.no)
-    const listeners = listenersByAdapter.get(trx.getExecutor().adapter) ?? []
-    afterCommit(trx, () => {
-      for (const listener of listeners) listener(workspaceId)
-    })
+    notify(trx, AUDIT_EVENTS, { workspaceId })
   })
 }
 

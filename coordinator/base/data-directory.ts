@@ -2,14 +2,17 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { findForeignControl } from '../../shared/foreign-directory.ts'
+import { readHostId } from './host-id.ts'
 import { formatBoxwoodName } from './project-directory.ts'
 import { StartError } from './start-error.ts'
 
-/** Absolute paths. */
+/** With absolute paths. */
 export type DataDirectory = {
   dir: string
+  /** The id of the host: boxes and snapshots whose files are in this directory have it in their rows. */
+  host: string
   databaseFile: string
   /** Describes the Postgres database of the boxes in this directory. Absent: their database is `databaseFile`. */
   postgresFile: string
@@ -29,12 +32,22 @@ export const POSTGRES_FILE = 'postgres'
 /** Exists in the data directory while a restore is not complete. */
 export const RESTORE_DIR = 'restore-incomplete'
 
+/**
+ * Creates the directory if it does not exist, for its user only. New parent directories are as the user creates directories: users
+ * of boxes may need to traverse them.
+ * @returns whether it existed
+ */
+export async function createDataDirectory(dir: string): Promise<boolean> {
+  await mkdir(dirname(dir), { recursive: true })
+  return (await mkdir(dir, { recursive: true, mode: 0o700 })) === undefined
+}
+
 /** Creates the directory if needed and removes access for other users. Throws StartError, also for one of another user. */
 export async function openDataDirectory(dir: string): Promise<DataDirectory> {
   const foreignControl = findForeignControl(dir, process.getuid?.() ?? 0)
   if (foreignControl !== null) throw new StartError(foreignControl)
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await createDataDirectory(dir)
     // When root runs the coordinator, each box has its own uid and may need to traverse the directory to its home.
     const executeBits = process.getuid?.() === 0 ? 0o011 : (await stat(dir)).mode & 0o011
     await chmod(dir, 0o700 | executeBits)
@@ -48,6 +61,7 @@ export async function openDataDirectory(dir: string): Promise<DataDirectory> {
     await (await open(databaseFile, 'a', 0o600)).close()
     return {
       dir,
+      host: await readHostId(dir),
       databaseFile,
       postgresFile: join(dir, POSTGRES_FILE),
       reserveFile: join(dir, 'disk-reserve'),

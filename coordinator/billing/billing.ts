@@ -23,6 +23,15 @@ export type BillingOptions = {
   urls: { public: string }
 }
 
+/** @throws StartError when the file of the prices is not valid. null: billing is off */
+export const readPricesOf = ({
+  billing,
+  pricesFile,
+}: Pick<BillingSettings, 'billing' | 'pricesFile'>): PriceTable | null => {
+  if (!billing) return null
+  return pricesFile === null ? DEFAULT_PRICES : readPrices(pricesFile)
+}
+
 /** @throws StartError when the file of the prices is not valid */
 export function openBilling({ config, db, clock, urls }: BillingOptions): Billing {
   if (config.billing === 'off') return null

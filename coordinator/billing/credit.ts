@@ -7,7 +7,7 @@ import { BALANCE_SCHEDULE } from './service.ts'
 import { updateAccount } from './store/accounts.ts'
 import type { BillingAccountRow, BillingEntryRow } from './store/tables.ts'
 
-/** The balance is evaluated after the commit, when the caller calls `scheduleAt` of the scheduler. */
+/** The balance is evaluated after the commit, when the caller calls recordDueTime(). */
 export const evaluateSoon = (trx: Trx, workspaceId: string, now: number): Promise<unknown> =>
   setSchedule(trx, { kind: BALANCE_SCHEDULE, target_id: workspaceId }, now)
 

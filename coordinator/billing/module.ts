@@ -5,7 +5,6 @@ import { observeRows } from '../db/row-changes.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { Mailer } from '../identity/mail/mailer.ts'
-import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Billing } from './billing.ts'
 import { createFullCpuDetector, type FullCpuOptions } from './detect-full-cpu.ts'
 import { createMeterObserver } from './meter.ts'
@@ -22,7 +21,6 @@ export type BillingModuleContext = ModuleBase & {
   config: BillingSettings
   billing: Billing
   mailer: Pick<Mailer, 'send'>
-  scheduler: Pick<Scheduler, 'scheduleAt'>
   lifecycle: Pick<Lifecycle, 'schedule'>
   boxMetrics: { service: Pick<FullCpuOptions, 'averageCpu'> }
   payments: Pick<BalanceWatchOptions, 'collect'>
@@ -38,7 +36,7 @@ const TABLES = [
 ] as const
 
 export function billingModule(context: BillingModuleContext): Module {
-  const { db, clock, log, config, billing, mailer, scheduler, lifecycle, boxMetrics, payments } = context
+  const { db, clock, log, config, billing, mailer, lifecycle, boxMetrics, payments } = context
   const routes = withTag(
     'Billing',
     billingRoutes({
@@ -59,7 +57,6 @@ export function billingModule(context: BillingModuleContext): Module {
     detectFullCpu: createFullCpuDetector({ db, clock, log, averageCpu: boxMetrics.service.averageCpu }),
     collect: payments.collect,
     scheduleBox: lifecycle.schedule,
-    onSchedule: scheduler.scheduleAt,
   })
   const mailBalance = createOwnerMails({
     db,

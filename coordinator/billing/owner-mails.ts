@@ -16,7 +16,7 @@ export type OwnerMailKind = 'mail_balance' | 'mail_payment_failed'
 
 export type OwnerMail = Pick<Mail, 'subject' | 'text'>
 
-/** The mails are sent after the commit, when the caller calls `scheduleAt` of the scheduler. */
+/** The mails are sent after the commit, when the caller calls recordDueTime(). */
 export async function scheduleOwnerMails(
   trx: Trx,
   kind: OwnerMailKind,

@@ -1,5 +1,5 @@
 // Reads the usage of a workspace in a month: from the totals, and from what is not charged yet.
-import type { Usage, UsageGroup, UsageQuery } from '../../shared/api/usage.ts'
+import { MAX_DAY_PARTS, type Usage, type UsageGroup, type UsageQuery } from '../../shared/api/usage.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { listHostnames } from '../boxes/lookups.ts'
 import type { Db } from '../db/open.ts'
@@ -8,7 +8,7 @@ import type { Actor } from '../http/actor.ts'
 import { listUserNames } from '../identity/lookups.ts'
 import type { FinanceService } from './service.ts'
 import { findAccount } from './store/accounts.ts'
-import { listTotals, sumPeriods } from './store/totals.ts'
+import { listTotals, sumPeriods, sumPeriodsOf } from './store/totals.ts'
 import { toDay, toMonth } from './usage.ts'
 
 export type ReadUsageOptions = {
@@ -19,7 +19,9 @@ export type ReadUsageOptions = {
 }
 
 type Amounts = { micros: number; computeSeconds: number }
-type Part = Amounts & { key: string }
+type Split = UsageQuery['split']
+/** `id`: of the box or the member, of a day that is split. */
+type Part = Amounts & { key: string; id?: string | undefined }
 type Scope = { workspaceId: string; month: string; userId: string | undefined }
 
 const MS = 1000
@@ -28,7 +30,7 @@ const LAST_DAY = 31
 /** What a contractor reads is limited to the time in which the contractor owned the boxes. */
 export function createUsageReader({ db, clock, billing }: ReadUsageOptions) {
   /** The usage of the month that is in no total. */
-  async function listAccrued(trx: Trx, { workspaceId, month, userId }: Scope, by: UsageGroup) {
+  async function listAccrued(trx: Trx, { workspaceId, month, userId }: Scope, by: UsageGroup, split: Split) {
     if (billing === null) return []
     const now = toMonth(Math.floor(clock.now() / MS))
     if (month > now) return []
@@ -39,24 +41,33 @@ export function createUsageReader({ db, clock, billing }: ReadUsageOptions) {
     const { accrued } = await billing.finances.load(trx, workspaceId)
     return accrued
       .filter((usage) => toMonth(usage.hour) === month && (userId === undefined || usage.userId === userId))
-      .map(({ micros, computeSeconds, ...usage }) => ({ key: keyOf(usage, by), micros, computeSeconds }))
+      .map(({ micros, computeSeconds, ...usage }) => ({
+        key: keyOf(usage, by),
+        id: split && keyOf(usage, split),
+        micros,
+        computeSeconds,
+      }))
   }
 
   /** Locks the account meanwhile, so that no charge moves usage from one list to the other. */
-  const loadParts = (scope: Scope, by: UsageGroup): Promise<Part[]> =>
+  const loadParts = (scope: Scope, by: UsageGroup, split: Split): Promise<Part[]> =>
     transaction(db, async (trx) => {
-      const accrued = await listAccrued(trx, scope, by)
-      return [...accrued, ...(await (by === 'day' ? readDays(trx, scope) : readMonth(trx, scope, by)))]
+      const accrued = await listAccrued(trx, scope, by, split)
+      return [...accrued, ...(await (by === 'day' ? readDays(trx, scope, split) : readMonth(trx, scope, by)))]
     })
 
-  async function present(by: UsageGroup, workspaceId: string, parts: readonly Part[]) {
+  async function present(by: UsageGroup, split: Split, workspaceId: string, parts: readonly Part[]) {
     const sums = [...sumByKey(parts)]
     const ids = sums.map(([id]) => id)
-    if (by === 'day')
-      return {
-        by,
-        rows: sums.map(([day, amounts]) => ({ day, ...amounts })).sort((a, b) => (a.day < b.day ? -1 : 1)),
-      } as const
+    if (by === 'day') {
+      const splits = split && splitDays(parts)
+      const rows = sums.map(([day, amounts]) => ({
+        day,
+        ...amounts,
+        ...(splits && { parts: splits.get(day) ?? [] }),
+      }))
+      return { by, rows: rows.sort((a, b) => (a.day < b.day ? -1 : 1)) } as const
+    }
     if (by === 'member') {
       const users = await listUserNames(db, ids)
       const rows = sums.map(([userId, amounts]) => {
@@ -76,12 +87,13 @@ export function createUsageReader({ db, clock, billing }: ReadUsageOptions) {
 
   return async function readUsage(actor: Actor, query: UsageQuery): Promise<Usage> {
     const { by = 'box', month = toMonth(Math.floor(clock.now() / MS)) } = query
+    const split = by === 'day' ? query.split : undefined
     const { workspaceId } = actor
     // No user has the empty id.
     const userId = actor.role === 'contractor' ? (actor.userId ?? '') : undefined
-    const parts = billing === null ? [] : await loadParts({ workspaceId, month, userId }, by)
+    const parts = billing === null ? [] : await loadParts({ workspaceId, month, userId }, by, split)
     const totalMicros = parts.reduce((sum, { micros }) => sum + micros, 0)
-    return { month, totalMicros, ...(await present(by, workspaceId, parts)) }
+    return { month, totalMicros, ...(await present(by, split, workspaceId, parts)) }
   }
 }
 
@@ -99,15 +111,15 @@ async function readMonth(trx: Trx, { workspaceId, month, userId }: Scope, by: 'b
   }))
 }
 
-async function readDays(trx: Trx, { workspaceId, month, userId }: Scope): Promise<Part[]> {
-  const days = await sumPeriods(trx, {
-    workspaceId,
-    first: `${month}-01`,
-    last: `${month}-${LAST_DAY}`,
-    userId,
-  })
-  return days.map(({ period, amount, seconds }) => ({
+async function readDays(trx: Trx, { workspaceId, month, userId }: Scope, split: Split): Promise<Part[]> {
+  const query = { workspaceId, first: `${month}-01`, last: `${month}-${LAST_DAY}`, userId }
+  const days: (Awaited<ReturnType<typeof sumPeriods>>[number] & { id?: string })[] =
+    split === undefined
+      ? await sumPeriods(trx, query)
+      : await sumPeriodsOf(trx, split === 'box' ? 'box_id' : 'user_id', query)
+  return days.map(({ period, id, amount, seconds }) => ({
     key: period,
+    id,
     micros: Number(amount),
     computeSeconds: Number(seconds),
   }))
@@ -123,6 +135,22 @@ function sumByKey(parts: readonly Part[]): Map<string, Amounts> {
     })
   }
   return sums
+}
+
+/** The parts of each day, in the order of the amounts of the month. */
+function splitDays(parts: readonly Part[]): Map<string, { id: string; micros: number }[]> {
+  const byId = sumByKey(parts.map(({ id = '', ...amounts }) => ({ ...amounts, key: id })))
+  const ids = [...byId]
+    .sort(([a, amounts], [b, others]) => compare(amounts, others) || (a < b ? -1 : 1))
+    .slice(0, MAX_DAY_PARTS)
+    .map(([id]) => id)
+  const days = Map.groupBy(parts, ({ key }) => key)
+  return new Map(
+    [...days].map(([day, ofDay]) => {
+      const micros = sumByKey(ofDay.map(({ id = '', ...amounts }) => ({ ...amounts, key: id })))
+      return [day, ids.flatMap((id) => (micros.has(id) ? [{ id, micros: micros.get(id)?.micros ?? 0 }] : []))]
+    }),
+  )
 }
 
 const compare = (a: Amounts, b: Amounts): number => b.micros - a.micros

@@ -8,6 +8,7 @@ import { lockBox } from '../db/lock-box.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import { findWorkspace } from '../identity/lookups.ts'
+import { recordDueTime } from '../jobs/due-times.ts'
 import { findSchedule, lockSchedule, moveSchedule } from '../jobs/schedules.ts'
 import { chargeWorkspace } from './charge.ts'
 import { CHARGE_DELAY_MS, evaluateBalance } from './evaluate.ts'
@@ -31,14 +32,12 @@ export type BalanceWatchOptions = {
   collect(workspaceId: string, signal: AbortSignal): Promise<void>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
 }
 
 /** The handler of the schedule of a workspace. Returns when the balance is evaluated next. */
 export function createBalanceWatch(options: BalanceWatchOptions) {
   const { db, clock, log, prices, finances, warnBelowHours } = options
-  const { detectFullCpu, collect, scheduleBox, onSchedule } = options
+  const { detectFullCpu, collect, scheduleBox } = options
 
   async function run(workspaceId: string, signal: AbortSignal): Promise<number | undefined> {
     const key = { kind: BALANCE_SCHEDULE, target_id: workspaceId }
@@ -92,10 +91,10 @@ export function createBalanceWatch(options: BalanceWatchOptions) {
           at: now,
         })
         await scheduleOwnerMails(trx, 'mail_balance', { workspaceId, now })
-        onCommit(() => {
-          log.info({ workspaceId, kind, balanceMicros, burnMicrosPerHour }, 'the balance is low or empty')
-          onSchedule(now)
-        })
+        recordDueTime(trx, now)
+        onCommit(() =>
+          log.info({ workspaceId, kind, balanceMicros, burnMicrosPerHour }, 'the balance is low or empty'),
+        )
       }
       const isHeld = loaded.account.hold !== null
       const mustSuspend = state.isEmpty || isHeld

@@ -52,6 +52,8 @@ type NewBox = {
   /** The secret files that `source` has. Default: none. */
   copiedFiles?: readonly string[]
   machine: MachineChoice
+  /** null: an enrolled machine. */
+  host: string | null
   actor: Actor
   ownerUserId: string
   hostname: string
@@ -59,7 +61,7 @@ type NewBox = {
 }
 
 export function newBoxRow(box: NewBox): BoxRow {
-  const { id, input, source, environment, machine, actor, ownerUserId, hostname, now } = box
+  const { id, input, source, environment, machine, host, actor, ownerUserId, hostname, now } = box
   const { copiedFiles = [] } = box
   const isRestricted =
     input.restricted ||
@@ -76,6 +78,7 @@ export function newBoxRow(box: NewBox): BoxRow {
     tier: input.tier ?? DEFAULT_TIER,
     region: machine.region,
     provider: machine.provider,
+    host,
     image: machine.image,
     image_digest: machine.imageDigest,
     desired_region: null,

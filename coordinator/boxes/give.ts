@@ -7,10 +7,10 @@ import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, UserRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import { recordAccessChange } from '../http/access-changes.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { ModuleRegistry } from '../http/module.ts'
-import type { OpenRequests } from '../http/open-requests.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
 import { findMember, findMemberByEmail } from '../identity/lookups.ts'
 import type { BoxSecrets } from './box-hooks.ts'
@@ -28,17 +28,16 @@ export type GiveOptions = {
   confirmActor: ConfirmActor
   modules: Pick<ModuleRegistry, 'restrictBox'>
   boxSecrets: Pick<BoxSecrets, 'onOwnerChange'>
-  openRequests: Pick<OpenRequests, 'accessChanged'>
 }
 
 /** Throws not_owner, member_not_found, policy_denied. No-op when the member has the box. */
 export type GiveBox = (actor: Actor, id: string, receiver: GiveBoxRequest, trx?: Trx) => Promise<Box>
 
 export function createGiveBox(options: GiveOptions): GiveBox {
-  const { db, clock, boxes, admit, confirmActor, modules, boxSecrets, openRequests } = options
+  const { db, clock, boxes, admit, confirmActor, modules, boxSecrets } = options
 
   return (actor, id, receiver, trx) =>
-    transaction(trx ?? db, async (trx, onCommit) => {
+    transaction(trx ?? db, async (trx) => {
       const box = await boxes.lockLive(trx, actor, id)
       const now = clock.now()
       await confirmActor(trx, actor, now)
@@ -65,7 +64,7 @@ export function createGiveBox(options: GiveOptions): GiveBox {
       const detail = { from: box.owner_user_id, to: member.id, email }
       recordBoxChange(trx, 'box.give', box, { actor, now }, detail)
       const { workspaceId } = actor
-      onCommit(() => openRequests.accessChanged({ workspaceId, userId: box.owner_user_id }))
+      recordAccessChange(trx, { workspaceId, userId: box.owner_user_id })
       return presentBox(given)
     })
 }

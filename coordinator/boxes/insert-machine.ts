@@ -41,6 +41,7 @@ export async function insertMachine(
       source: null,
       environment: null,
       machine: { region, provider: machineProvider.name, image: null, imageDigest: null },
+      host: null,
       actor,
       ownerUserId,
       hostname,

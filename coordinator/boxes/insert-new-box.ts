@@ -19,6 +19,8 @@ import { updateBox } from './store/boxes.ts'
 
 export type BoxInserterOptions = {
   clock: Clock
+  /** Of this coordinator: it has the files of the new boxes. */
+  host: string
   regions: RegionRules
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets
@@ -39,6 +41,7 @@ export type NewBoxPlan = { environment: PinnedEnvironment | null; machine: Machi
 export function createBoxInserter(options: BoxInserterOptions) {
   const {
     clock,
+    host: ownHost,
     regions,
     boxEnvironments,
     boxSecrets,
@@ -73,8 +76,10 @@ export function createBoxInserter(options: BoxInserterOptions) {
       const now = clock.now()
       const { workspaceId } = actor
       const copiedFiles = source ? await boxEnvironments.listFilePaths(trx, source) : []
-      const id = await warmMachines.take(trx, machine)
-      const box = { id, input, source, environment, copiedFiles, machine, actor, ownerUserId, now }
+      // The files of a snapshot stay on their host.
+      const host = source?.host ?? ownHost
+      const id = host === ownHost ? await warmMachines.take(trx, machine) : null
+      const box = { id, input, source, environment, copiedFiles, machine, host, actor, ownerUserId, now }
       const inserted = await insertWithName(trx, { workspaceId, name: input.name, random }, (hostname) =>
         newBoxRow({ ...box, hostname }),
       )

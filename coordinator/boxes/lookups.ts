@@ -1,4 +1,6 @@
 // Reads boxes and snapshots for other rooms, which do not use the store of this room.
+
+export { adoptBoxes, hasRowsWithoutHost, listDownHosts } from './store/box-hosts.ts'
 export {
   type ChangedBoxRow,
   countLiveBoxes,

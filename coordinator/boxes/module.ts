@@ -4,11 +4,11 @@ import type { Admit } from '../admission/admit.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
-import type { OpenRequests } from '../http/open-requests.ts'
 import { withTag } from '../http/route.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
-import type { Scheduler } from '../jobs/scheduler.ts'
 import type { Providers } from '../providers/regions.ts'
+import { isElsewhere } from '../replicas/hosts.ts'
+import type { Replica } from '../replicas/replica.ts'
 import type { WarmMachines } from '../warm-machines/pool.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import type { DeletionHook } from './change-state.ts'
@@ -21,7 +21,6 @@ import { createResizes } from './resize.ts'
 import { boxRoutes } from './routes.ts'
 import { type BoxService, createBoxService } from './service.ts'
 import type { BoxSettings } from './settings.ts'
-import type { BoxVariableChanges } from './variable-sender.ts'
 
 export type BoxesModuleContext = ModuleBase & {
   config: BoxSettings
@@ -29,15 +28,13 @@ export type BoxesModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   admit: Admit
   confirmActor: ConfirmActor
-  openRequests: Pick<OpenRequests, 'accessChanged'>
   providers: Providers
+  replica: Pick<Replica, 'host'>
   tunnels: Tunnels
   heartbeats: Pick<Heartbeats, 'latest'>
   lifecycle: Pick<Lifecycle, 'schedule'>
-  scheduler: Pick<Scheduler, 'scheduleAt'>
   snapshots: { onBoxDelete: DeletionHook }
   portShares: { onBoxDelete: DeletionHook }
-  boxVariables: Pick<BoxVariableChanges, 'onChange'>
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets & { onBoxDelete: DeletionHook }
   warmMachines: WarmMachines
@@ -45,33 +42,22 @@ export type BoxesModuleContext = ModuleBase & {
 
 export function boxesModule(context: BoxesModuleContext) {
   const { config, db, clock, modules, boxFinder, admit, providers, tunnels, confirmActor } = context
-  const {
-    openRequests,
-    heartbeats,
-    lifecycle,
-    scheduler,
-    snapshots,
-    portShares,
-    boxVariables,
-    boxEnvironments,
-    boxSecrets,
-    warmMachines,
-  } = context
+  const { host } = context.replica
+  const { heartbeats, lifecycle, snapshots, portShares, boxEnvironments, boxSecrets, warmMachines } = context
   const { schedule } = lifecycle
   const { deleteOfBox } = modules
   const boxes: BoxService = createBoxService({
     db,
     finder: boxFinder,
     clock,
+    host,
     admit,
     regions: providers,
     boxEnvironments,
     boxSecrets,
     warmMachines,
-    getCapacity: (region) => providers.byRegion.get(region)?.capacity,
+    getCapacity: (box) => (isElsewhere(box, host) ? undefined : providers.byRegion.get(box.region)?.capacity),
     schedule,
-    onSchedule: scheduler.scheduleAt,
-    onEnvironmentChange: boxVariables.onChange,
     isConnected: (boxId) => tunnels.current(boxId) !== undefined,
     latestHeartbeat: heartbeats.latest,
     async beforeDelete(...deletion) {
@@ -89,9 +75,9 @@ export function boxesModule(context: BoxesModuleContext) {
       'Boxes',
       boxRoutes({
         boxes,
-        resizes: createResizes({ ...changes, providers }),
+        resizes: createResizes({ ...changes, host, providers }),
         moveBox: createMoveBox({ ...changes, regions: providers }),
-        giveBox: createGiveBox({ ...changes, confirmActor, modules, boxSecrets, openRequests }),
+        giveBox: createGiveBox({ ...changes, confirmActor, modules, boxSecrets }),
       }),
     ),
     schedules: {

@@ -1,8 +1,9 @@
 // Lists boxes and reads one in detail (spec §4.3).
 import type { Box, BoxDetail, BoxList, ListBoxesQuery, Vitals } from '../../shared/api/boxes.ts'
-import type { Capacity, Region } from '../../shared/tiers.ts'
+import type { Capacity } from '../../shared/tiers.ts'
 import { isUuid } from '../../shared/uuid.ts'
 import type { Db } from '../db/open.ts'
+import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { readPages } from '../http/json-pages.ts'
@@ -22,8 +23,8 @@ export type BoxReaderOptions = {
   boxEnvironments: Pick<BoxEnvironments, 'describe'>
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
-  /** The machine on which all managed boxes of the region run. undefined: each has a machine of its own. */
-  getCapacity(region: Region): Capacity | undefined
+  /** The machine on which all managed boxes of the region of this box run. undefined: each has a machine of its own, or it is not known. */
+  getCapacity(box: Pick<BoxRow, 'region' | 'host'>): Capacity | undefined
   /** The latest heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
 }
@@ -78,7 +79,7 @@ export function createBoxReader(options: BoxReaderOptions) {
       boxEnvironments.describe(db, box),
     ])
     const [connected, heartbeat] = [isConnected(id), latestHeartbeat(id)]
-    const capacity = getCapacity(box.region)
+    const capacity = getCapacity(box)
     return presentDetail({ box, events, job, connected, heartbeat, capacity, environment })
   }
 

@@ -11,6 +11,7 @@ import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import type { Providers } from '../providers/regions.ts'
+import { isElsewhere } from '../replicas/hosts.ts'
 import { enqueueResize, isSettled } from './lifecycle/enqueue-jobs.ts'
 import { presentBox } from './present.ts'
 import { assertManaged } from './refuse-machines.ts'
@@ -18,6 +19,8 @@ import { assertManaged } from './refuse-machines.ts'
 export type ResizeOptions = {
   db: Db
   clock: Clock
+  /** Of this coordinator. */
+  host: string
   boxes: Pick<BoxFinder, 'find' | 'lockLive'>
   providers: Pick<Providers, 'for'>
   admit: Admit
@@ -39,13 +42,15 @@ const GB = 1000 ** 3
 const MEASURE_TIMEOUT_MS = 10_000
 
 export function createResizes(options: ResizeOptions): Resizes {
-  const { db, clock, boxes, providers, admit, schedule } = options
+  const { db, clock, host, boxes, providers, admit, schedule } = options
 
   async function measure(actor: Actor, id: string): Promise<Usage | null> {
     const box = await boxes.find(actor, id)
     const { observed_state: state, archive_bytes: archiveBytes } = box
     if (state === 'deep_sleep') return archiveBytes === null ? null : { bytes: archiveBytes, inodes: null }
     if (state !== 'running' && state !== 'suspended') return null
+    // The disk monitor of its host enforces the limit.
+    if (isElsewhere(box, host)) return null
     const signal = AbortSignal.timeout(MEASURE_TIMEOUT_MS)
     const measuring = providers.for(box).sharedDisk?.measure(id, signal)
     return (await measuring?.catch(() => null)) ?? null

@@ -79,6 +79,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       id: 'boxes.get',
       method: 'GET',
       path: '/boxes/:id',
+      atOwnerOf: 'id',
       access: byKey('boxes', 'read', { acceptsTickets: true }),
       summary: 'Get a box with its state, vitals, recent state changes and current job',
       request: { params: boxId },
@@ -89,6 +90,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       id: 'boxes.update',
       method: 'PATCH',
       path: '/boxes/:id',
+      atOwnerOf: 'id',
       access: byKey('boxes', 'write'),
       summary:
         'Change the name and the labels of a box, when it is suspended and snapshotted, or its environment variables',
@@ -117,6 +119,7 @@ export function boxRoutes({ boxes, resizes, moveBox, giveBox }: BoxRoutesOptions
       id: 'boxes.delete',
       method: 'DELETE',
       path: '/boxes/:id',
+      atOwnerOf: 'id',
       access: byKey('boxes', 'write'),
       summary: 'Delete a box and its files',
       description:

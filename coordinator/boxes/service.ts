@@ -12,7 +12,7 @@ import type {
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
-import type { Capacity, Region, Tier } from '../../shared/tiers.ts'
+import type { Capacity, Tier } from '../../shared/tiers.ts'
 import { type Admit, createAdmit } from '../admission/admit.ts'
 import { recordBoxChange } from '../audit/record-change.ts'
 import type { Db } from '../db/open.ts'
@@ -20,6 +20,7 @@ import type { BoxRow, SnapshotRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import { type Actor, formatActor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
+import { recordDueTime } from '../jobs/due-times.ts'
 import type { WarmMachines } from '../warm-machines/pool.ts'
 import type { BoxEnvironments, BoxSecrets } from './box-hooks.ts'
 import { createStateChanges, type DeletionHook } from './change-state.ts'
@@ -32,16 +33,20 @@ import { listChangedSchedules, toRowChanges } from './patch.ts'
 import { presentBox } from './present.ts'
 import { type BoxListOptions, createBoxReader } from './read-boxes.ts'
 import { assertHasSchedules } from './refuse-machines.ts'
+import { assertSnapshotAvailable } from './refuse-unavailable.ts'
 import { renameBox } from './rename.ts'
 import { assertFits } from './sources/file-rules.ts'
 import { assertUsable, findCreateSource } from './sources/sources.ts'
 import { countLiveBoxes } from './store/box-lists.ts'
 import { updateBox } from './store/boxes.ts'
+import { recordVariableChange } from './variable-changes.ts'
 
 export type BoxServiceOptions = {
   db: Db
   finder: BoxFinder
   clock: Clock
+  /** See BoxInserterOptions. */
+  host: string
   regions: RegionRules
   boxEnvironments: BoxEnvironments
   boxSecrets: BoxSecrets
@@ -49,16 +54,12 @@ export type BoxServiceOptions = {
   warmMachines?: WarmMachines
   /** Schedules the box for the reconciler. Called after the commit that wrote its desired state or job. */
   schedule(boxId: string): void
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule?(time: number): void
-  /** Called after the commit of a change of the box's variables. */
-  onEnvironmentChange?(boxId: string): void
   /** Whether the box's agent has a tunnel open. */
   isConnected(boxId: string): boolean
   /** The latest heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
-  /** The machine on which all managed boxes of the region run. Default: each box has a machine of its own. */
-  getCapacity?(region: Region): Capacity | undefined
+  /** The machine on which all managed boxes of the region of this box run. Default: each box has a machine of its own. */
+  getCapacity?(box: Pick<BoxRow, 'region' | 'host'>): Capacity | undefined
   /** Default: billing is off. */
   admit?: Admit
   beforeDelete?: DeletionHook
@@ -103,6 +104,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     db,
     finder,
     clock,
+    host,
     regions,
     boxEnvironments,
     boxSecrets,
@@ -112,10 +114,11 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     latestHeartbeat,
     admit = createAdmit({ clock: options.clock, countLiveBoxes }),
   } = options
-  const { random, beforeDelete, onSchedule = () => undefined } = options
-  const { onEnvironmentChange = () => undefined, getCapacity = () => undefined } = options
+  const { random, beforeDelete } = options
+  const { getCapacity = () => undefined } = options
   const { planNewBox, insertNewBox } = createBoxInserter({
     clock,
+    host,
     regions,
     boxEnvironments,
     boxSecrets,
@@ -136,7 +139,10 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
     return transaction(trx ?? db, async (trx) => {
       const admitCreate = await admit.begin(trx, actor, 'create')
       const source = await findCreateSource(trx, actor, input)
-      if (source) assertUsable(source)
+      if (source) {
+        assertUsable(source)
+        await assertSnapshotAvailable(trx, source, host)
+      }
       const { tier = source?.tier, autoPauseMin, restricted } = input
       if (tier !== undefined) assertFits(tier, source?.content_bytes ?? null)
       const plan = await planNewBox(trx, actor, input, source)
@@ -160,7 +166,7 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
   }
 
   function patch(actor: Actor, id: string, input: PatchBoxRequest): Promise<Box> {
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const row = await finder.lockLive(trx, actor, id)
       assertHasSchedules(row, input)
       const now = clock.now()
@@ -174,9 +180,9 @@ export function createBoxService(options: BoxServiceOptions): BoxService {
       const detail = describePatch(row, written)
       if (detail !== null) recordBoxChange(trx, 'box.update', written, { actor, now }, detail)
       const { pause_at: pauseAt, delete_at: deleteAt } = written
-      if (pauseAt !== null) onCommit(() => onSchedule(pauseAt))
-      if (deleteAt !== null) onCommit(() => onSchedule(deleteAt))
-      if (row.env_vars !== written.env_vars) onCommit(() => onEnvironmentChange(id))
+      if (pauseAt !== null) recordDueTime(trx, pauseAt)
+      if (deleteAt !== null) recordDueTime(trx, deleteAt)
+      if (row.env_vars !== written.env_vars) recordVariableChange(trx, id)
       return presentBox(written)
     })
   }

@@ -1,6 +1,7 @@
 // Sends the variables of a box to its agent when it connects and after each change: an API key among them makes a coding
 // agent ready. Commands and prompts have the variables in their own requests. Also sends the paths of the secret files, and what the
 // agent needs to connect programs to the broker of secrets, and stores the result of its test.
+import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import { type AgentVariables, agentVariablesResponseSchema } from '../../shared/api/agent-variables.ts'
 import type { BrokerTest } from '../../shared/api/secrets.ts'
@@ -8,31 +9,28 @@ import { type Clock, systemClock, toTimestamp } from '../../shared/clock.ts'
 import type { Tunnels } from '../agents/tunnel/types.ts'
 import type { Db } from '../db/open.ts'
 import { findVariableColumns } from './store/boxes.ts'
+import { subscribeToVariableChanges } from './variable-changes.ts'
 import { getBoxVariables } from './variables.ts'
 
 export type VariableSender = {
-  /** Call it after the commit of a change. */
-  onChange(boxId: string): void
   /** The latest test of the agent that is connected. */
   getBrokerTest(boxId: string): BrokerTest
-  /** Resolves when no change is being sent to the agent of the box: the latest one has been sent, or has failed. */
+  /**
+   * Resolves when no change is being sent to the agent of the box: the latest one has been sent, or has failed. Resolves at once
+   * when another coordinator has the agent.
+   */
   whenSent(boxId: string): Promise<void>
   close(): void
 }
 
-export type BoxVariableChanges = Pick<VariableSender, 'getBrokerTest' | 'whenSent'> & {
-  /** Call it after the commit of a change of what a box gets from its environment, its variables or its mounts. */
-  onChange(boxId: string): void
-  /** The listener is called after each change. Returns a function that removes it. */
-  subscribe(listener: (boxId: string) => void): () => void
-}
-
 /** The agent tests the broker before it responds. */
 const RESPONSE_TIMEOUT_MS = 30_000
+/** Of requests at once, when the variables of all connected boxes are sent. */
+const MAX_CONCURRENT_OF_ALL = 16
 
 export function createVariableSender(options: {
   db: Db
-  tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
+  tunnels: Pick<Tunnels, 'local' | 'on' | 'off'>
   log: Pick<Logger, 'warn'>
   clock?: Clock
   /** What the agent needs to connect programs to the broker; null: the box has no secrets. Default: null. */
@@ -42,6 +40,7 @@ export function createVariableSender(options: {
 }): VariableSender {
   const { db, tunnels, log, clock = systemClock } = options
   const { findBroker = async () => null, listSecretFiles = async () => [] } = options
+  const connected = new Set<string>()
   /** The boxes whose variables are being sent. true: the variables have changed since they were read. */
   const sending = new Map<string, boolean>()
   /** The boxes whose variables are being sent, until the last of these requests. */
@@ -50,7 +49,7 @@ export function createVariableSender(options: {
   const tests = new Map<string, BrokerTest>()
 
   async function send(boxId: string): Promise<void> {
-    const tunnel = tunnels.current(boxId)
+    const tunnel = tunnels.local(boxId)
     if (tunnel === undefined) return
     const row = await findVariableColumns(db, boxId)
     if (row === undefined) return
@@ -72,7 +71,7 @@ export function createVariableSender(options: {
   /** @param body the response of an agent with secrets */
   function storeTest(boxId: string, body: Buffer | null): void {
     const test = body && parseTest(body)
-    if (!test || tunnels.current(boxId) === undefined) tests.delete(boxId)
+    if (!test || tunnels.local(boxId) === undefined) tests.delete(boxId)
     else tests.set(boxId, { ...test, checkedAt: toTimestamp(clock.now()) })
   }
 
@@ -80,6 +79,11 @@ export function createVariableSender(options: {
   function sendLatest(boxId: string): void {
     if (sending.has(boxId)) return void sending.set(boxId, true)
     sent.set(boxId, sendUntilLatest(boxId))
+  }
+
+  async function sendAgain(boxId: string): Promise<void> {
+    sendLatest(boxId)
+    await sent.get(boxId)
   }
 
   async function sendUntilLatest(boxId: string): Promise<void> {
@@ -96,19 +100,27 @@ export function createVariableSender(options: {
   }
 
   const onConnected = ({ boxId }: { boxId: string }) => {
+    connected.add(boxId)
     tests.delete(boxId)
     sendLatest(boxId)
   }
-  const onDisconnected = (boxId: string) => void tests.delete(boxId)
+  const onDisconnected = (boxId: string) => {
+    connected.delete(boxId)
+    tests.delete(boxId)
+  }
   tunnels.on('connected', onConnected)
   tunnels.on('disconnected', onDisconnected)
-  return {
-    onChange(boxId) {
-      sendLatest(boxId)
+  const unsubscribe = subscribeToVariableChanges(db, sendLatest, {
+    onGap() {
+      const limit = pLimit(MAX_CONCURRENT_OF_ALL)
+      for (const boxId of connected) void limit(() => sendAgain(boxId))
     },
+  })
+  return {
     whenSent: async (boxId) => sent.get(boxId),
     getBrokerTest: (boxId) => tests.get(boxId) ?? UNKNOWN,
     close() {
+      unsubscribe()
       tunnels.off('connected', onConnected)
       tunnels.off('disconnected', onDisconnected)
     },

@@ -20,6 +20,8 @@ export type DialectTraits = {
   readonly bytesType: 'blob' | 'bytea'
   /** The operators of JSON take values of a type of their own. Otherwise they take text. */
   readonly jsonType: boolean
+  /** SQL: the time at which the statement runs, in milliseconds since the epoch, by the clock of the database. */
+  readonly currentTime: string
 }
 
 class NodeSqliteAdapter extends SqliteAdapter {
@@ -35,6 +37,7 @@ class NodeSqliteAdapter extends SqliteAdapter {
     identityColumns: false,
     bytesType: 'blob',
     jsonType: false,
+    currentTime: "cast(unixepoch('subsec') * 1000 as integer)",
   }
   /** SQLite has transactional DDL, though Kysely's adapter says no: a failed migration is rolled back. */
   override get supportsTransactionalDdl() {
@@ -52,6 +55,7 @@ class BoxwoodPostgresAdapter extends PostgresAdapter {
     identityColumns: true,
     bytesType: 'bytea',
     jsonType: true,
+    currentTime: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
   }
 }
 

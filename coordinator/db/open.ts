@@ -1,4 +1,4 @@
-// Opens the database for one coordinator, and runs its migrations.
+// Opens the database, and runs its migrations.
 import { type Dialect, Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { sqliteDialect } from './dialects.ts'
@@ -6,6 +6,7 @@ import type { DiskReserve } from './disk-reserve.ts'
 import { describeNewerVersion, recordVersion } from './executed-migrations.ts'
 import { enableImmediateQueries } from './immediate-queries.ts'
 import { migrations } from './migrations/list.ts'
+import { connectCoordinators } from './notification-hub.ts'
 import { logQueries, observeDriver, type StoreObserver } from './observed-driver.ts'
 import { openPostgres, type PostgresConfig } from './postgres/open.ts'
 import type { Tables } from './schema.ts'
@@ -54,7 +55,8 @@ async function openSqlite(config: DatabaseConfig & { kind: 'sqlite' }): Promise<
 }
 
 async function openPostgresDatabase(config: DatabaseConfig & { kind: 'postgres' }): Promise<Db> {
-  const { dialect, createMigrationDialect, close } = await openPostgres(config, LOCK_WAIT_MS)
+  const opened = await openPostgres(config, LOCK_WAIT_MS)
+  const { dialect, createMigrationDialect, sharedConnection, close } = opened
   const migrated = createDb(createMigrationDialect())
   try {
     await migrate(migrated, config.migrateTo)
@@ -67,6 +69,7 @@ async function openPostgresDatabase(config: DatabaseConfig & { kind: 'postgres' 
   const db = createDb(dialect, config.observer)
   // `destroy()` would not close a database that has never been used.
   await db.connection().execute(async () => undefined)
+  if (sharedConnection !== null) sharedConnection.setReceiver(connectCoordinators(db, sharedConnection))
   return db
 }
 

@@ -1,8 +1,9 @@
-// Notifies subscribers of changed rows, after the commit. One coordinator writes the database, so the subscribers are in its
-// process: nothing is polled, and the database has no triggers. `npm run check` finds writes that do not notify
-// (test/support/row-notifications.ts).
+// Notifies subscribers of changed rows, after the commit: nothing is polled, and the database has no triggers. `npm run check`
+// finds writes that do not notify (test/support/row-notifications.ts).
+import type { Origin } from './notification-hub.ts'
+import { defineTopic, notify, type SubscribeOptions, subscribe } from './notifications.ts'
 import type { Db } from './open.ts'
-import { afterCommit, beforeCommit, type Trx } from './transaction.ts'
+import { beforeCommit, type Trx } from './transaction.ts'
 
 /** A deleted row cannot be read any more. These fields decide who could see it (http/visibility.ts). */
 export type DeletedRow = { workspaceId: string; boxId: string; ownerUserId: string }
@@ -14,14 +15,15 @@ export type RowChange = {
   deleted?: DeletedRow
 }
 
-export type RowSubscriber = (change: RowChange) => void
+export type RowSubscriber = (change: RowChange, origin: Origin) => void
 
-/** The subscribers of each database. A database and its transactions have one adapter. */
-const subscribersByAdapter = new WeakMap<object, Set<RowSubscriber>>()
+/** The report of an agent that has started, or of its machine, changes a row in a transaction of reports. */
+const ROWS = defineTopic<RowChange>('rows', { mayBeLocal: true })
 
 /** Runs at the end of the transaction that has changed the row. A rejection rolls the transaction back. */
 export type RowObserver = (trx: Trx, change: Pick<RowChange, 'table' | 'id'>) => Promise<void>
 
+/** A database and its transactions have one adapter. */
 const observersByAdapter = new WeakMap<object, RowObserver>()
 
 /** The rows for which the observer of each transaction runs. */
@@ -40,9 +42,7 @@ export function recordRowChange(trx: Trx, change: RowChange): void {
   const { adapter } = trx.getExecutor()
   const observer = observersByAdapter.get(adapter)
   if (observer) observeOnce(trx, change, observer)
-  afterCommit(trx, () => {
-    for (const subscriber of subscribersByAdapter.get(adapter) ?? []) subscriber(change)
-  })
+  notify(trx, ROWS, change)
 }
 
 function observeOnce(trx: Trx, { table, id }: RowChange, observer: RowObserver): void {
@@ -57,14 +57,6 @@ function observeOnce(trx: Trx, { table, id }: RowChange, observer: RowObserver):
   })
 }
 
-/**
- * A read that starts after the call has all changes that `subscriber` does not get.
- * @param subscriber is called synchronously after each commit, and must not throw
- * @returns a function that ends the subscription
- */
-export function subscribeToRows(db: Db, subscriber: RowSubscriber): () => void {
-  const { adapter } = db.getExecutor()
-  const subscribers = subscribersByAdapter.get(adapter) ?? new Set()
-  subscribersByAdapter.set(adapter, subscribers.add(subscriber))
-  return () => void subscribers.delete(subscriber)
-}
+/** See subscribe(). */
+export const subscribeToRows = (db: Db, subscriber: RowSubscriber, options: SubscribeOptions): (() => void) =>
+  subscribe(db, ROWS, subscriber, options)

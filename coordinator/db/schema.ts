@@ -168,6 +168,8 @@ export type BoxRow = {
   region: Region
   /** The name of the provider that has the machine (Provider.name). */
   provider: string
+  /** The host whose data directory has the files (DataDirectory.host). null: an enrolled machine, or no coordinator has started since the migration. */
+  host: string | null
   /** The image as it was requested; null: the provider has no images. */
   image: string | null
   /** The content of the image; null: not known yet. */
@@ -251,6 +253,9 @@ export type BoxEventRow = {
   at: number
 }
 
+/** The coordinator that works on the row, while it is alive (replicas/). Set only where several use the database. */
+type Leased = { lease_owner: Generated<string | null> }
+
 /** The lifecycle change in progress. A box has at most one. */
 export type JobRow = {
   box_id: string
@@ -259,9 +264,8 @@ export type JobRow = {
   attempt: number
   last_error: string | null
   next_retry_at: number | null
-  /** The coordinator that runs the job, and until when it owns it: the lease of a dead coordinator expires. */
+  /** The coordinator that runs the job. It counts only while that coordinator is alive (replicas/store.ts). */
   lease_owner: string | null
-  lease_until: number | null
   /** Who requested the change: user:<id>, key:<id> or system. */
   actor: string
   /** The reason to show in the box's events; null for the operation's default reason. */
@@ -290,8 +294,9 @@ export type SnapshotRow = {
   source_hostname: string
   tier: Tier
   region: Region
-  /** The provider and the image of the box. */
+  /** The provider, the host and the image of the box. */
   provider: string
+  host: string | null
   image: string | null
   image_digest: string | null
   restricted: Flag
@@ -320,14 +325,7 @@ export type SnapshotRow = {
 /** The change of a snapshot in progress. A snapshot has at most one. */
 export type SnapshotJobRow = Pick<
   JobRow,
-  | 'attempt'
-  | 'last_error'
-  | 'next_retry_at'
-  | 'lease_owner'
-  | 'lease_until'
-  | 'actor'
-  | 'operation_id'
-  | 'created_at'
+  'attempt' | 'last_error' | 'next_retry_at' | 'lease_owner' | 'actor' | 'operation_id' | 'created_at'
 > & { snapshot_id: string; op: 'create' | 'delete' }
 
 /**
@@ -366,6 +364,8 @@ export type IdempotencyKeyRow = {
   /** The stored response; null while the first request is in progress. */
   status: number | null
   body: string | null
+  /** The coordinator that runs the request, until there is a response; null: a version that stored none has written the row. */
+  lease_owner: string | null
   created_at: number
 }
 
@@ -724,7 +724,7 @@ export interface Tables {
   operations: OperationRow
   snapshots: SnapshotRow
   snapshot_jobs: SnapshotJobRow
-  schedules: ScheduleRow
+  schedules: ScheduleRow & Leased
   box_moves: BoxMoveRow
   last_prompts: LastPromptRow
   port_shares: PortShareRow
@@ -760,5 +760,5 @@ export interface Tables {
   agent_rollouts: AgentRolloutRow
   audit_log: AuditEventRow
   audit_heads: AuditHeadRow
-  audit_sinks: AuditSinkRow
+  audit_sinks: AuditSinkRow & Leased
 }

@@ -130,6 +130,7 @@ async function connectTunnel(
       'box_unreachable',
       `Box ${box.hostname} is an enrolled machine that is not connected. Check that the machine runs and that its agent can reach the coordinator.`,
     )
+  if (!isConnected && (shouldRun || wakesBox)) await context.assertAvailable(box)
   if (shouldRun && (state === 'running' || state === 'degraded'))
     return context.tunnels.wait(box.id, RECONNECT_WAIT_MS, signal)
   if (state === 'provision_failed' || (!shouldRun && !wakesBox)) throw createNotRunningError(box)

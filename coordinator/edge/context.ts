@@ -25,6 +25,8 @@ export type EdgeContext = {
     /** Sets the desired state to running. */
     wake(actor: Actor, boxId: string): Promise<unknown>
   }
+  /** Throws box_unreachable when no coordinator can start the box, because its host has none. */
+  assertAvailable(box: BoxRow): Promise<void>
   /** The terminals that the workspace may have open. */
   loadTerminalLimit(workspaceId: string): Promise<number>
   /** Records commands in the history. */

@@ -7,6 +7,7 @@ import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER } from '../../shared/protocol.ts'
 import { assertTransfers, createAgentProtocolError } from '../agents/tunnel/agent-errors.ts'
 import type { Transfers, TunnelCallResponse } from '../agents/tunnel/types.ts'
+import { releaseSentChunks } from '../base/release-sent-chunks.ts'
 import type { Actor } from '../http/actor.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { MAX_ERROR_BYTES, parseAgentJson, readAgentError } from './agent-response.ts'
@@ -19,7 +20,6 @@ import {
   selectConditionalHeaders,
 } from './download-headers.ts'
 import { createReaderHeaders } from './reader-headers.ts'
-import { releaseSentChunks } from './release-sent-chunks.ts'
 
 /** The agent may read a whole directory before it responds. */
 const HEAD_TIMEOUT_MS = 11 * 60_000

@@ -68,6 +68,8 @@ export type EdgeLimiter = {
   setResumable(boxId: string): () => void
   /** Like hasRequests(), without the connections that can be resumed: those that a restart of the agent would interrupt. */
   hasInterruptibleRequests(boxId: string): boolean
+  /** Whether any request or connection to the box holds a slot, or hold() was called. */
+  isInUse(boxId: string): boolean
   /** Acquired slots, for tests and metrics. */
   acquiredCount(): number
 }
@@ -87,6 +89,8 @@ export function createEdgeLimiter(
   const slots = new Slots()
   /** Requests that hold a slot, without streams. */
   const requestsByBox = new Map<string, number>()
+  /** Streams and forwarded connections that hold a slot. */
+  const connectionsByBox = new Map<string, number>()
   const resumableByBox = new Map<string, number>()
 
   /** What the slots of a key and of a box are for. */
@@ -166,8 +170,8 @@ export function createEdgeLimiter(
         ...listSlots(subject, boxId, kind),
       ])
       if ('release' in acquisition) {
-        if (isStream || isForward) return acquisition.release
-        return countOne(requestsByBox, boxId, acquisition.release)
+        const counts = isStream || isForward ? connectionsByBox : requestsByBox
+        return countOne(counts, boxId, acquisition.release)
       }
       const { full } = acquisition
       if (full === terminal) {
@@ -181,6 +185,7 @@ export function createEdgeLimiter(
       return rejectFull(full, SLOT_RETRY_MS)
     },
     hasRequests: (boxId) => requestsByBox.has(boxId),
+    isInUse: (boxId) => requestsByBox.has(boxId) || connectionsByBox.has(boxId),
     setResumable: (boxId) => countOne(resumableByBox, boxId),
     hasInterruptibleRequests: (boxId) => (requestsByBox.get(boxId) ?? 0) > (resumableByBox.get(boxId) ?? 0),
     acquiredCount: () => slots.size,

@@ -10,16 +10,20 @@ import {
 } from '../audit/record-connect.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Lifecycle } from '../boxes/lifecycle/lifecycle.ts'
+import { assertBoxAvailable } from '../boxes/refuse-unavailable.ts'
 import { createPauseGate } from '../boxes/schedules/pause-gate.ts'
 import type { BoxService } from '../boxes/service.ts'
 import type { DownloadLinks } from '../download-links/service.ts'
 import type { CommandTracker } from '../history/commands/command-tracker.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
+import type { Peers } from '../replicas/peers.ts'
+import type { Replica } from '../replicas/replica.ts'
 import { createAttachmentCounts } from './attachment-counts.ts'
 import { createConnectToPort } from './connect-to-port.ts'
 import type { EdgeContext } from './context.ts'
 import { downloadLinkRoutes } from './download-links.ts'
+import { createForwardExchange, createForwardToOwner } from './forward-to-owner.ts'
 import { createEdgeLimiter, EDGE_SHARES, type EdgeLimit, type EdgeLimiter } from './limits.ts'
 import { createResponseParser } from './response-parser.ts'
 import { edgeRoutes } from './routes.ts'
@@ -62,13 +66,16 @@ export type EdgeModuleContext = ModuleBase &
     downloadLinks: DownloadLinks
     lifecycle: Pick<Lifecycle, 'waitUntilRunning'>
     tunnels: Tunnels
-    agentConnections: Pick<AgentConnections, 'transfers' | 'streams' | 'sockets'>
+    agentConnections: Pick<AgentConnections, 'transfers' | 'streams' | 'sockets' | 'owner' | 'readOwner'>
+    replica: Pick<Replica, 'host'>
+    /** null: this is the only coordinator of the database. */
+    peers: Peers | null
     overrides: { streams?: Streams; transfers?: Transfers }
   }
 
 export function edgeModule(context: EdgeModuleContext) {
   const { db, clock, limiter, pauseGate, attachments, team, commands, boxes, lifecycle, tunnels } = context
-  const { agentConnections, downloadLinks, overrides, loadPlanLimits } = context
+  const { agentConnections, downloadLinks, overrides, loadPlanLimits, peers, replica } = context
   const { transfers, sockets, streams } = agentConnections
   const closing = new AbortController()
   const responseParser = createResponseParser()
@@ -78,6 +85,7 @@ export function edgeModule(context: EdgeModuleContext) {
     attachments,
     commandTracker: commands.tracker,
     loadTerminalLimit: async (workspaceId) => (await loadPlanLimits(db, workspaceId)).terminals,
+    assertAvailable: (box) => assertBoxAvailable(db, box, replica.host, 'box_unreachable'),
     boxes,
     tunnels,
     transfers: overrides.transfers ?? transfers,
@@ -94,8 +102,10 @@ export function edgeModule(context: EdgeModuleContext) {
     closing: closing.signal,
   }
   const connectToPort = createConnectToPort(edge)
+  const forwardExchange = peers === null ? undefined : createForwardExchange({ agentConnections, peers })
+  const forwardToOwner = forwardExchange && createForwardToOwner({ boxes, tunnels, forwardExchange })
   return {
-    services: { edge, connectToPort },
+    services: { edge, connectToPort, forwardExchange, forwardToOwner },
     routes: withTag('Boxes', downloadLinkRoutes(edge, downloadLinks)),
     edgeRoutes: edgeRoutes(edge, connectToPort),
     beginStop: () => closing.abort(),

@@ -7,11 +7,11 @@ import { LIMITS } from '../../shared/limits.ts'
 import { DIAL_BACK_HEADER, TRANSFER_LENGTH_HEADER } from '../../shared/protocol.ts'
 import { assertTransfers } from '../agents/tunnel/agent-errors.ts'
 import type { TransferConnection } from '../agents/tunnel/types.ts'
+import { releaseSentChunks } from '../base/release-sent-chunks.ts'
 import type { AcquiredBox } from './acquire-box.ts'
 import { maxResponseBytes, readAgentResponse } from './agent-response.ts'
 import { boundedBytes } from './bounded-bytes.ts'
 import type { EdgeContext } from './context.ts'
-import { releaseSentChunks } from './release-sent-chunks.ts'
 
 type UploadContext = Pick<EdgeContext, 'transfers' | 'responseParser'>
 

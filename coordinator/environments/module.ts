@@ -1,7 +1,6 @@
 // Environments (spec §2.12, §4.9): what new boxes start with.
 import type { Keyring } from '../base/sealing/keyring.ts'
 import type { BoxSecrets } from '../boxes/box-hooks.ts'
-import type { BoxVariableChanges } from '../boxes/variable-sender.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
@@ -19,20 +18,18 @@ export type EnvironmentsModuleContext = ModuleBase & {
   modules: Pick<ModuleRegistry, 'restrictBox'>
   confirmActor: ConfirmActor
   boxSecrets: Pick<BoxSecrets, 'onCreate'>
-  boxVariables: Pick<BoxVariableChanges, 'onChange'>
 }
 
 export function environmentsModule(context: EnvironmentsModuleContext) {
-  const { db, clock, keyring, modules, confirmActor, boxSecrets, boxVariables } = context
+  const { db, clock, keyring, modules, confirmActor, boxSecrets } = context
   const files = createEnvironmentFiles(keyring)
-  const onEnvironmentChange = boxVariables.onChange
   return {
     services: { boxEnvironments: createEnvironments({ db, clock, files }) },
     routes: withTag(
       'Environments',
       environmentRoutes({
         environments: createEnvironmentService({ db, clock, files, confirmActor }),
-        upgrade: createUpgrade({ db, clock, confirmActor, modules, boxSecrets, onEnvironmentChange }),
+        upgrade: createUpgrade({ db, clock, confirmActor, modules, boxSecrets }),
       }),
     ),
     schedules: {

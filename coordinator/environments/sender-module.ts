@@ -1,6 +1,6 @@
 // The variables of boxes at their agents. A module before those whose requests change the variables.
 import type { Tunnels } from '../agents/tunnel/types.ts'
-import { type BoxVariableChanges, createVariableSender } from '../boxes/variable-sender.ts'
+import { createVariableSender, type VariableSender } from '../boxes/variable-sender.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { createBrokerSettings } from '../secrets/broker-settings.ts'
 import type { WorkspaceAuthorities } from '../secrets/types.ts'
@@ -14,25 +14,12 @@ export type BoxVariableModuleContext = ModuleBase & {
 export function boxVariableModule(context: BoxVariableModuleContext) {
   const { db, clock, log, tunnels, workspaceAuthorities: authorities } = context
   const findBroker = createBrokerSettings({ db, authorities })
-  const sender = createVariableSender({
+  const sender: VariableSender = createVariableSender({
     ...{ db, clock, tunnels, log, findBroker },
     listSecretFiles: (boxId) => listSecretFiles(db, boxId),
   })
-  const listeners = new Set<(boxId: string) => void>()
-  const boxVariables: BoxVariableChanges = {
-    getBrokerTest: sender.getBrokerTest,
-    whenSent: sender.whenSent,
-    onChange(boxId) {
-      sender.onChange(boxId)
-      for (const listener of listeners) listener(boxId)
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-  }
   return {
-    services: { boxVariables },
+    services: { boxVariables: sender },
     close: { name: 'stop sending the variables of boxes', run: sender.close },
   } satisfies Module
 }

@@ -6,6 +6,7 @@ import type { BoxSecrets } from '../boxes/box-hooks.ts'
 import { lockBoxesOfEnvironment } from '../boxes/lookups.ts'
 import { restrictBox } from '../boxes/restrict-boxes.ts'
 import { updateBox } from '../boxes/updates.ts'
+import { recordVariableChange } from '../boxes/variable-changes.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -24,8 +25,6 @@ export type UpgradeOptions = {
   confirmActor: ConfirmActor
   modules: Pick<ModuleRegistry, 'restrictBox'>
   boxSecrets: Pick<BoxSecrets, 'onCreate'>
-  /** Called after the commit: the box gets other variables, files and repositories. */
-  onEnvironmentChange(boxId: string): void
 }
 
 /**
@@ -39,10 +38,10 @@ type SkipReason = UpgradedEnvironment['skipped'][number]['reason']
 type Version = { no: number; config: EnvironmentConfig }
 
 export function createUpgrade(options: UpgradeOptions): UpgradeEnvironment {
-  const { db, clock, confirmActor, modules, boxSecrets, onEnvironmentChange } = options
+  const { db, clock, confirmActor, modules, boxSecrets } = options
 
   return (actor, id) =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       // Boxes are locked before the workspace and the environment.
       const locked = await lockBoxesOfEnvironment(trx, actor.workspaceId, id)
       const boxes = locked.filter(({ id: boxId, workspace_id: workspaceId, owner_user_id: ownerUserId }) =>
@@ -63,7 +62,7 @@ export function createUpgrade(options: UpgradeOptions): UpgradeEnvironment {
           continue
         }
         await pinBox(trx, actor, box, version, now)
-        onCommit(() => onEnvironmentChange(boxId))
+        recordVariableChange(trx, boxId)
         result.upgraded.push(upgraded)
       }
       if (result.upgraded.length > 0)

@@ -54,10 +54,11 @@ export class Feeds {
 
   constructor(options: FeedsOptions) {
     this.#options = options
-    this.#unsubscribe = subscribeToRows(options.db, (change) => {
+    const onChange = (change: RowChange) => {
       // A feed is added before it reads its first items.
       if (this.#connections.size > 0) this.#queue.add(change)
-    })
+    }
+    this.#unsubscribe = subscribeToRows(options.db, onChange, { onGap: () => this.#restart() })
   }
 
   /** Feeds, with those whose handshake is not complete. */
@@ -113,6 +114,12 @@ export class Feeds {
 
   #stop(connection: FeedConnection): void {
     connection.close(CLOSE_CODES.stopping, 'the coordinator is stopping')
+  }
+
+  /** The clients begin again, because changes may have been missed. */
+  #restart(): void {
+    for (const connection of this.#listConnections())
+      connection.close(CLOSE_CODES.stopping, 'changes may have been missed')
   }
 
   #fail(connection: FeedConnection, err: unknown): void {

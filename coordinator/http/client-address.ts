@@ -2,9 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
+import { getForwarded } from './forwarded-requests.ts'
 
 /** null: the client is connected to the socket for agents. */
-export function getClientAddress({ ip, socket }: FastifyRequest): string | null {
+export function getClientAddress({ ip, socket, raw }: FastifyRequest): string | null {
+  const forwarded = getForwarded(raw)
+  if (forwarded !== undefined) return forwarded.clientAddress
   // X-Forwarded-For may contain any text.
   const address = ipaddr.isValid(ip ?? '') ? ip : (socket.remoteAddress ?? '')
   return ipaddr.isValid(address) ? ipaddr.process(address).toString() : null
@@ -15,9 +18,12 @@ export function getClientAddress({ ip, socket }: FastifyRequest): string | null 
  * @param isProxy see createProxyCheck()
  */
 export function readClientAddress(
-  { socket, headers }: IncomingMessage,
+  request: IncomingMessage,
   isProxy: (address: string) => boolean,
 ): string | null {
+  const fromPeer = getForwarded(request)
+  if (fromPeer !== undefined) return fromPeer.clientAddress
+  const { socket, headers } = request
   let address = socket.remoteAddress ?? null
   if (headers['x-forwarded-for'] === undefined) return address
   const forwarded = [headers['x-forwarded-for']].flat().join(',').split(',')

@@ -34,9 +34,11 @@ export type ReachedLimit = {
 
 type Connection = {
   socket: Duplex
-  /** The client address as toSubject(); undefined: a trusted proxy. */
+  /** The client address as toSubject(); undefined: a trusted proxy, or another coordinator. */
   subject: string | undefined
   isAuthenticated: boolean
+  /** See setPeer(). */
+  isPeer: boolean
   /** Whether a request is being served. */
   isServed: boolean
   /** undefined: the connection has no credential. */
@@ -111,6 +113,7 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
       socket,
       subject,
       isAuthenticated: false,
+      isPeer: false,
       isServed: false,
       share: undefined,
     }
@@ -122,6 +125,16 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
     this.#open.set(socket, connection)
     this.#put(connection, { isServed: false })
     socket.once('close', () => this.#remove(connection))
+  }
+
+  /** The connection is one of another coordinator, which has authenticated its clients: it is not closed for those without a credential. */
+  setPeer(socket: Duplex): void {
+    const connection = this.#open.get(socket)
+    if (connection === undefined || connection.isPeer) return
+    this.#unlist(connection)
+    connection.subject = undefined
+    connection.isAuthenticated = true
+    connection.isPeer = true
   }
 
   /** From now on the replacement stands for the connection: its socket after the TLS handshake. */
@@ -167,7 +180,7 @@ export class Connections extends EventEmitter<{ limit: [ReachedLimit] }> {
   /** A request of the connection has no valid credential. The credential of earlier requests may have been revoked. */
   setUnauthenticated(socket: Duplex): void {
     const connection = this.#open.get(socket)
-    if (connection === undefined || !connection.isAuthenticated) return
+    if (connection === undefined || !connection.isAuthenticated || connection.isPeer) return
     connection.isAuthenticated = false
     this.#releaseShare(connection)
     this.#put(connection, { isServed: false })

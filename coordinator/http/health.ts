@@ -3,7 +3,7 @@ import type { PublicRoute } from './public-routes.ts'
 
 export type Health = {
   /** Why the coordinator should get no requests; null: it is ready. */
-  getUnreadyReason(): Promise<'starting' | 'draining' | 'database' | null>
+  getUnreadyReason(): Promise<'starting' | 'draining' | 'database' | 'lease' | null>
 }
 
 export const healthRoutes = (health: Health): PublicRoute[] => [

@@ -3,6 +3,7 @@ import { deleteInBatches } from '../db/delete-in-batches.ts'
 import type { Db } from '../db/open.ts'
 import type { IdempotencyKeyRow } from '../db/schema.ts'
 import { forUpdate, type Trx, transaction } from '../db/transaction.ts'
+import { hasOtherOwner } from '../replicas/owners.ts'
 
 /** The primary key. */
 export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' | 'key'>
@@ -10,15 +11,19 @@ export type IdempotencyKeyId = Pick<IdempotencyKeyRow, 'workspace_id' | 'route' 
 /** Rows per transaction. */
 const BATCH_SIZE = 500
 
+/** `isRunning`: another coordinator runs the request that wrote the row. */
+export type ExistingKey = IdempotencyKeyRow & { isRunning: boolean }
+
 /**
  * Inserts the key and returns undefined, or returns the existing row. A row created before `cutoff` does not count. Waits for a
- * transaction that is storing the response of the key.
+ * transaction that is storing the response of the key. A request without a response that no coordinator runs belongs to
+ * `lease_owner` then.
  */
 export function claimKey(
   db: Db,
-  row: IdempotencyKeyId & { fingerprint: string; created_at: number },
+  row: IdempotencyKeyId & { fingerprint: string; created_at: number; lease_owner: string },
   cutoff: number,
-): Promise<IdempotencyKeyRow | undefined> {
+): Promise<ExistingKey | undefined> {
   return transaction(db, async (trx) => {
     await deleteKey(trx, row).where('created_at', '<=', cutoff).execute()
     const { numInsertedOrUpdatedRows } = await trx
@@ -27,7 +32,11 @@ export function claimKey(
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
     if (numInsertedOrUpdatedRows === 1n) return undefined
-    return forUpdate(trx, selectKey(trx, row)).executeTakeFirstOrThrow()
+    const existing = await forUpdate(trx, selectKey(trx, row)).executeTakeFirstOrThrow()
+    if (existing.status !== null) return { ...existing, isRunning: false }
+    const isRunning = await hasOtherOwner(trx, existing.lease_owner, row.lease_owner)
+    if (!isRunning && existing.lease_owner !== row.lease_owner) await updateKey(trx, row, row)
+    return { ...existing, isRunning }
   })
 }
 
@@ -46,23 +55,40 @@ const selectKey = (db: Db | Trx, { workspace_id, route, key }: IdempotencyKeyId)
     .where('route', '=', route)
     .where('key', '=', key)
 
+const updateKey = (
+  trx: Trx,
+  { workspace_id, route, key }: IdempotencyKeyId,
+  { lease_owner }: { lease_owner: string },
+) =>
+  trx
+    .updateTable('idempotency_keys')
+    .set({ lease_owner })
+    .where('workspace_id', '=', workspace_id)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .execute()
+
+/** Returns false when another coordinator has taken the key over, which then runs the request. */
 export async function saveResponse(
   trx: Trx,
   { workspace_id, route, key }: IdempotencyKeyId,
   response: { status: number; body: string },
-): Promise<void> {
-  await trx
+  leaseOwner: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
     .updateTable('idempotency_keys')
     .set(response)
     .where('workspace_id', '=', workspace_id)
     .where('route', '=', route)
     .where('key', '=', key)
-    .execute()
+    .where('lease_owner', '=', leaseOwner)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
-/** Deletes the key unless it has a response. */
-export async function releaseKey(db: Db, id: IdempotencyKeyId): Promise<void> {
-  await deleteKey(db, id).where('status', 'is', null).execute()
+/** Deletes the key unless it has a response, or another coordinator runs its request. */
+export async function releaseKey(db: Db, id: IdempotencyKeyId, leaseOwner: string): Promise<void> {
+  await deleteKey(db, id).where('status', 'is', null).where('lease_owner', '=', leaseOwner).execute()
 }
 
 /**

@@ -5,6 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
+import type { Replica } from '../replicas/replica.ts'
 import type { Actor } from './actor.ts'
 import { claimKey, type IdempotencyKeyId, releaseKey, saveResponse } from './idempotency-store.ts'
 
@@ -54,16 +55,15 @@ export type RunIdempotent = (
   run: (trx: Trx) => Promise<unknown>,
 ) => Promise<IdempotentResponse>
 
+export type IdempotentRunnerOptions = { db: Db; clock: Clock; replica: Pick<Replica, 'id'> }
+
 /**
  * The returned function calls `run` in a transaction that also stores the response, unless the key already has a
  * response. Throws invalid_idempotency_key, idempotency_key_reused or idempotency_in_progress. When `run` throws, the
  * key is released.
  */
-export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }): RunIdempotent {
-  /**
-   * Fingerprints of the running requests. No other process uses the database, and rows cannot be read while SQLite is in a
-   * transaction.
-   */
+export function createIdempotentRunner({ db, clock, replica }: IdempotentRunnerOptions): RunIdempotent {
+  /** Fingerprints of the requests that run in this process. Rows cannot be read while SQLite is in a transaction. */
   const running = new Map<string, string>()
 
   async function runOnce(
@@ -73,23 +73,25 @@ export function createIdempotentRunner({ db, clock }: { db: Db; clock: Clock }):
     run: (trx: Trx) => Promise<unknown>,
   ): Promise<IdempotentResponse> {
     const now = clock.now()
-    const row = { ...id, fingerprint, created_at: now }
+    const row = { ...id, fingerprint, created_at: now, lease_owner: replica.id }
     const existing = await claimKey(db, row, now - LIMITS.idempotencyWindowMs)
     if (existing) {
       assertSameRequest(existing.fingerprint, fingerprint)
       if (existing.status !== null)
         return { status: existing.status, body: existing.body ?? '', replayed: true }
+      if (existing.isRunning) throw createInProgressError()
       // The request that wrote the row is not running: its process was killed, or the database did not answer when the request ended.
     }
     try {
       return await transaction(db, async (trx) => {
         const response = { status, body: JSON.stringify(await run(trx)) }
-        await saveResponse(trx, id, response)
+        // The lease of this coordinator was lost meanwhile: another one runs the request, and this one must change nothing.
+        if (!(await saveResponse(trx, id, response, replica.id))) throw createInProgressError()
         return { ...response, replayed: false }
       })
     } catch (error) {
       // The next request with the key runs, also when this fails.
-      await releaseKey(db, id).catch(() => undefined)
+      await releaseKey(db, id, replica.id).catch(() => undefined)
       throw error
     }
   }

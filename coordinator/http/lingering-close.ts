@@ -14,11 +14,11 @@ export type LingerLimits = {
   totalMs: number
 }
 
+export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+
 /** Checks more than `complete`, which Node sets only after the handlers of a request without a body have run. */
-export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-  return hasBody && !complete
-}
+export const isBodyPending = (request: IncomingMessage): boolean => hasBody(request) && !request.complete
 
 /** Call for every request before it is handled. */
 export function closeAfterEarlyResponse(

@@ -41,6 +41,11 @@ export type Pruner = (signal: AbortSignal) => Promise<unknown>
 export type Schedules = {
   /** The handlers by the kind of their schedules. */
   handlers?: Readonly<Record<string, ScheduleHandler>>
+  /**
+   * Whether another coordinator that uses the database evaluates the schedules of the target. Default: any of them does, one at a
+   * time.
+   */
+  isElsewhere?(targetId: string): boolean
   /** The pruners by the names of their schedules. Each pruner runs every hour. */
   pruners?: Readonly<Record<string, Pruner>>
   /** Runs before due schedules are listed, and at least once a minute. A failure is retried like a failed query. */
@@ -56,7 +61,10 @@ export type WorkspaceTable = {
   isCredential?: boolean
 }
 
-/** A column with encrypted values (base/sealing/). Its table has the columns workspace_id and key_id, the id of the master key. */
+/**
+ * A column with encrypted values (base/sealing/). Its table has the columns workspace_id and key_id, the id of the master key. A row
+ * whose key_id is null is not encrypted.
+ */
 export type SealedColumn = {
   /** The table has no column workspace_id: its rows belong to the deployment. The workspaceId of their SealContext is ''. */
   isOfDeployment?: boolean
@@ -73,6 +81,8 @@ export type Metric = {
   help: string
   /** The label of `collect`. Absent: one value without a label. */
   label?: string
+  /** Counts rows of the database: all replicas have the same value, and a sum of theirs would be wrong. Adds the label `source`. */
+  isOfDatabase?: true
   /** Returns the metric by the value of its label, which is '' without a label. null: the metric could not be read. */
   collect(): Promise<ReadonlyMap<string, number> | null> | ReadonlyMap<string, number>
 }
@@ -115,8 +125,8 @@ export type Module = {
   /** Runs when a member is removed, before the workspace is locked: it may lock boxes. A refused removal is rolled back. */
   readonly removeMember?: (trx: Trx, member: RemovedMember) => Promise<unknown>
   /**
-   * Runs when the agent has connected after a start of the box, before the box is running. An error repeats the step, so what a
-   * retry cannot mend must not be thrown.
+   * Runs when the agent has connected after a start of the box, before the box is running, at the coordinator with its tunnel. An
+   * error repeats the step, so what a retry cannot mend must not be thrown.
    */
   readonly prepareBox?: (boxId: string, signal: AbortSignal) => Promise<unknown>
   readonly metrics?: readonly Metric[]
@@ -124,6 +134,11 @@ export type Module = {
   readonly prepare?: () => Promise<void>
   /** Runs when the coordinator accepts requests. */
   readonly start?: () => Promise<void>
+  /**
+   * Runs before `beginStop` when other coordinators of the database can take over: leaves to them what this one has. Requests are
+   * served meanwhile.
+   */
+  readonly leave?: () => Promise<void>
   /** Runs before the coordinator stops. Ends what would stay open, and begins nothing new. Requests in flight continue. */
   readonly beginStop?: () => void
   /** Runs after `beginStop`, when no request is in flight any more or the time for a drain has passed. */

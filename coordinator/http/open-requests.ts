@@ -1,18 +1,11 @@
 // Ends open requests whose credential may no longer send them: streams, transfers and slow bodies outlive the check at their
 // start (spec §5.4).
 import type { ServerResponse } from 'node:http'
+import pLimit from 'p-limit'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { AccessChange } from './access-changes.ts'
 import type { Actor } from './actor.ts'
-
-/** A change of what credentials may do. Without `userId` and `credentialId`, it affects all credentials of the workspace. */
-export type AccessChange = {
-  workspaceId: string
-  /** All credentials of this user. */
-  userId?: string
-  /** A key, a session or a ticket. The change of a session affects its tickets too. */
-  credentialId?: string
-}
 
 export type OpenRequest = {
   /** Aborts when the client disconnects, and with an ApiError when the credential may no longer send the request. */
@@ -39,14 +32,14 @@ export type NewOpenRequest = {
 }
 
 export type OpenRequests = {
+  /** Checks the affected open requests again. */
+  onAccessChange(change: AccessChange): void
+  /** Checks all open requests again, because changes may have been missed. */
+  onMissedChanges(): void
   /**
-   * Checks the affected open requests again. Call it in onCommit after a credential was revoked, rotated or limited, a
-   * session ended, a user was removed or got another role, or a workspace was closed or reopened.
+   * Number of calls of both functions. Read it before a request is authenticated. A change that another coordinator commits
+   * after the request was authenticated arrives later, so it finds another number, or the registered request.
    */
-  accessChanged(change: AccessChange): void
-  /** Calls the listener after each change. Returns a function that removes the listener. */
-  subscribe(listener: (change: AccessChange) => void): () => void
-  /** Number of calls of accessChanged(). Read it before a request is authenticated. */
   readonly changeCount: number
   /** Registers a request until its response is closed. */
   add(request: NewOpenRequest): OpenRequest
@@ -69,6 +62,8 @@ type Entry = Omit<NewOpenRequest, 'changesBefore'> & {
 
 /** The time for the error response, the final event or the close frame. Then the connection is destroyed. */
 const END_GRACE_MS = 2_000
+/** Of checks at once, when all requests are checked: the others wait, so that new requests get connections to the database. */
+const MAX_CHECKS_OF_ALL = 8
 /** The longest delay of setTimeout(), about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -76,7 +71,6 @@ export type OpenRequestsOptions = { clock: Clock; graceMs?: number }
 
 export function createOpenRequests({ clock, graceMs = END_GRACE_MS }: OpenRequestsOptions): OpenRequests {
   const byWorkspace = new Map<string, Set<Entry>>()
-  const listeners = new Set<(change: AccessChange) => void>()
   let changeCount = 0
 
   async function check(entry: Entry): Promise<void> {
@@ -128,15 +122,15 @@ export function createOpenRequests({ clock, graceMs = END_GRACE_MS }: OpenReques
   }
 
   return {
-    accessChanged(change) {
+    onAccessChange(change) {
       changeCount += 1
       for (const entry of byWorkspace.get(change.workspaceId) ?? [])
         if (isAffected(entry.actor, change)) void check(entry)
-      for (const listener of listeners) listener(change)
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
+    onMissedChanges() {
+      changeCount += 1
+      const limit = pLimit(MAX_CHECKS_OF_ALL)
+      for (const entries of byWorkspace.values()) for (const entry of entries) void limit(() => check(entry))
     },
     get changeCount() {
       return changeCount

@@ -6,6 +6,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { CLI_VERSION_HEADER } from '../../shared/protocol.ts'
 import type { Db } from '../db/open.ts'
+import type { Replica } from '../replicas/replica.ts'
 import { assertAccess, assertVerified, describeCredential, NO_MONITOR_TICKETS } from './access.ts'
 import type { Actor } from './actor.ts'
 import { authenticate, type CredentialFinders, isMonitorTicket } from './auth.ts'
@@ -14,6 +15,7 @@ import { assertCliVersion } from './cli-version.ts'
 import { assertSameOrigin } from './cross-origin.ts'
 import { describeDenial, type RecordDenial } from './denial.ts'
 import { type Host, sendError } from './errors.ts'
+import { getForwarded } from './forwarded-requests.ts'
 import { createIdempotentRunner, type RunIdempotent } from './idempotency.ts'
 import { createMethodLookup } from './method-lookup.ts'
 import type { OpenRequest, OpenRequests } from './open-requests.ts'
@@ -43,6 +45,7 @@ export type HttpContext = {
   assertOperator(actor: Actor): Promise<void>
   db: Db
   clock: Clock
+  replica: Pick<Replica, 'id' | 'isLeaseValid'>
   openRequests: OpenRequests
   denials: { record: RecordDenial }
   /** The limiter of the edge. */
@@ -52,7 +55,22 @@ export type HttpContext = {
   }
   /** Time limit for receiving a whole JSON body. Default: 60 s. */
   bodyTimeoutMs?: number
+  /** Set when other coordinators use the database. */
+  forwardToOwner?: ForwardToOwner | undefined
 }
+
+/**
+ * Forwards a request about a box to the coordinator that has the tunnel of the box. Resolves to false when this one serves it.
+ * Rejects with the errors of a box that cannot be found or reached.
+ */
+export type ForwardToOwner = (exchange: {
+  host: Host
+  actor: Actor
+  /** The name or the id of the box. */
+  box: string
+  request: FastifyRequest
+  reply: FastifyReply
+}) => Promise<boolean>
 
 export type RouteRegistration = {
   /** Unknown paths under the prefix get the host's error envelope too. */
@@ -109,7 +127,9 @@ export async function authenticateRequest(
     assertVerified(actor.credential, route?.access ?? null)
     // Also a GET, which may be recorded, or use a link that works once.
     if (actor.credential.type === 'session') assertSameOrigin(headers)
-    if (host === 'edge') await context.limiter.countRequest(actor.credential.id, route?.isForward)
+    // The coordinator that the client is connected to has counted a forwarded request.
+    if (host === 'edge' && getForwarded(request.raw) === undefined)
+      await context.limiter.countRequest(actor.credential.id, route?.isForward)
   }
   if (host === 'control') assertCliVersion(headers[CLI_VERSION_HEADER])
 }
@@ -159,6 +179,11 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
     ),
   )
   const findBareErrors = createBareErrorsLookup(routes, prefix + base)
+  /** The queries of a coordinator that has lost its lease fail. */
+  const toResponse = (error: unknown) =>
+    error instanceof ApiError || context.replica.isLeaseValid
+      ? error
+      : new ApiError('control_plane_unavailable', undefined, { cause: error })
 
   app.register(
     async (scope) => {
@@ -166,7 +191,13 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
       scope.setErrorHandler((error, request, reply) => {
         const denial = describeDenial(error, request)
         if (denial !== null) finished(reply.raw, () => context.denials.record(denial))
-        sendError(error, request, reply, host, request.is404 ? findBareErrors(getPath(request)) : undefined)
+        sendError(
+          toResponse(error),
+          request,
+          reply,
+          host,
+          request.is404 ? findBareErrors(getPath(request)) : undefined,
+        )
       })
       scope.addHook('onRequest', async (request, reply) => {
         const { route } = request.routeOptions.config
@@ -186,6 +217,14 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
             response: reply.raw,
           })
       })
+      // The connection of the client has its credential, and the body has not been read.
+      const { forwardToOwner } = context
+      if (forwardToOwner !== undefined)
+        scope.addHook('preParsing', async (request, reply) => {
+          const box = getBoxParam(request, host)
+          if (request.actor === null || box === undefined) return
+          if (await forwardToOwner({ actor: request.actor, box, request, reply, host })) reply.hijack()
+        })
       // The body may have arrived long after the check.
       scope.addHook('preHandler', async (request) => {
         if (request.openRequest !== null) request.actor = await request.openRequest.confirm()
@@ -212,6 +251,12 @@ export function registerRoutes(app: FastifyInstance, registration: RouteRegistra
     },
     { prefix },
   )
+}
+
+/** The box of a route that the coordinator with its tunnel serves; undefined: any coordinator serves the route. */
+function getBoxParam({ params, routeOptions }: FastifyRequest, host: Host): string | undefined {
+  const name = routeOptions.config.route?.atOwnerOf ?? (host === 'edge' ? 'box' : undefined)
+  return name === undefined ? undefined : (params as Record<string, string>)[name]
 }
 
 export const getPath = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''

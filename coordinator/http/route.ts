@@ -65,6 +65,11 @@ export type Route<S extends RouteSchemas = RouteSchemas> = {
   rawBody?: boolean
   /** A WebSocket: the success status is 101, and the handler calls acceptWebSocket. Requires GET. Does not serve HEAD. */
   isWebSocket?: boolean
+  /**
+   * The parameter with the name or the id of a box: of several coordinators that use the database, that with the tunnel
+   * of the box serves the route. Edge routes: `box`.
+   */
+  atOwnerOf?: string
   /** An edge route that opens a forwarded connection, which has a rate of its own. */
   isForward?: boolean
   /** The response is a stream of server-sent events. */

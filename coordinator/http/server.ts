@@ -14,11 +14,13 @@ import {
   TUNNEL_PATH,
 } from '../../shared/protocol.ts'
 import { createLineLimiter } from '../base/log/line-limiter.ts'
+import { PEER_PATH, type Peers } from '../replicas/peers.ts'
 import type { Connections } from './connections.ts'
 import type { Dashboard } from './dashboard/files.ts'
 import { sendLargeHeaders } from './errors.ts'
 import { createFastifyApp } from './fastify-app.ts'
 import { createContentHandler } from './fixed-content.ts'
+import { readForwarded } from './forwarded-requests.ts'
 import { type Health, healthRoutes } from './health.ts'
 import type { HostHandler } from './host-handler.ts'
 import { hasLargeHeaders } from './large-requests.ts'
@@ -64,11 +66,19 @@ export type HttpServerOptions = {
   trustedProxies?: readonly string[]
   /** Default: HTTP_LIMITS.linger. */
   linger?: LingerLimits
+  /** Set when other coordinators use the database. */
+  peers?: Pick<Peers, 'verify' | 'serve'> | undefined
+  /** While it returns false, requests except health checks get 503. Default: always true. */
+  isServing?: (() => boolean) | undefined
 }
 
 export type HttpServer = {
   /** Number of requests being served, including the agents' transfers. */
   getInFlightCount(): number
+  /** Each further response closes its connection: the next request of the client goes to another coordinator. */
+  beginLeaving(): void
+  /** Accepts no further connections. Requests on open connections are served. */
+  stopListening(): void
   /** New requests except health checks get 503 with `Connection: close` from now on. */
   rejectNewRequests(): void
   /** Closes every open connection. */
@@ -85,9 +95,10 @@ const TRANSFER_ROUTE = `${TRANSFER_PATH_PREFIX}:id`
 
 /** Serves requests on a socket that is already listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { listening, log, context, edge, agents, linger, hostHandlers = [] } = options
+  const { listening, log, context, edge, agents, linger, hostHandlers = [], peers } = options
   let inFlight = 0
   let isRejecting = false
+  let isLeaving = false
   const { app, listener, serve } = await createFastifyApp({
     listening,
     log,
@@ -95,7 +106,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     findBareErrors: createBareErrorsLookup(edge, EDGE_PREFIX + EDGE_BASE),
     observer: options.observer,
     trustedProxies: options.trustedProxies ?? [],
-    isRejecting: () => isRejecting,
+    isRejecting: () => isRejecting || options.isServing?.() === false,
   })
   await registerAllRoutes(app, options)
   await app.ready()
@@ -123,9 +134,16 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
       serve({ request, response, host: 'shares', route: SHARE_ROUTE }, listener)
     }
   }
+  const recognizePeer = (request: IncomingMessage) => {
+    if (peers !== undefined && readForwarded(request, peers.verify))
+      listening.connections.setPeer(request.socket)
+  }
   listening.setRequestListener((request, response) => {
     // A request that the client sent after the body of a request with an early response.
     if (request.socket.writableEnded) return
+    if (isLeaving) response.shouldKeepAlive = false
+    recognizePeer(request)
+    if (peers !== undefined && request.url === PEER_PATH) return peers.serve(request, response)
     closeAfterEarlyResponse(request, response, linger)
     const hostHandler = findHostHandler(request)
     if (hasLargeHeaders(request)) sendLargeHeaders(response)
@@ -138,6 +156,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
     findHostHandler(request)?.acceptsUpgrade(request) ?? acceptsUpgrade(request)
   listening.setContinueFilter((request) => findHostHandler(request) === undefined)
   listening.setUpgradeListener(filterUpgrade, (request, socket, head) => {
+    recognizePeer(request)
     const hostHandler = findHostHandler(request)
     if (hasLargeHeaders(request))
       serveUpgrade(request, socket, head, (_request, response) => sendLargeHeaders(response))
@@ -148,6 +167,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
 
   return {
     getInFlightCount: () => inFlight,
+    beginLeaving: () => {
+      isLeaving = true
+    },
+    stopListening: () => void listening.server.close(),
     rejectNewRequests: () => {
       isRejecting = true
     },

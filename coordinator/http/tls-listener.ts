@@ -20,6 +20,8 @@ export type TlsListenerOptions = {
 
 export type TlsListener = {
   port: number
+  /** Accepts no further connections. */
+  stopListening(): void
   close(): Promise<void>
 }
 
@@ -97,6 +99,7 @@ export async function listenWithTls(options: TlsListenerOptions): Promise<TlsLis
 
   return {
     port: (listener.address() as AddressInfo).port,
+    stopListening: () => void listener.close(),
     async close() {
       clearTimeout(reloadTimer)
       await watcher.close()

@@ -1,10 +1,10 @@
 // Runs the schedules of all modules.
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
-import { createScheduler, type Scheduler } from './scheduler.ts'
+import { createScheduler, type Scheduler, type SchedulerOptions } from './scheduler.ts'
 
 /** This module is one of the first, because other modules write schedules. */
-export function schedulerModule({ db, clock, log }: ModuleBase) {
-  const scheduler: Scheduler = createScheduler({ db, clock, log })
+export function schedulerModule({ db, clock, log, replica }: ModuleBase & Pick<SchedulerOptions, 'replica'>) {
+  const scheduler: Scheduler = createScheduler({ db, clock, log, replica })
   return { services: { scheduler } } satisfies Module
 }
 

@@ -1,4 +1,5 @@
 // Queries on schedules.
+import { isFreeFor } from '../db/is-alive.ts'
 import type { Db } from '../db/open.ts'
 import type { ScheduleRow } from '../db/schema.ts'
 import { forUpdate, type Trx } from '../db/transaction.ts'
@@ -71,6 +72,37 @@ export const moveSchedule = (db: Db | Trx, { kind, target_id }: ScheduleKey, due
     .where('target_id', '=', target_id)
     .where('kind', '=', kind)
     .execute()
+
+/** Claims a due schedule for a coordinator. Returns false when it is not due, or another one that is alive evaluates it. */
+export async function claimSchedule(
+  db: Db,
+  { kind, target_id }: ScheduleKey,
+  { owner, now }: { owner: string; now: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('schedules')
+    .set({ lease_owner: owner })
+    .where('target_id', '=', target_id)
+    .where('kind', '=', kind)
+    .where('due_at', '<=', now)
+    .where(isFreeFor(db, 'schedules', owner))
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
+
+export async function releaseSchedule(
+  db: Db,
+  { kind, target_id }: ScheduleKey,
+  owner: string,
+): Promise<void> {
+  await db
+    .updateTable('schedules')
+    .set({ lease_owner: null })
+    .where('target_id', '=', target_id)
+    .where('kind', '=', kind)
+    .where('lease_owner', '=', owner)
+    .execute()
+}
 
 export const deleteAllOf = (trx: Trx, targetId: string) =>
   trx.deleteFrom('schedules').where('target_id', '=', targetId).execute()

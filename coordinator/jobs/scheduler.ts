@@ -4,13 +4,17 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Pruner, ScheduleHandler, Schedules } from '../http/module.ts'
+import type { Replica } from '../replicas/replica.ts'
+import { subscribeToDueTimes } from './due-times.ts'
 import { createJobRunner } from './job-runner.ts'
 import {
+  claimSchedule,
   deleteSchedule,
   findNextDueTime,
   insertMissingSchedule,
   listDueSchedules,
   moveSchedule,
+  releaseSchedule,
   type ScheduleKey,
 } from './schedule-store.ts'
 
@@ -18,20 +22,27 @@ export type Scheduler = {
   /** Adds the schedules of a feature. Call it before start(). */
   add(schedules: Schedules): void
   start(): Promise<void>
-  /** Call it after writing a schedule that is due at this time, in milliseconds since the epoch. */
-  scheduleAt(time: number): void
   /** Runs the schedules that are due. */
   runDue(): void
   /** Resolves when the running evaluations have finished. */
   close(): Promise<void>
 }
 
-export type SchedulerOptions = { db: Db; clock: Clock; log: Pick<Logger, 'error' | 'info'> }
+export type SchedulerOptions = {
+  db: Db
+  clock: Clock
+  log: Pick<Logger, 'error' | 'info'>
+  replica: Pick<Replica, 'id' | 'isShared' | 'isLeaseValid' | 'events'>
+}
 
 const PRUNE_INTERVAL_MS = 60 * 60_000
-/** The scheduler finds schedules that were written without scheduleAt() after at most this time. */
+/** The scheduler finds schedules that were written without recordDueTime() after at most this time. */
 const MAX_INTERVAL_MS = 60_000
 const RETRY_AFTER_FAILURE_MS = 60_000
+/** Another coordinator evaluates the schedule now, or has done so. */
+const RETRY_CLAIMED_MS = 5_000
+/** What the schedule is about is at another coordinator, which may stop. */
+const RETRY_ELSEWHERE_MS = 60_000
 /** Another version of the coordinator has written the schedule. */
 const RETRY_UNKNOWN_KIND_MS = 60 * 60_000
 
@@ -43,9 +54,10 @@ function toKey(id: string): ScheduleKey {
 
 const toFields = ({ kind, target_id: targetId }: ScheduleKey) => ({ kind, targetId })
 
-export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler {
+export function createScheduler({ db, clock, log, replica }: SchedulerOptions): Scheduler {
   const closing = new AbortController()
   const handlers = new Map<string, ScheduleHandler>([['prune', prune]])
+  const elsewhere = new Map<string, NonNullable<Schedules['isElsewhere']>>()
   const pruners = new Map<string, Pruner>()
   const beforeList: ((now: number) => Promise<void>)[] = []
   /** The error of each schedule whose last run has failed: a repeated one is not logged again. */
@@ -54,24 +66,12 @@ export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler
   const runner = createJobRunner({
     clock,
     log,
+    replica,
     target: 'schedule',
     async run(id, nextStep) {
       if (nextStep() === undefined) return undefined
       const key = toKey(id)
-      try {
-        const handler = handlers.get(key.kind)
-        if (handler === undefined) return await move(key, RETRY_UNKNOWN_KIND_MS)
-        const nextAt = await handler(key.target_id, closing.signal)
-        if (failures.delete(id)) log.info(toFields(key), 'a schedule that had failed runs again')
-        return nextAt
-      } catch (err) {
-        if (closing.signal.aborted) return undefined
-        const failure = String(err)
-        if (failures.get(id) !== failure)
-          log.error({ err, ...toFields(key) }, 'failed to run a schedule; will retry')
-        failures.set(id, failure)
-        return await move(key, RETRY_AFTER_FAILURE_MS)
-      }
+      return replica.isShared ? evaluateAlone(id, key) : evaluate(id, key)
     },
     async listDueIds(now) {
       for (const prepare of beforeList) await prepare(now)
@@ -80,6 +80,37 @@ export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler
     findNextDueTime: async (now) =>
       Math.min((await findNextDueTime(db, now)) ?? Number.POSITIVE_INFINITY, now + MAX_INTERVAL_MS),
   })
+
+  const unsubscribe = subscribeToDueTimes(db, runner.scheduleAt, { onGap: runner.runDue })
+
+  async function evaluate(id: string, key: ScheduleKey): Promise<number | undefined> {
+    try {
+      const handler = handlers.get(key.kind)
+      if (handler === undefined) return await move(key, RETRY_UNKNOWN_KIND_MS)
+      const nextAt = await handler(key.target_id, closing.signal)
+      if (failures.delete(id)) log.info(toFields(key), 'a schedule that had failed runs again')
+      return nextAt
+    } catch (err) {
+      if (closing.signal.aborted) return undefined
+      const failure = String(err)
+      if (failures.get(id) !== failure)
+        log.error({ err, ...toFields(key) }, 'failed to run a schedule; will retry')
+      failures.set(id, failure)
+      return await move(key, RETRY_AFTER_FAILURE_MS)
+    }
+  }
+
+  /** Other coordinators list the same schedules. */
+  async function evaluateAlone(id: string, key: ScheduleKey): Promise<number | undefined> {
+    const now = clock.now()
+    if (elsewhere.get(key.kind)?.(key.target_id)) return now + RETRY_ELSEWHERE_MS
+    if (!(await claimSchedule(db, key, { owner: replica.id, now }))) return now + RETRY_CLAIMED_MS
+    try {
+      return await evaluate(id, key)
+    } finally {
+      await releaseSchedule(db, key, replica.id)
+    }
+  }
 
   async function move(key: ScheduleKey, ms: number): Promise<number> {
     const dueAt = clock.now() + ms
@@ -98,7 +129,10 @@ export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler
 
   return {
     add(schedules) {
-      for (const [kind, handler] of Object.entries(schedules.handlers ?? {})) addOnce(handlers, kind, handler)
+      for (const [kind, handler] of Object.entries(schedules.handlers ?? {})) {
+        addOnce(handlers, kind, handler)
+        if (schedules.isElsewhere) elsewhere.set(kind, schedules.isElsewhere)
+      }
       for (const [name, pruner] of Object.entries(schedules.pruners ?? {})) addOnce(pruners, name, pruner)
       if (schedules.beforeList) beforeList.push(schedules.beforeList)
     },
@@ -110,10 +144,10 @@ export function createScheduler({ db, clock, log }: SchedulerOptions): Scheduler
       })
       runner.runDue()
     },
-    scheduleAt: runner.scheduleAt,
     runDue: runner.runDue,
     async close() {
       closing.abort()
+      unsubscribe()
       await runner.close()
     },
   }

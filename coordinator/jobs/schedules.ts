@@ -1,5 +1,5 @@
 // Schedules: what is evaluated at a set time. A feature writes the schedules of its kinds in the transaction of the change that
-// needs them, and calls `scheduleAt` of the scheduler after the commit.
+// needs them, and calls recordDueTime() (due-times.ts).
 import type { Trx } from '../db/transaction.ts'
 import { deleteAllOf, deleteSchedule, type ScheduleKey, upsertSchedule } from './schedule-store.ts'
 

@@ -7,7 +7,6 @@ import type { BoxFinder } from '../http/find-box.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
 import type { ConfirmActor } from '../identity/confirm-actor.ts'
-import type { PolicyService } from '../identity/policies/service.ts'
 import { createCertificateRoute } from './certificate-route.ts'
 import { createOpenings } from './openings.ts'
 import { portRoutes } from './routes.ts'
@@ -22,14 +21,13 @@ export type PortsModuleContext = ModuleBase & {
   config: PortShareSettings
   boxFinder: BoxFinder
   heartbeats: Heartbeats
-  policies: Pick<PolicyService, 'events'>
   admit: Admit
   confirmActor: ConfirmActor
   urls: { agents: string; public: string; listener: string }
 }
 
 export function portsModule(context: PortsModuleContext) {
-  const { config, db, clock, log, boxFinder, heartbeats, policies, admit, confirmActor, urls } = context
+  const { config, db, clock, log, boxFinder, heartbeats, admit, confirmActor, urls } = context
   const switches = { shares: config.shares, shareLinks: config.shareLinks }
   const base = createShareBase(config.shareBase ?? getDefaultOrigin(urls.listener), [
     urls.public,
@@ -42,14 +40,13 @@ export function portsModule(context: PortsModuleContext) {
       { shareBase: config.shareBase, publicUrl: urls.public },
       `links to shared ports and the dashboard are on one site, ${site}: their pages can set cookies for the dashboard, and sign its users out. Set BOXWOOD_SHARE_BASE to a name under another registered domain`,
     )
-  const served = createServedShares({ db, clock, log, switches, policies })
+  const served = createServedShares({ db, clock, log, switches })
   const shares = createPortShareService({
     db,
     clock,
     boxes: boxFinder,
     base,
     switches,
-    events: served.events,
     admit,
     confirmActor,
   })

@@ -4,12 +4,14 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { isId } from '../../shared/ids.ts'
+import type { Origin } from '../db/notification-hub.ts'
+import { defineTopic, notify, subscribe } from '../db/notifications.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
-import { afterCommit, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 import type { Actor } from '../http/actor.ts'
 import { canSee } from '../http/visibility.ts'
-import { type PolicyService, parsePolicy } from '../identity/policies/service.ts'
+import { parsePolicy, subscribeToPolicies } from '../identity/policies/service.ts'
 import { getServingRefusal, isLive, isOpenLink, type ShareSwitches } from './rules.ts'
 import {
   endOpenLinksOfBox,
@@ -32,33 +34,38 @@ export type ServedSharesOptions = {
   clock: Clock
   log: Pick<Logger, 'error'>
   switches: ShareSwitches
-  policies: Pick<PolicyService, 'events'>
 }
+
+const ENDED_SHARES = defineTopic<{ shareId: string }>('ended shares')
+
+/** Call it in the transaction that ends the share. */
+export const recordShareEnd = (trx: Trx, shareId: string): void => notify(trx, ENDED_SHARES, { shareId })
 
 export const createNoSuchShareError = (): ApiError =>
   new ApiError('not_found', 'No such link. GET /api/v1/port-shares lists the ids of all links.')
 
 export function createServedShares(options: ServedSharesOptions): ServedShares {
-  const { db, clock, log, switches, policies } = options
+  const { db, clock, log, switches } = options
   const queries = prepareShareQueries(db)
   const events: PortShares['events'] = new EventEmitter()
 
-  policies.events.on('changed', (workspaceId, policy, before) => {
-    if (!before.shareLinks || policy.shareLinks) return
-    endLinks(workspaceId).catch((err: unknown) =>
-      log.error({ err, workspaceId }, 'failed to close the open connections of links'),
-    )
-  })
+  const onGap = () => void events.emit('missed')
+  subscribe(db, ENDED_SHARES, ({ shareId }, origin) => events.emit('ended', shareId, origin), { onGap })
+  subscribeToPolicies(
+    db,
+    ({ workspaceId, policy, before }, origin) => {
+      if (!before.shareLinks || policy.shareLinks) return
+      endLinks(workspaceId, origin).catch((err: unknown) =>
+        log.error({ err, workspaceId }, 'failed to close the open connections of links'),
+      )
+    },
+    { onGap },
+  )
 
   /** Open requests to the links end. The links stay in the database: they are served again when the policy allows them. */
-  async function endLinks(workspaceId: string): Promise<void> {
-    for (const id of await listLinkIds(db, workspaceId, clock.now())) events.emit('ended', id)
+  async function endLinks(workspaceId: string, origin: Origin): Promise<void> {
+    for (const id of await listLinkIds(db, workspaceId, clock.now())) events.emit('ended', id, origin)
   }
-
-  const emitEnded = (trx: Trx, ids: readonly string[]) =>
-    afterCommit(trx, () => {
-      for (const id of ids) events.emit('ended', id)
-    })
 
   const isServable = (row: ShareWithBox): boolean =>
     isLive(row, clock.now()) && row.desired_state !== 'terminated'
@@ -84,10 +91,10 @@ export function createServedShares(options: ServedSharesOptions): ServedShares {
       return toServed(row)
     },
     async onBoxDelete(trx, { id }, _actor, now) {
-      emitEnded(trx, await endSharesOfBox(trx, id, now))
+      for (const shareId of await endSharesOfBox(trx, id, now)) recordShareEnd(trx, shareId)
     },
     async restrictBox(trx, boxId) {
-      emitEnded(trx, await endOpenLinksOfBox(trx, boxId, clock.now()))
+      for (const shareId of await endOpenLinksOfBox(trx, boxId, clock.now())) recordShareEnd(trx, shareId)
     },
   }
 }

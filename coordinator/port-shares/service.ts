@@ -38,7 +38,7 @@ import {
   type ShareSwitches,
 } from './rules.ts'
 import { newLinkSecret, newSlug } from './secrets.ts'
-import { createNoSuchShareError } from './served-shares.ts'
+import { createNoSuchShareError, recordShareEnd } from './served-shares.ts'
 import {
   deleteSharesEndedBefore,
   endExpiredShares,
@@ -50,7 +50,7 @@ import {
   lockShareOfPort,
   updateShare,
 } from './store.ts'
-import type { PortShares, ShareBase } from './types.ts'
+import type { ShareBase } from './types.ts'
 
 export type PortShareService = {
   /**
@@ -88,7 +88,6 @@ export type PortShareServiceOptions = {
   boxes: Pick<BoxFinder, 'lockLive'>
   base: ShareBase
   switches: ShareSwitches
-  events: PortShares['events']
   admit: Admit
   confirmActor: ConfirmActor
 }
@@ -97,8 +96,7 @@ const RETENTION_MS = 30 * 24 * 60 * 60_000
 const PRUNE_BATCH_SIZE = 500
 
 export function createPortShareService(options: PortShareServiceOptions): PortShareService {
-  const { db, clock, boxes, base, switches, events, admit, confirmActor } = options
-  const emitEnded = (id: string) => void events.emit('ended', id)
+  const { db, clock, boxes, base, switches, admit, confirmActor } = options
 
   const loadFacts = async (
     trx: Trx,
@@ -111,7 +109,7 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
   })
 
   const create: PortShareService['create'] = (actor, boxId, input) =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       const { port, access } = input
       const now = clock.now()
       const box = await boxes.lockLive(trx, actor, boxId)
@@ -136,7 +134,7 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
       if (current) await endShare(trx, current.id, now)
       if (live) {
         record(trx, 'port_share.revoke', actor, live, now)
-        onCommit(() => emitEnded(live.id))
+        recordShareEnd(trx, live.id)
       }
       await insertShare(trx, created.row)
       record(trx, 'port_share.create', actor, created.row, now)
@@ -157,7 +155,7 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
   }
 
   const revoke = (actor: Actor, id: string) =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       const found = isId('portShare', id) ? await findShare(trx, id) : undefined
       if (!found || !isVisible(actor, found)) throw createNoSuchShareError()
       // A box is locked before its shares.
@@ -167,7 +165,7 @@ export function createPortShareService(options: PortShareServiceOptions): PortSh
       const ended = await endShare(trx, id, now)
       if (!ended || !wasLive) return
       record(trx, 'port_share.revoke', actor, ended, now)
-      onCommit(() => emitEnded(id))
+      recordShareEnd(trx, id)
     })
 
   const describe: PortShareService['describe'] = (actor, box) =>

@@ -1,6 +1,7 @@
 // What the server of shared ports needs of port shares and of their viewers.
 import type { EventEmitter } from 'node:events'
 import type { PortAudience } from '../../shared/api/port-shares.ts'
+import type { Origin } from '../db/notification-hub.ts'
 import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 
@@ -49,8 +50,17 @@ export type PortShares = {
   get(actor: Actor, shareId: string): Promise<{ share: ServedShare; box: BoxRow }>
   /** Counts an opening of the link. Counts are written in batches. */
   recordOpening(shareId: string): void
-  /** 'ended': the share is not served any more. Its open requests and WebSockets must be closed. Expiry emits no event. */
-  readonly events: EventEmitter<{ ended: [shareId: string] }>
+  readonly events: EventEmitter<ShareEvents>
+}
+
+export type ShareEvents = {
+  /**
+   * The share is not served any more. Its open requests and WebSockets must be closed. Expiry emits no event.
+   * `elsewhere`: another coordinator has committed the change.
+   */
+  ended: [shareId: string, origin: Origin]
+  /** Shares may have ended without an event: those with open requests must be read again. */
+  missed: []
 }
 
 export type CreatedCode = {

@@ -27,6 +27,8 @@ export type ProviderContext = {
   config: ProviderConfig
   log: Pick<Logger, 'debug' | 'info' | 'warn'>
   projectRoot: string
+  /** In the labels of what the coordinators of the database create in engines. */
+  deploymentId: string
   /** The URL at which agents reach the coordinator, an origin. Nothing outside this machine may reach it unless it is config.agentUrl. */
   coordinatorUrl: string
   /** The directory of the coordinator's socket for agents (http/agent-socket.ts); null: there is none. */

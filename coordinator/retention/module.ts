@@ -6,14 +6,12 @@ import { listBoxPositions } from '../boxes/list-positions.ts'
 import { deleteAllBoxes, removeAllBoxes } from '../boxes/remove-all.ts'
 import type { Snapshots } from '../boxes/snapshots/snapshots.ts'
 import type { Module, ModuleBase, ModuleRegistry } from '../http/module.ts'
-import type { OpenRequests } from '../http/open-requests.ts'
 import type { Providers } from '../providers/regions.ts'
 import { createErasure } from './erasure.ts'
 import { createPurge } from './purge.ts'
 
 export type RetentionModuleContext = ModuleBase & {
   modules: Pick<ModuleRegistry, 'listWorkspaceTables' | 'deleteOfBox'>
-  openRequests: Pick<OpenRequests, 'accessChanged'>
   providers: Pick<Providers, 'all'>
   snapshots: Pick<Snapshots, 'removeAll'>
   lifecycle: Pick<Lifecycle, 'schedule'>
@@ -21,13 +19,12 @@ export type RetentionModuleContext = ModuleBase & {
 }
 
 export function retentionModule(context: RetentionModuleContext): Module {
-  const { db, clock, log, modules, openRequests, providers, snapshots, lifecycle, portShares } = context
+  const { db, clock, log, modules, providers, snapshots, lifecycle, portShares } = context
   const { listWorkspaceTables, deleteOfBox } = modules
   const purge = createPurge({
     db,
     clock,
     log,
-    openRequests,
     listWorkspaceTables,
     removeBoxes: (...args) =>
       removeAllBoxes(

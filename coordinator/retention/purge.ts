@@ -6,8 +6,8 @@ import { deleteInBatches } from '../db/delete-in-batches.ts'
 import { lockWorkspace } from '../db/lock-workspace.ts'
 import type { Db } from '../db/open.ts'
 import { transaction } from '../db/transaction.ts'
+import { recordAccessChange } from '../http/access-changes.ts'
 import type { ScheduleHandler, WorkspaceTable } from '../http/module.ts'
-import type { OpenRequests } from '../http/open-requests.ts'
 import { deleteSignInCodes } from '../identity/sessions/prune.ts'
 import { deleteWorkspace, removeMembers } from '../identity/workspaces/purge.ts'
 import { schedulePurge } from '../identity/workspaces/schedules.ts'
@@ -18,7 +18,6 @@ export type PurgeOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'info'>
-  openRequests: Pick<OpenRequests, 'accessChanged'>
   /** Returns the tables of all modules, in the order of the modules. `deleteBoxRows` deletes the boxes. */
   listWorkspaceTables(): readonly WorkspaceTable[]
   /** Requests the deletion of all boxes. Returns whether all are terminated. */
@@ -37,8 +36,7 @@ const POLL_MS = { min: 250, max: 60_000 } as const
 
 /** The handler of the schedule: purges the workspace if its time has come. The signal aborts between two transactions. */
 export function createPurge(options: PurgeOptions): ScheduleHandler {
-  const { db, clock, log, openRequests, removeBoxes, removeSnapshots, removeArchives, deleteBoxRows } =
-    options
+  const { db, clock, log, removeBoxes, removeSnapshots, removeArchives, deleteBoxRows } = options
 
   /** A row refers only to rows of earlier modules, so the tables of later modules are first. */
   const getTables = ({ isCredential }: { isCredential: boolean }): WorkspaceTable[] =>
@@ -67,7 +65,7 @@ export function createPurge(options: PurgeOptions): ScheduleHandler {
     await transaction(db, (trx) => deleteSignInCodes(trx, workspaceId))
     for (const table of getTables({ isCredential: true }))
       await deleteInBatches(db, (trx) => deleteSomeRows(trx, table, workspaceId, BATCH_SIZE), signal)
-    openRequests.accessChanged({ workspaceId })
+    await transaction(db, async (trx) => recordAccessChange(trx, { workspaceId }))
   }
 
   async function deleteRows(workspaceId: string, signal: AbortSignal): Promise<void> {

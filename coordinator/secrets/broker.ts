@@ -4,11 +4,13 @@ import { BROKER_TEST_HOST, coversHost } from '../../shared/secret-hosts.ts'
 import { type Keyring, SealedValueError } from '../base/sealing/keyring.ts'
 import { getSealedVersion } from '../base/sealing/sealed-text.ts'
 import type { SecretValue } from '../base/sealing/secret-value.ts'
+import { subscribe } from '../db/notifications.ts'
 import type { Db } from '../db/open.ts'
 import { parseLocations } from './locations.ts'
+import { BROKER_CUTS } from './mount-changes.ts'
 import { type BrokeredRow, prepareBrokeredQuery } from './mount-store.ts'
 import { parseHosts } from './present.ts'
-import type { BrokerCut, BrokeredSecret, SecretBroker } from './types.ts'
+import type { BrokeredSecret, SecretBroker } from './types.ts'
 
 export function createSecretBroker({
   db,
@@ -20,7 +22,8 @@ export function createSecretBroker({
   recordUse: SecretBroker['recordUse']
 }): SecretBroker {
   const listBrokered = prepareBrokeredQuery(db)
-  const events: SecretBroker['events'] = new EventEmitter<{ cut: [BrokerCut] }>()
+  const events: SecretBroker['events'] = new EventEmitter()
+  subscribe(db, BROKER_CUTS, (cut) => events.emit('cut', cut), { onGap: () => void events.emit('missed') })
 
   /** The other secrets of the host stay usable when one value is damaged. */
   function open({ id, value, workspace_id: workspaceId }: BrokeredRow): SecretValue | null {

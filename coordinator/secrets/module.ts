@@ -29,7 +29,7 @@ export type SecretsModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   confirmActor: ConfirmActor
   loadPlanLimits: LoadPlanLimits
-  boxVariables: Pick<VariableSender, 'onChange' | 'getBrokerTest' | 'whenSent'>
+  boxVariables: Pick<VariableSender, 'getBrokerTest' | 'whenSent'>
   tunnels: Pick<Tunnels, 'wait'>
   urls: { agents: string; public: string; listener: string }
 }
@@ -38,8 +38,7 @@ export function secretsModule(context: SecretsModuleContext) {
   const { config, db, clock, log, keyring, boxFinder, confirmActor, boxVariables, tunnels, urls } = context
   const uses = createSecretUses({ db, clock, log })
   const broker: SecretBroker = createSecretBroker({ db, keyring, recordUse: uses.recordUse })
-  const { onChange: onEnvironmentChange } = boxVariables
-  const changes = createMountChanges({ events: broker.events, onEnvironmentChange })
+  const changes = createMountChanges()
   const hostRules = {
     ownNames: [urls.public, urls.agents, urls.listener].map((url) => new URL(url).hostname),
     shareHost: new URL(config.shareBase ?? getDefaultOrigin(urls.listener)).hostname,
@@ -50,7 +49,7 @@ export function secretsModule(context: SecretsModuleContext) {
   const withSecret = createSecretLock(common)
   const secrets = createSecretService({
     ...common,
-    ...{ keyring, hostRules, insertSecret, withSecret, changes, onEnvironmentChange },
+    ...{ keyring, hostRules, insertSecret, withSecret, changes },
   })
   const grants = createGrantService({ withSecret, changes })
   const mounts = createBoxMountService({

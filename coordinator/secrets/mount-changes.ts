@@ -1,13 +1,14 @@
 // Adds and removes mounts, and updates what follows from them: the variables of the box, the audit log, the agent and the open
 // connections of the broker. The caller has locked the boxes.
 
-import type { EventEmitter } from 'node:events'
 import { newId } from '../../shared/ids.ts'
 import { type AuditEvent, recordAuditEvent } from '../audit/service.ts'
 import { updateBox } from '../boxes/updates.ts'
+import { recordVariableChange } from '../boxes/variable-changes.ts'
+import { defineTopic, notify } from '../db/notifications.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow, SecretMountRow } from '../db/schema.ts'
-import { afterCommit, type Trx } from '../db/transaction.ts'
+import type { Trx } from '../db/transaction.ts'
 import { findRole } from '../identity/lookups.ts'
 import { listGrants } from './grant-store.ts'
 import {
@@ -35,11 +36,8 @@ export type RemovedMount = {
   secret: Pick<SecretFields, 'id' | 'name' | 'hosts'>
 }
 
-export type MountChangesOptions = {
-  events: EventEmitter<{ cut: [BrokerCut] }>
-  /** Sends the variables of the box to its agent. */
-  onEnvironmentChange(boxId: string): void
-}
+/** What the broker closes at all coordinators. */
+export const BROKER_CUTS = defineTopic<BrokerCut>('broker cuts')
 
 export type MountChanges = {
   /** Inserts the mount. The caller writes the variables. undefined: the box has a secret under this variable. */
@@ -62,14 +60,14 @@ export type MountChanges = {
   cut(trx: Trx, cut: BrokerCut): void
 }
 
-export function createMountChanges({ events, onEnvironmentChange }: MountChangesOptions): MountChanges {
+export function createMountChanges(): MountChanges {
   const cut: MountChanges['cut'] = (trx, change) => {
-    if (change.patterns.length > 0) afterCommit(trx, () => void events.emit('cut', change))
+    if (change.patterns.length > 0) notify(trx, BROKER_CUTS, change)
   }
 
   async function writeVariables(trx: Trx, boxId: string): Promise<void> {
     await updateBox(trx, boxId, { mount_vars: serializeVariables(await listMountsOfBox(trx, boxId)) })
-    afterCommit(trx, () => onEnvironmentChange(boxId))
+    recordVariableChange(trx, boxId)
   }
 
   return {

@@ -168,6 +168,7 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
     id: 'mounts.list',
     method: 'GET',
     path: '/boxes/:id/secrets',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'read', roles),
     summary: 'List the secrets of a box',
     request: { params: boxId },
@@ -178,6 +179,7 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
     id: 'mounts.create',
     method: 'POST',
     path: '/boxes/:id/secrets',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'write', roles),
     summary: 'Mount a secret on a box',
     description:
@@ -201,6 +203,7 @@ export const boxSecretRoutes = ({ mounts }: { mounts: BoxMountService }): Route[
     id: 'mounts.delete',
     method: 'DELETE',
     path: '/boxes/:id/secrets/:mountId',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'write', roles),
     summary: 'Unmount a secret from a box',
     description: 'Closes the connections that the box has open to the hosts of the secret at once.',

@@ -5,6 +5,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import type { Keyring } from '../base/sealing/keyring.ts'
 import type { SecretValue } from '../base/sealing/secret-value.ts'
+import { recordVariableChange } from '../boxes/variable-changes.ts'
 import type { Db } from '../db/open.ts'
 import type { BoxRow } from '../db/schema.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
@@ -55,12 +56,11 @@ export type SecretServiceOptions = {
   insertSecret: InsertSecret
   withSecret: WithSecret
   changes: Pick<MountChanges, 'remove' | 'cut'>
-  onEnvironmentChange(boxId: string): void
 }
 
 export function createSecretService(options: SecretServiceOptions): SecretService {
   const { db, clock, keyring, boxes, confirmActor, hostRules, insertSecret, withSecret } = options
-  const { changes, onEnvironmentChange } = options
+  const { changes } = options
 
   const present = async (trx: Trx, id: string): Promise<Secret> =>
     presentSecret(await getListedSecret(trx, id), await listGrants(trx, [id]))
@@ -94,7 +94,7 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
   const patch: SecretService['patch'] = (actor, id, { value, description, hosts, scope, in: chosen }) => {
     const locations = chosen && normalizeLocations(chosen)
     const normalized = hosts === undefined ? undefined : normalizeHosts(hosts, hostRules)
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const secret = await requireSecret(trx, actor, id)
@@ -129,7 +129,7 @@ export function createSecretService(options: SecretServiceOptions): SecretServic
         const mounts = await listMountsOfSecret(trx, id)
         for (const boxId of new Set(mounts.map(({ box_id }) => box_id))) {
           changes.cut(trx, { boxId, patterns: listNarrowed(before, after) })
-          onCommit(() => onEnvironmentChange(boxId))
+          recordVariableChange(trx, boxId)
         }
       }
       return present(trx, id)

@@ -36,8 +36,13 @@ export interface SecretBroker {
   find(boxId: string, host: string): Promise<BrokeredHost | null>
   /** Counts a forwarded request with the value. Written each second. */
   recordUse(use: { secretId: string; boxId: string; host: string }): void
-  /** Emitted after the commit. */
-  readonly events: EventEmitter<{ cut: [BrokerCut] }>
+  readonly events: EventEmitter<BrokerEvents>
+}
+
+export type BrokerEvents = {
+  cut: [BrokerCut]
+  /** Cuts may have been missed: the mounts of open connections must be read again. */
+  missed: []
 }
 
 /** A certificate with its key, PEM, for the TLS server of a host. */

@@ -1,12 +1,12 @@
 // Starts, drains and stops a coordinator. This file defines the order.
 
 import { rm } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../shared/clock.ts'
 import type { CoordinatorRecord, SuspendedBoxes } from '../../shared/coordinator-process.ts'
 import { VERSION } from '../../shared/version.ts'
-import { createAgentBundles } from '../agents/bundles/agent-bundles.ts'
+import { type AgentBundles, createAgentBundles } from '../agents/bundles/agent-bundles.ts'
+import { openSigningKey } from '../agents/bundles/signing-key.ts'
 import { type CleanupStack, createCleanupStack } from '../base/cleanup-stack.ts'
 import { type DataDirectory, openDataDirectory, writePrivateFile } from '../base/data-directory.ts'
 import { type BoxNames, createLogger } from '../base/log/logger.ts'
@@ -22,7 +22,8 @@ import { createDashboard, type Dashboard } from '../http/dashboard/files.ts'
 import type { Health } from '../http/health.ts'
 import type { Listening } from '../http/listen.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
-import { listenWithTls } from '../http/tls-listener.ts'
+import { listenWithTls, type TlsListener } from '../http/tls-listener.ts'
+import { openDeploymentId } from '../providers/deployment-id.ts'
 import { openProviders } from '../providers/open-providers.ts'
 import { readIdentity } from '../providers/parts/proc.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -33,9 +34,11 @@ import type { Config } from './config.ts'
 import { ensureOwnerKey } from './first-start.ts'
 import { listenOnPort } from './listen-on-port.ts'
 import { openMasterKeys } from './master-keys/open-master-keys.ts'
-import { type Context, createModules, type ModuleOverrides } from './modules.ts'
+import { type Context, createModules, type ModuleOverrides, type Urls } from './modules.ts'
 import { openAgentSocket } from './open-agent-socket.ts'
+import { openReplica } from './replicas/open-replica.ts'
 import { assertNotRunning } from './running-coordinator.ts'
+import { createStop } from './stop.ts'
 import { startTelemetry, type Telemetry } from './telemetry/telemetry.ts'
 
 export type Overrides = ModuleOverrides & {
@@ -60,7 +63,10 @@ export type Coordinator = {
   readonly context: Context
   /** The actor of the key in the data directory; null: that key is revoked or expired. */
   readonly owner: Actor | null
-  /** Rejects new requests and waits up to `ms` for those in flight. Boxes keep running. */
+  /**
+   * Rejects new requests and waits up to `ms` for those in flight. Boxes keep running. When other coordinators of the database can
+   * take over, leaves its agents to them before, and serves requests until it stops to listen.
+   */
   drain(ms: number): Promise<void>
   /** Suspends every box on this machine until the next start. Returns the names of the boxes. */
   suspendBoxes(reason: string): Promise<SuspendedBoxes>
@@ -71,8 +77,9 @@ export type Coordinator = {
 }
 
 const RESTORE_INTERVAL_MS = 10_000
-const DRAIN_POLL_MS = 20
 const DATABASE_CHECK_MS = 2_000
+/** For requests about boxes on other machines, when those on this one have been suspended. */
+const SUSPEND_FINISH_MS = 2_000
 
 /** Resolves when the coordinator is ready for requests. Throws StartError for problems that the operator can fix. */
 export async function startCoordinator(config: Config, overrides: Overrides = {}): Promise<Coordinator> {
@@ -108,32 +115,35 @@ async function start(
     observer: telemetry.observers.store,
     log,
     onTaken: failure.resolve,
+    ...(config.replicaUrl !== null && { shared: {} }),
   }).catch(throwStartError)
   cleanup.add('close the database', () => db.destroy())
-  const listening = await listenOnPort({ config, db, log })
+  const { host } = dataDirectory
+  const listening = await listenOnPort({ config, db, host, log })
   telemetry.addServer(listening.server)
   cleanup.add('close the listening socket', () => listening.server.close())
-  const urls = {
-    agents: config.agentUrl ?? listening.url,
-    public: config.publicUrl ?? listening.url,
-    listener: listening.url,
-  }
+  const { replica, isFirst } = await openReplica({ config, db, host, log, listenerUrl: listening.url })
+  cleanup.add('end the lease of this coordinator', () => replica.close())
+  const urls = chooseUrls(config, listening.url)
   onStep('testing the isolation of boxes on this machine, and its engines')
   const providers = await chooseProviders()
   cleanup.add('close the providers', () => providers.close())
-  const agentBundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir: dataDirectory.dir, log })
+  const masterKeys = await openMasterKeys(config)
+  const agentBundles = openAgentBundles({ dataDir: dataDirectory.dir, db, masterKeys, log })
   const base = {
     config,
     log,
     boxNames,
     clock,
     db,
+    replica,
     diskReserve,
-    masterKeys: await openMasterKeys(config),
+    masterKeys,
     providers,
     urls,
     connections: listening.connections,
     observers: telemetry.observers,
+    isOnlyCoordinator: isFirst,
     agentBundles,
   }
   const context = createModules(base, overrides)
@@ -143,15 +153,14 @@ async function start(
   onStep('preparing the agent of the boxes')
   await modules.prepare()
   const { http, health, dashboard } = await startHttpServer(context, { listening, telemetry, cleanup })
-  const tlsPort = await openTlsListener(config, { listening, log, cleanup })
+  const tls = await openTlsListener(config, { listening, log, cleanup })
   onStep('taking over the boxes')
   await modules.start()
-  // The first start creates a box. The lifecycle has started before, because its start releases all leases.
   const owner = await ensureOwnerKey(context, dataDirectory)
   await openBackupSocket()
   const restoreTimer = setInterval(diskReserve.restore, RESTORE_INTERVAL_MS)
   cleanup.add('stop restoring the disk reserve', () => clearInterval(restoreTimer.unref()))
-  await writePrivateFile(dataDirectory.signInKeyFile, `${context.sessions.signIn.ownerSecret}\n`)
+  await writePrivateFile(dataDirectory.signInKeyFile, `${await context.sessions.ownerSecret.read()}\n`)
   cleanup.add('remove sign-in.key', () => rm(dataDirectory.signInKeyFile, { force: true }))
   await writePrivateFile(dataDirectory.coordinatorFile, `${JSON.stringify(createRecord(listening.url))}\n`)
   cleanup.add('remove coordinator.json', () => rm(dataDirectory.coordinatorFile, { force: true }))
@@ -170,8 +179,9 @@ async function start(
     })
     return openProviders({
       config,
-      providerUses: await listProviderUses(db),
-      localBoxes: await listLocalBoxRegions(db),
+      deploymentId: await openDeploymentId({ db, host, dataDir: dataDirectory.dir }),
+      providerUses: await listProviderUses(db, host),
+      localBoxes: await listLocalBoxRegions(db, host),
       log,
       projectRoot: PROJECT_DIR,
       coordinatorUrl: urls.agents,
@@ -182,7 +192,7 @@ async function start(
 
   async function openBackupSocket(): Promise<void> {
     const { dir: dataDir } = dataDirectory
-    const source = { db, dataDir, hasMountedKeys: context.masterKeys.file.isMounted, clock, providers, log }
+    const source = { db, host, dataDir, hasMountedKeys: masterKeys.file.isMounted, clock, providers, log }
     await removeIncompleteBackups(source)
     try {
       const socket = await listenOnBackupSocket(source)
@@ -192,32 +202,24 @@ async function start(
     }
   }
 
-  async function drain(ms: number): Promise<void> {
-    health.phase = 'draining'
-    http.rejectNewRequests()
-    modules.beginStop()
-    const deadline = performance.now() + ms
-    while (http.getInFlightCount() > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MS)
-    await modules.drain()
-  }
-
+  const stop = createStop({ health, http, tls, modules, replica, log })
   const coordinator: Coordinator = {
     url: listening.url,
     metricsUrl: telemetry.metricsUrl,
-    tlsPort,
+    tlsPort: tls?.port ?? null,
     dataDirectory,
     context,
     owner,
     failure: failure.promise,
-    drain,
+    drain: stop.drain,
     async suspendBoxes(reason) {
-      health.phase = 'draining'
-      http.rejectNewRequests()
-      modules.beginStop()
+      await stop.begin()
       await context.scheduler.close()
       // A capture holds the machine of its box.
       await context.snapshots.close()
-      return context.lifecycle.suspendLocalBoxes(reason)
+      const suspended = await context.lifecycle.suspendLocalBoxes(reason)
+      await stop.finishRequests(SUSPEND_FINISH_MS)
+      return suspended
     },
     close: cleanup.close,
   }
@@ -230,16 +232,32 @@ function createRecord(url: string): CoordinatorRecord {
   return { url, ...identity, version: VERSION }
 }
 
-/** Returns the port of the HTTPS listener; null: there is none. */
+const chooseUrls = ({ agentUrl, publicUrl }: Config, listener: string): Urls => ({
+  agents: agentUrl ?? listener,
+  public: publicUrl ?? listener,
+  listener,
+})
+
+function openAgentBundles({
+  dataDir,
+  db,
+  masterKeys: { keyring },
+  log,
+}: Pick<Context, 'db' | 'masterKeys' | 'log'> & { dataDir: string }): AgentBundles {
+  const openKey = () => openSigningKey({ db, keyring, dataDir })
+  return createAgentBundles({ projectRoot: PROJECT_DIR, dataDir, log, openSigningKey: openKey })
+}
+
+/** Returns the HTTPS listener; null: there is none. */
 async function openTlsListener(
   config: Config,
   { listening, log, cleanup }: { listening: Listening; log: Logger; cleanup: CleanupStack },
-): Promise<number | null> {
+): Promise<TlsListener | null> {
   const { tlsListen: address, tlsCert: certFile, tlsKey: keyFile } = config
   if (address === null || certFile === null || keyFile === null) return null
   const listener = await listenWithTls({ address, certFile, keyFile, listening, limits: config.limits, log })
   cleanup.add('close the HTTPS listener', () => listener.close())
-  return listener.port
+  return listener
 }
 
 type HttpParts = {
@@ -267,7 +285,14 @@ async function startHttpServer(
     edge: modules.collect(({ edgeRoutes }) => edgeRoutes),
     agents: agentConnections,
     agentRoutes: modules.collect(({ agentRoutes }) => agentRoutes),
-    health: { getUnreadyReason: async () => (health.phase === 'ready' ? checkDatabase(db) : health.phase) },
+    peers: context.peers ?? undefined,
+    isServing: () => context.replica.isLeaseValid,
+    health: {
+      async getUnreadyReason() {
+        if (health.phase !== 'ready') return health.phase
+        return context.replica.isLeaseValid ? checkDatabase(db) : 'lease'
+      },
+    },
     publicUrl: urls.public,
     trustedProxies: config.trustedProxies,
     hostHandlers: modules.collect(({ hostHandler }) => (hostHandler ? [hostHandler] : [])),

@@ -14,6 +14,7 @@ import { IMAGE_SETTINGS, type ImageSettings } from '../images/settings.ts'
 import { MCP_SETTINGS, type McpSettings } from '../mcp/settings.ts'
 import { PORT_SHARE_SETTINGS, type PortShareSettings } from '../port-shares/settings.ts'
 import { PROVIDER_SETTINGS, type ProviderSettings } from '../providers/settings.ts'
+import { REPLICA_SETTINGS, type ReplicaSettings } from '../replicas/settings.ts'
 import { SECRET_SETTINGS, type SecretSettings } from '../secrets/settings.ts'
 import { WARM_MACHINE_SETTINGS, type WarmMachineSettings } from '../warm-machines/settings.ts'
 import { isTracingRequested } from './telemetry/is-tracing-requested.ts'
@@ -24,6 +25,7 @@ export const SETTINGS = [
   BASE_SETTINGS,
   DATABASE_SETTINGS,
   HTTP_SETTINGS,
+  REPLICA_SETTINGS,
   TELEMETRY_SETTINGS,
   IDENTITY_SETTINGS,
   AUDIT_SETTINGS,
@@ -42,6 +44,7 @@ export const SETTINGS = [
 export type Config = BaseSettings &
   DatabaseSettings &
   HttpSettings &
+  ReplicaSettings &
   TelemetrySettings &
   IdentitySettings &
   AuditSettings &
@@ -64,6 +67,10 @@ export type Config = BaseSettings &
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = []
   const values = Object.assign({}, ...SETTINGS.map((group) => readSettings(group, env, problems)))
+  if (values.replicaUrl && !(values.databaseUrl && values.publicUrl && values.agentUrl))
+    problems.push(
+      'BOXWOOD_REPLICA_URL needs BOXWOOD_DATABASE_URL, BOXWOOD_PUBLIC_URL and BOXWOOD_AGENT_URL, which lead to all replicas.',
+    )
   if (problems.length > 0) throw new ConfigError(problems.join('\n'))
   const limits = readLimits(values.limitsFile)
   return { ...values, limits, traces: isTracingRequested(env) } as Config

@@ -3,11 +3,11 @@ import { isLoopback } from '../../shared/loopback.ts'
 import type { Coordinator } from './app.ts'
 
 /** null: the dashboard is turned off, or no URL of the coordinator is one at which browsers store a session. */
-export function createDashboardLink({ context }: Pick<Coordinator, 'context'>): string | null {
+export async function createDashboardLink({ context }: Pick<Coordinator, 'context'>): Promise<string | null> {
   const { config, urls, sessions } = context
   const url = [urls.public, urls.listener].find(storesSessions)
   if (!config.dashboard || url === undefined) return null
-  return `${url}/sign-in#${sessions.signIn.createFirstLink().secret}`
+  return `${url}/sign-in#${(await sessions.signIn.createFirstLink()).secret}`
 }
 
 function storesSessions(url: string): boolean {

@@ -15,14 +15,20 @@ import { takeInheritedSocket } from './inherited-socket.ts'
  */
 const MAX_ROUNDS = 10
 
-type ListenOnPortOptions = { config: Config; db: Db; log: Pick<Logger, 'debug' | 'info' | 'warn'> }
+type ListenOnPortOptions = {
+  config: Config
+  db: Db
+  /** See DataDirectory. */
+  host: string
+  log: Pick<Logger, 'debug' | 'info' | 'warn'>
+}
 
 /**
  * Uses the socket of the service manager, which stays open while no coordinator runs, where there is one. Otherwise stops
  * the boxes whose processes listen on the port; the lifecycle starts them again later.
  * @throws StartError when the port is taken by a process that is in no box, or still taken after MAX_ROUNDS stops
  */
-export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Promise<Listening> {
+export async function listenOnPort({ config, db, host, log }: ListenOnPortOptions): Promise<Listening> {
   const inheritedFd = takeInheritedSocket(process.env, process.pid)
   if (inheritedFd !== undefined) {
     const listening = await listen({ ...config.listen, fd: inheritedFd }, config.limits)
@@ -35,7 +41,7 @@ export async function listenOnPort({ config, db, log }: ListenOnPortOptions): Pr
     } catch (error) {
       const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
       if (!isTaken || round > MAX_ROUNDS) throw error
-      const stoppers = await openMachineStoppers(await listLocalBoxRegions(db), {
+      const stoppers = await openMachineStoppers(await listLocalBoxRegions(db, host), {
         dataDir: config.dataDir,
         log,
       })

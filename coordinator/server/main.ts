@@ -129,7 +129,7 @@ async function rememberSettings({ dataDirectory, context }: Coordinator): Promis
 async function reportReady(coordinator: Coordinator): Promise<void> {
   // Engines that have not answered during the start are omitted.
   const engines = await Promise.race([probing, setImmediate([])])
-  const link = createDashboardLink(coordinator)
+  const link = await createDashboardLink(coordinator)
   const banner = await createStartupBanner(coordinator, undefined, {
     isRemembered,
     engines,

@@ -54,6 +54,10 @@ export class ModuleList implements ModuleRegistry {
     for (const { start } of this.#modules) await start?.()
   }
 
+  async leave(): Promise<void> {
+    for (const { leave } of this.#modules.toReversed()) await leave?.()
+  }
+
   beginStop(): void {
     for (const { beginStop } of this.#modules.toReversed()) beginStop?.()
   }

@@ -6,6 +6,7 @@ import { createAdmit } from '../admission/admit.ts'
 import type { LoadBilling } from '../admission/billing-facts.ts'
 import type { DecideAdmission } from '../admission/decide.ts'
 import { createPlanLimits } from '../admission/plan-limits.ts'
+import { balanceModule } from '../agents/balance/module.ts'
 import type { AgentBundles } from '../agents/bundles/agent-bundles.ts'
 import { bundlesModule } from '../agents/bundles/module.ts'
 import type { AgentConnectionsOptions } from '../agents/tunnel/agent-connections.ts'
@@ -36,6 +37,7 @@ import { quietHoursModule } from '../boxes/schedules/quiet-hours/module.ts'
 import { snapshotJobsModule, snapshotsModule } from '../boxes/snapshots/module.ts'
 import type { DiskReserve } from '../db/disk-reserve.ts'
 import type { Db } from '../db/open.ts'
+import { deploymentModule } from '../deployment/module.ts'
 import { downloadLinksModule } from '../download-links/module.ts'
 import { edgeLimitsModule, edgeModule } from '../edge/module.ts'
 import { type SecretBrokerOverrides, secretBrokerModule } from '../edge/secret-broker/module.ts'
@@ -75,6 +77,7 @@ import { mcpModule } from '../mcp/module.ts'
 import { portsModule } from '../port-shares/module.ts'
 import { shareViewersModule } from '../port-shares/viewers/module.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { Replica } from '../replicas/replica.ts'
 import { retentionModule } from '../retention/module.ts'
 import { authoritiesModule } from '../secrets/authorities-module.ts'
 import { secretsModule } from '../secrets/module.ts'
@@ -84,6 +87,7 @@ import type { Config } from './config.ts'
 import { masterKeysModule } from './master-keys/module.ts'
 import type { MasterKeys } from './master-keys/open-master-keys.ts'
 import { ModuleChain, ModuleList } from './module-list.ts'
+import { peersModule } from './replicas/module.ts'
 import type { Observers } from './telemetry/observers.ts'
 
 export type Urls = {
@@ -101,6 +105,7 @@ export type Base = {
   boxNames: BoxNames
   clock: Clock
   db: Db
+  replica: Replica
   diskReserve: DiskReserve
   masterKeys: MasterKeys
   providers: Providers
@@ -109,6 +114,8 @@ export type Base = {
   connections: Connections
   /** The observers that record metrics and traces. */
   observers: Observers
+  /** No other coordinator uses the database: its lock is exclusive. */
+  isOnlyCoordinator: boolean
   /** The builds of the agent that machines install. */
   agentBundles: AgentBundles
 }
@@ -136,10 +143,7 @@ export type ModuleOverrides = {
     Pick<AgentConnectionsOptions, 'liveness' | 'transferIdleTimeoutMs' | 'acceptedVersions'>
   >
   lifecycle?: Partial<
-    Pick<
-      LifecycleOptions,
-      'leaseMs' | 'connectTimeoutMs' | 'backoff' | 'maxConcurrentMachines' | 'disconnectGraceMs'
-    >
+    Pick<LifecycleOptions, 'connectTimeoutMs' | 'backoff' | 'maxConcurrentMachines' | 'disconnectGraceMs'>
   >
 }
 
@@ -187,7 +191,9 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
   // The last module runs the schedules of all others.
   return new ModuleChain(start)
     .add(backgroundModule)
+    .add(deploymentModule)
     .add(masterKeysModule)
+    .add(peersModule)
     .add(schedulerModule)
     .add(credentialsModule)
     .add(idempotencyModule)
@@ -234,6 +240,7 @@ export function createModules(base: Base, overrides: ModuleOverrides = {}) {
     .add(boxSchedulesModule)
     .add(quietHoursModule)
     .add(upgradesModule)
+    .add(balanceModule)
     .add(downloadLinksModule)
     .add(edgeModule)
     .add(secretBrokerModule)

@@ -17,10 +17,11 @@ try {
   const config = loadConfig(process.env)
   const log = await createLogger(config, new Map())
   const dataDirectory = await openDataDirectory(config.dataDir)
+  const { host } = dataDirectory
   // Fails while a coordinator runs.
   const db = await openConfiguredDatabase(config, dataDirectory, { log, onTaken: () => undefined })
   try {
-    const providers = await openMachineStoppers(await listLocalBoxRegions(db), {
+    const providers = await openMachineStoppers(await listLocalBoxRegions(db, host), {
       dataDir: config.dataDir,
       log,
     })
@@ -29,6 +30,7 @@ try {
         db,
         clock: systemClock,
         log,
+        replica: { host },
         providers,
         canStop: ({ provider }) => provider === 'local',
         tunnels: null,
@@ -36,7 +38,7 @@ try {
       },
       'the box was stopped without a coordinator',
     )
-    await stopWarmMachines(db, providers)
+    await stopWarmMachines(db, providers, host)
     process.stdout.write(`${JSON.stringify(result)}\n`)
   } finally {
     await db.destroy()

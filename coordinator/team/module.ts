@@ -4,6 +4,7 @@ import type { Heartbeats } from '../boxes/lifecycle/heartbeats.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import { withTag } from '../http/route.ts'
+import { type CountSessionsOptions, createCountSessions } from './count-sessions.ts'
 import { teamRoutes } from './routes.ts'
 import { createTeamService, type TeamService, type TeamServiceOptions } from './service.ts'
 import { deleteLastPrompt } from './store.ts'
@@ -11,11 +12,12 @@ import { deleteLastPrompt } from './store.ts'
 export type TeamModuleContext = ModuleBase &
   Pick<TeamServiceOptions, 'members' | 'billing'> & {
     heartbeats: Pick<Heartbeats, 'latest'>
-    attachments: { countByUser: TeamServiceOptions['countAttachments'] }
+    attachments: Pick<CountSessionsOptions, 'countByUser'>
+    peers: CountSessionsOptions['peers']
   }
 
 export function teamModule(context: TeamModuleContext) {
-  const { db, clock, log, members, heartbeats, attachments, billing } = context
+  const { db, clock, log, members, heartbeats, attachments, billing, peers } = context
   const team: TeamService = createTeamService({
     db,
     clock,
@@ -23,7 +25,7 @@ export function teamModule(context: TeamModuleContext) {
     members,
     billing,
     latestHeartbeat: heartbeats.latest,
-    countAttachments: attachments.countByUser,
+    countSessions: createCountSessions({ log, countByUser: attachments.countByUser, peers }),
   })
   return {
     services: { team },

@@ -16,6 +16,7 @@ import type { Actor } from '../http/actor.ts'
 import { joinFields, readPages, stringifyPages } from '../http/json-pages.ts'
 import { getVisibility } from '../http/visibility.ts'
 import { listUserNames } from '../identity/lookups.ts'
+import type { CountSessions, UserCounts } from './count-sessions.ts'
 import { listLastPrompts, upsertLastPrompt } from './store.ts'
 
 export type TeamServiceOptions = {
@@ -25,8 +26,7 @@ export type TeamServiceOptions = {
   members: { list(actor: Actor): Promise<Member[]> }
   /** The heartbeat in memory, which may be newer than the stored one. */
   latestHeartbeat(boxId: string): { vitals: Vitals; at: number } | undefined
-  /** The open connections to the box by the user who opened them. null: keys without a user. */
-  countAttachments(boxId: string): ReadonlyMap<string | null, number>
+  countSessions: CountSessions
   /** null: billing is off. */
   billing: { finances: { loadSpend(workspaceId: string): Promise<TeamSpend> } } | null
 }
@@ -47,6 +47,8 @@ export type TeamSpend = {
 
 const NO_SPEND: TeamSpend = { todayByBox: new Map(), cycleByBox: new Map(), cycleByUser: new Map() }
 
+const NO_SESSIONS: UserCounts = new Map()
+
 /** The counts of the boxes that have been read. */
 type Counts = {
   boxIds: string[]
@@ -58,7 +60,7 @@ type Counts = {
 }
 
 export function createTeamService(options: TeamServiceOptions): TeamService {
-  const { db, clock, log, members, latestHeartbeat, countAttachments, billing } = options
+  const { db, clock, log, members, latestHeartbeat, countSessions, billing } = options
 
   async function presentPage(
     rows: readonly TeamBoxRow[],
@@ -66,14 +68,15 @@ export function createTeamService(options: TeamServiceOptions): TeamService {
     spend: TeamSpend,
   ): Promise<TeamBox[]> {
     const ids = rows.map(({ id }) => id)
-    const [owners, prompts, commands] = await Promise.all([
+    const [owners, prompts, commands, sessionsByBox] = await Promise.all([
       listUserNames(db, [...new Set(rows.map((row) => row.owner_user_id))]),
       listLastPrompts(db, ids),
       listNewestCommandTimes(db, ids),
+      countSessions(ids),
     ])
     counts.boxIds.push(...ids)
     return rows.map((row) => {
-      const sessions = countAttachments(row.id)
+      const sessions = sessionsByBox.get(row.id) ?? NO_SESSIONS
       for (const [userId, count] of sessions) increase(counts.sessions, userId, count)
       increase(counts.boxes, row.owner_user_id, 1)
       if (row.observed_state === 'running') counts.running += 1

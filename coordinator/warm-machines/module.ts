@@ -2,6 +2,7 @@
 import { type MemoryPressure, readMemoryState } from '../base/memory-pressure.ts'
 import type { Module, ModuleBase } from '../http/module.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { Replica } from '../replicas/replica.ts'
 import { chooseWarmSize, describeWarmSize } from './choose-size.ts'
 import { createWarmMetric } from './metric.ts'
 import { createWarmPool, type WarmPool } from './pool.ts'
@@ -13,6 +14,7 @@ export type WarmMachinesModuleContext = ModuleBase & {
   config: WarmMachineSettings
   providers: Providers
   memory: MemoryPressure
+  replica: Pick<Replica, 'host'>
   urls: { agents: string }
 }
 

@@ -7,6 +7,7 @@ import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 import type { ProviderWarmMachines } from '../providers/provider.ts'
 import type { Providers } from '../providers/regions.ts'
+import type { Replica } from '../replicas/replica.ts'
 import {
   deleteWarmMachine,
   insertWarmMachine,
@@ -20,6 +21,7 @@ import {
 export type WarmPoolOptions = {
   db: Db
   log: Pick<Logger, 'debug' | 'warn'>
+  replica: Pick<Replica, 'host'>
   providers: Pick<Providers, 'byRegion' | 'defaultRegion'>
   memory: MemoryPressure
   /** The coordinator's URL for agents, without a path. */
@@ -55,6 +57,7 @@ const DEFAULT_QUIET_MS = 1_000
 
 export function createWarmPool(options: WarmPoolOptions): WarmPool {
   const { db, log, providers, memory, coordinatorUrl, quietMs = DEFAULT_QUIET_MS } = options
+  const { host } = options.replica
   const regions = new Set([providers.defaultRegion])
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -89,7 +92,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
   async function fill(): Promise<void> {
     starting = new AbortController()
     const { signal } = starting
-    const rows = await listWarmMachines(db)
+    const rows = await listWarmMachines(db, host)
     for (const row of rows) if (row.is_ready === 0) await remove(row)
     for (const region of regions) {
       const warm = providers.byRegion.get(region)?.warm
@@ -107,7 +110,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
   async function add(region: Region, warm: ProviderWarmMachines, signal: AbortSignal): Promise<void> {
     const id = newUuid()
     // The machine is known before it exists, so that it is removed after a crash.
-    await insertWarmMachine(db, { id, region, is_ready: 0 })
+    await insertWarmMachine(db, { id, region, host, is_ready: 0 })
     try {
       await warm.create(id, coordinatorUrl, signal)
     } catch (error) {
@@ -129,7 +132,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
 
   /** A failure does not keep the other machines. */
   async function removeAll(): Promise<void> {
-    const removals = await Promise.allSettled((await listWarmMachines(db)).map(remove))
+    const removals = await Promise.allSettled((await listWarmMachines(db, host)).map(remove))
     for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
   }
 
@@ -140,7 +143,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
 
   return {
     async open(newSize) {
-      await setNoneReady(db)
+      await setNoneReady(db, host)
       size = newSize
       fillLater()
     },
@@ -148,7 +151,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
       transaction(trx, async (trx, onCommit) => {
         if (size === 0 || image !== null) return null
         onCommit(() => onCreate(region))
-        return takeWarmMachine(trx, region)
+        return takeWarmMachine(trx, region, host)
       }),
     async adjust() {
       const isScarce = await memory.isUnderMemoryPressure().catch((err: unknown) => {
@@ -159,7 +162,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
       else if (isScarce === false) fillLater()
     },
     async countReady() {
-      const ready = (await listWarmMachines(db)).filter((row) => row.is_ready === 1)
+      const ready = (await listWarmMachines(db, host)).filter((row) => row.is_ready === 1)
       return new Map(
         [...regions].map((region) => [region, ready.filter((row) => row.region === region).length]),
       )

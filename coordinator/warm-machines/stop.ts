@@ -8,6 +8,7 @@ import { listWarmMachines } from './store.ts'
 export async function stopWarmMachines(
   db: Db,
   providers: { inRegion(region: Region): Pick<Provider, 'stop'> },
+  host: string,
 ): Promise<void> {
-  for (const { id, region } of await listWarmMachines(db)) await providers.inRegion(region).stop(id)
+  for (const { id, region } of await listWarmMachines(db, host)) await providers.inRegion(region).stop(id)
 }

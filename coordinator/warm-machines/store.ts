@@ -1,5 +1,6 @@
 // Queries on the machines that wait for a box.
 import type { Region } from '../../shared/tiers.ts'
+import { isOnHost } from '../db/is-on-host.ts'
 import type { Db } from '../db/open.ts'
 import type { Trx } from '../db/transaction.ts'
 
@@ -7,6 +8,8 @@ export type WarmMachineRow = {
   /** The id of the box that will take the machine. */
   id: string
   region: Region
+  /** The host that runs the machine (DataDirectory.host). null: a version that knew no hosts has left it. */
+  host: string | null
   /** 0: the machine is being started or removed. */
   is_ready: 0 | 1
 }
@@ -17,8 +20,8 @@ declare module '../db/schema.ts' {
   }
 }
 
-export const listWarmMachines = (db: Db): Promise<WarmMachineRow[]> =>
-  db.selectFrom('warm_machines').selectAll().orderBy('id').execute()
+export const listWarmMachines = (db: Db, host: string): Promise<WarmMachineRow[]> =>
+  db.selectFrom('warm_machines').selectAll().where(isOnHost('warm_machines', host)).orderBy('id').execute()
 
 export async function insertWarmMachine(db: Db, row: WarmMachineRow): Promise<void> {
   await db.insertInto('warm_machines').values(row).execute()
@@ -30,15 +33,17 @@ export async function setReady(db: Db, id: string, isReady: 0 | 1): Promise<bool
   return (await update.executeTakeFirstOrThrow()).numUpdatedRows > 0n
 }
 
-/** Machines that an earlier coordinator has left are not ready. */
-export async function setNoneReady(db: Db): Promise<void> {
-  await db.updateTable('warm_machines').set({ is_ready: 0 }).execute()
+/** Machines that an earlier coordinator of the host has left are not ready. */
+export async function setNoneReady(db: Db, host: string): Promise<void> {
+  const update = db.updateTable('warm_machines').set({ is_ready: 0 })
+  await update.where(isOnHost('warm_machines', host)).execute()
 }
 
-/** Deletes the row of a machine that is ready, and returns its id. null: none is ready, or another transaction takes it. */
-export async function takeWarmMachine(trx: Trx, region: Region): Promise<string | null> {
+/** Deletes the row of a machine of the host that is ready, and returns its id. null: none is ready, or another transaction takes it. */
+export async function takeWarmMachine(trx: Trx, region: Region, host: string): Promise<string | null> {
   const machines = trx.selectFrom('warm_machines').select('id').where('region', '=', region)
-  const found = await machines.where('is_ready', '=', 1).limit(1).executeTakeFirst()
+  const ready = machines.where('is_ready', '=', 1).where(isOnHost('warm_machines', host))
+  const found = await ready.limit(1).executeTakeFirst()
   if (found === undefined) return null
   const deletion = trx.deleteFrom('warm_machines').where('id', '=', found.id).where('is_ready', '=', 1)
   return (await deletion.executeTakeFirstOrThrow()).numDeletedRows > 0n ? found.id : null

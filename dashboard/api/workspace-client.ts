@@ -36,6 +36,7 @@ import type {
   BrokerTest,
   CreateSecretRequest,
   Grantee,
+  MountSecretRequest,
   PatchSecretRequest,
   Secret,
   SecretGrant,
@@ -92,7 +93,7 @@ export function createWorkspaceClient(send: ClientSend) {
       send<undefined>('DELETE', path(path('secrets', id, '/grants'), grantId)),
     listSecretUses: (id: string) => send<{ uses: SecretUse[] }>('GET', path('secrets', id, '/usage')),
     listMounts: (boxId: string) => send<MountList>('GET', path('boxes', boxId, '/secrets')),
-    mountSecret: (boxId: string, request: { secretId: string; envName: string }) =>
+    mountSecret: (boxId: string, request: MountSecretRequest) =>
       send<{ mount: SecretMount }>('POST', path('boxes', boxId, '/secrets'), request),
     unmountSecret: (boxId: string, mountId: string) =>
       send<undefined>('DELETE', path(path('boxes', boxId, '/secrets'), mountId)),
@@ -151,12 +152,15 @@ export function createWorkspaceClient(send: ClientSend) {
         `billing/entries${before === null ? '' : `?${new URLSearchParams({ before })}`}`,
       ),
     /** What boxes have cost in the month, by box, by member and by day. */
-    async loadUsage(month: string) {
-      const load = <By extends Usage['by']>(by: By) =>
-        send<Extract<Usage, { by: By }>>('GET', `usage?${new URLSearchParams({ by, month })}`)
-      const [byBox, byMember, byDay] = await Promise.all([load('box'), load('member'), load('day')])
-      const { totalMicros } = byDay
-      return { month, totalMicros, boxes: byBox.rows, members: byMember.rows, days: byDay.rows }
+    /** What the boxes or the members have cost in the month, in total and on each day. */
+    async loadUsage(month: string, split: 'box' | 'member') {
+      const load = <By extends Usage['by']>(query: { by: By; split?: string }) =>
+        send<Extract<Usage, { by: By }>>('GET', `usage?${new URLSearchParams({ month, ...query })}`)
+      const [total, { rows: days, totalMicros }] = await Promise.all([
+        load({ by: split }),
+        load({ by: 'day', split }),
+      ])
+      return { month, totalMicros, days, rows: total.rows }
     },
     /** @returns the page of the payment provider */
     startPayment: (amountUsd: number) => send<{ url: string }>('POST', 'billing/checkout', { amountUsd }),

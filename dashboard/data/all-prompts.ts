@@ -1,23 +1,25 @@
-// The prompts of all boxes. The coordinator stores none: each running box is asked for its own.
+// The conversations of all boxes. The coordinator stores no prompts: each running box is asked for its own.
 import type { Box } from '../../shared/api/boxes.ts'
-import type { PromptList } from '../../shared/api/prompts.ts'
+import type { PromptList, RunStatus } from '../../shared/api/prompts.ts'
 import { runForEach } from './batch.ts'
 
-export type ListedPrompt = {
+export type ListedConversation = {
   id: string
   boxName: string
-  conversationId: string
   provider: string
   model: string | null
-  status: string
-  /** When the prompt was queued, or its run started. */
+  status: RunStatus | 'queued'
+  /** How many prompts wait. */
+  queued: number
+  /** When its last prompt was queued, or its last run started. */
   at: string
-  prompt: string
+  /** The listed prompts, newest first. The last one is the title. */
+  prompts: string[]
 }
 
 export type AllPrompts = {
   /** Newest first. */
-  prompts: ListedPrompt[]
+  conversations: ListedConversation[]
   /** The boxes that have not responded, with the reason. */
   unanswered: { boxName: string; message: string }[]
   /** The names of the boxes that are not running, and so were not asked. */
@@ -31,31 +33,43 @@ export async function loadAllPrompts(
 ): Promise<AllPrompts> {
   const live = [...boxes].filter(({ desiredState }) => desiredState !== 'terminated')
   const isRunning = ({ observedState }: Box) => observedState === 'running'
-  const prompts: ListedPrompt[] = []
+  const conversations: ListedConversation[] = []
   const failures = await runForEach(live.filter(isRunning), async (box) => {
-    prompts.push(...listPrompts(box, await load(box)))
+    conversations.push(...listConversations(box, await load(box)))
   })
   return {
-    prompts: prompts.sort((a, b) => Date.parse(b.at) - Date.parse(a.at)),
+    conversations: conversations.sort((a, b) => Date.parse(b.at) - Date.parse(a.at)),
     unanswered: failures.map(({ item, error }) => ({ boxName: item.hostname, message: error.message })),
     notRunning: live.filter((box) => !isRunning(box)).map(({ hostname }) => hostname),
   }
 }
 
-const listPrompts = ({ hostname: boxName }: Box, { queued, runs }: PromptList): ListedPrompt[] => [
-  ...queued.map(({ id, conversationId, provider, model, queuedAt, prompt }) => ({
-    ...{ id, boxName, conversationId, provider, model, status: 'queued', at: queuedAt, prompt },
-  })),
-  ...runs.map(({ id, conversationId, provider, model, status, startedAt, prompt }) => ({
-    ...{ id, boxName, conversationId, provider, model, status, at: startedAt, prompt },
-  })),
-]
+function listConversations({ hostname: boxName }: Box, { queued, runs }: PromptList): ListedConversation[] {
+  const conversations = new Map<string, ListedConversation>()
+  const newestFirst = [
+    ...queued.toReversed().map((prompt) => ({ ...prompt, status: 'queued' as const, at: prompt.queuedAt })),
+    ...runs.map((run) => ({ ...run, at: run.startedAt })),
+  ]
+  for (const { conversationId: id, provider, model, status, at, prompt } of newestFirst) {
+    const known = conversations.get(id)
+    const entry = known ?? { id, boxName, provider, model, status, queued: 0, at, prompts: [] }
+    conversations.set(id, entry)
+    entry.prompts.push(prompt)
+    if (status === 'queued') entry.queued += 1
+    else if (entry.status === 'queued') entry.status = status
+  }
+  return [...conversations.values()]
+}
 
-/** @param filter words that the box, the coding agent, the model, the status or the prompt must contain */
-export function selectPrompts(prompts: readonly ListedPrompt[], filter: string): ListedPrompt[] {
+/** @param filter words that the box, the coding agent, the model, the status or the prompts must contain */
+export function selectConversations(
+  conversations: readonly ListedConversation[],
+  filter: string,
+): ListedConversation[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
-  return prompts.filter(({ boxName, provider, model, status, prompt }) => {
-    const text = [boxName, provider, model, status, prompt].join(' ').toLowerCase()
+  return conversations.filter(({ boxName, provider, model, status, queued, prompts }) => {
+    const states = [status, queued > 0 && 'queued']
+    const text = [boxName, provider, model, ...states, ...prompts].join(' ').toLowerCase()
     return words.every((word) => text.includes(word))
   })
 }

@@ -1,8 +1,9 @@
 // The filters and the pages of the audit log.
 import type { AuditEvent } from '../../shared/api/audit.ts'
 import type { AuditKind } from '../../shared/audit-kinds.ts'
+import type { AuditNames } from './audit-sentences.ts'
 import { formatCommandLine } from './command-line.ts'
-import { formatUser } from './people.ts'
+import { formatLocalDate } from './local-time.ts'
 
 export type AuditFilter = {
   /** Local times, such as 2026-01-31T09:30; empty: no limit. */
@@ -67,127 +68,23 @@ export function getNamesOfEvents(
   return names
 }
 
-/** All kinds of events. The dashboard contains no code of shared/. */
-export const KINDS = [
-  'session.sign_in',
-  'session.sign_out',
-  'session.switch',
-  'sign_in.rejected',
-  'key.create',
-  'key.update',
-  'key.rotate',
-  'key.revoke',
-  'key.verify',
-  'ticket.create',
-  'member.invite',
-  'member.update',
-  'member.remove',
-  'workspace.create',
-  'workspace.update',
-  'workspace.close',
-  'workspace.reopen',
-  'policy.update',
-  'agent_rollout.update',
-  'audit.export',
-  'audit.prune',
-  'audit_sink.update',
-  'audit_sink.delete',
-  'access.denied',
-  'machine.token_create',
-  'machine.token_revoke',
-  'machine.enroll',
-  'box.create',
-  'box.update',
-  'box.wake',
-  'box.suspend',
-  'box.sleep',
-  'box.resize',
-  'box.move',
-  'box.give',
-  'box.fork',
-  'box.delete',
-  'box.connect',
-  'box.forward',
-  'box.desktop_start',
-  'box.desktop_stop',
-  'port_share.create',
-  'port_share.update',
-  'port_share.revoke',
-  'port_share.open',
-  'environment.create',
-  'environment.update',
-  'environment.default',
-  'environment.upgrade',
-  'environment.delete',
-  'box.repos_update',
-  'box.restrict',
-  'secret.create',
-  'secret.update',
-  'secret.rotate',
-  'secret.delete',
-  'secret.grant',
-  'secret.ungrant',
-  'secret.mount',
-  'secret.unmount',
-  'aws_role.connect',
-  'aws_role.verify',
-  'aws_role.disconnect',
-  'aws_connect.create',
-  'aws_connect.cancel',
-  'federation.rotate',
-  'snapshot.create',
-  'snapshot.restore',
-  'snapshot.delete',
-  'template.create',
-  'template.delete',
-  'billing.low',
-  'billing.empty',
-  'billing.credit',
-  'billing.hold',
-  'billing.release',
-  'billing.payment',
-  'billing.payment_failed',
-  'billing.refund',
-  'billing.card_remove',
-  'image.pull',
-  'image.remove',
-  'command_history.delete',
-  'exec',
-  'file.upload',
-  'file.download',
-  'prompt',
-  'desktop.start',
-] as const satisfies readonly AuditKind[]
-
 /** All kinds of the same object, such as those of keys, and each of them. */
-export function groupKinds(kinds: readonly string[]): { object: string; kinds: string[] }[] {
+export function groupKinds(kinds: readonly AuditKind[]): { object: string; kinds: AuditKind[] }[] {
   const groups = Object.groupBy(kinds, (kind) => kind.split('.')[0] ?? kind)
   return Object.entries(groups)
     .map(([object, members = []]) => ({ object: object.replaceAll('_', ' '), kinds: members }))
     .sort((a, b) => (a.object < b.object ? -1 : 1))
 }
 
-/** Names of users and boxes, by their ids. */
-export type AuditNames = { users: ReadonlyMap<string, string>; boxes: ReadonlyMap<string, string> }
-
-/** Who did it, in words. */
-export function describeActor(
-  { actorUserId, actorTokenId, actorKind }: Pick<AuditEvent, 'actorUserId' | 'actorTokenId' | 'actorKind'>,
-  { users }: AuditNames,
-): string {
-  if (actorUserId !== null) return formatUser(actorUserId, { userId: null, names: users })
-  return actorKind === 'system' && actorTokenId === null ? 'the coordinator' : 'a key without a user'
-}
-
 /**
- * The fields of a detail with the names that ids stand for. Without ids of other objects when the detail has their name, and
- * without fields that have no value: `box audit --json` prints all.
+ * The fields of a detail with their values, in which names stand for ids. Without ids of other objects when the detail has their
+ * name, and without fields that have no value: `box audit --json` prints all.
  */
-export function describeDetail(
+export function listDetails(
   detail: AuditEvent['detail'],
   names: AuditNames,
   formatTime: (ms: number) => string,
-): string {
+): [field: string, value: string][] {
   const hasName = typeof detail.name === 'string'
   const replaceId = (text: string) => names.users.get(text) ?? names.boxes.get(text) ?? text
   return Object.entries(detail)
@@ -197,9 +94,8 @@ export function describeDetail(
       const shown = INSTANT.test(text)
         ? formatTime(Date.parse(text))
         : text.split(/,\s*/).map(replaceId).join(', ')
-      return name === 'name' ? shown : `${toWords(name)}: ${shown}`
+      return [toWords(name), shown]
     })
-    .join(', ')
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
@@ -207,6 +103,32 @@ const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 const isUnknownId = (name: string, value: unknown, hasName: boolean): boolean =>
   name === 'sessionId' ||
   (hasName && name.endsWith('Id') && name !== 'userId' && /^[a-z]+_/.test(String(value)))
-/** userId → user, amountUsd → amount usd. */
-const toWords = (name: string): string =>
-  name.replace(/Ids?$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+/** userId → User, amountUsd → Amount usd. */
+function toWords(name: string): string {
+  const words = name.replace(/Ids?$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** The events of each day of the browser, newest first. @param events newest first */
+export function groupByDay<Event extends Pick<AuditEvent, 'at'>>(
+  events: readonly Event[],
+): { day: string; events: Event[] }[] {
+  const days: { day: string; events: Event[] }[] = []
+  for (const event of events) {
+    const day = formatLocalDate(Date.parse(event.at))
+    const last = days.at(-1)
+    if (last?.day === day) last.events.push(event)
+    else days.push({ day, events: [event] })
+  }
+  return days
+}
+
+/** `Today`, `Yesterday`, or such as `Fri 2026-01-30`. @param day such as 2026-01-30 @param now milliseconds since the epoch */
+export function formatDay(day: string, now: number): string {
+  const today = new Date(now)
+  const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1)
+  if (day === formatLocalDate(now)) return 'Today'
+  if (day === formatLocalDate(yesterday.getTime())) return 'Yesterday'
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' })
+  return `${weekday.format(new Date(`${day}T00:00Z`))} ${day}`
+}

@@ -1,6 +1,7 @@
 // Billing as text: amounts, how long the balance lasts, and the state of the payments.
 
 import type { BillingDetails, BillingEntry } from '../../shared/api/billing.ts'
+import type { BoxUsage, DayUsage, MemberUsage } from '../../shared/api/usage.ts'
 import { formatCount } from './format-count.ts'
 import { formatLocalTime } from './local-time.ts'
 
@@ -97,6 +98,78 @@ export function listMonths(now: number): string[] {
   return Array.from({ length: MONTHS }, (_, index) =>
     new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - index, 1)).toISOString().slice(0, 7),
   )
+}
+
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+
+const getMonthStart = (month: string): number => Date.parse(`${month}-01T00:00:00Z`)
+/** The first moment of the next month. */
+function getMonthEnd(month: string): number {
+  const start = new Date(getMonthStart(month))
+  return Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1)
+}
+const countDays = (month: string): number => (getMonthEnd(month) - getMonthStart(month)) / DAY_MS
+
+/** Such as `November`. */
+export const formatMonthName = (month: string): string =>
+  new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' }).format(getMonthStart(month))
+
+/**
+ * What the month will have cost at its end, if all boxes stay as they are. Null: it is over.
+ * @param hourlyMicros what the boxes cost now
+ * @param now milliseconds since the epoch
+ */
+export function forecastMonth(
+  { month, totalMicros }: { month: string; totalMicros: number },
+  hourlyMicros: number,
+  now: number,
+): number | null {
+  const left = getMonthEnd(month) - now
+  return left <= 0 ? null : totalMicros + hourlyMicros * (left / HOUR_MS)
+}
+
+/** The cost of a box or a member in the month. */
+export type UsageRow = { id: string; name: string; micros: number; computeSeconds: number }
+
+export const toUsageRow = (row: BoxUsage | MemberUsage): UsageRow => {
+  const { micros, computeSeconds } = row
+  return 'boxId' in row
+    ? { id: row.boxId, name: row.hostname ?? `deleted box ${row.boxId.slice(0, 8)}`, micros, computeSeconds }
+    : { id: row.userId, name: row.email ?? row.name ?? row.userId, micros, computeSeconds }
+}
+
+/** A day of the month with the parts of its bar. `row`: the index of the row; null: all others. */
+export type Bar = { day: string; micros: number; parts: { row: number | null; micros: number }[] }
+
+/** The bars of all days of the month. @param rows the highest amount first, as the API has them */
+export function listBars({
+  month,
+  days,
+  rows,
+}: {
+  month: string
+  days: readonly DayUsage[]
+  rows: readonly UsageRow[]
+}): Bar[] {
+  const byDay = new Map(days.map((usage) => [usage.day, usage]))
+  const indexes = new Map(rows.map(({ id }, index) => [id, index]))
+  return Array.from({ length: countDays(month) }, (_, index) => {
+    const day = `${month}-${String(index + 1).padStart(2, '0')}`
+    const { micros = 0, parts = [] } = byDay.get(day) ?? {}
+    const named = parts.flatMap(({ id, micros: amount }) => {
+      const row = indexes.get(id)
+      return row === undefined || amount <= 0 ? [] : [{ row, micros: amount }]
+    })
+    const rest = micros - named.reduce((sum, part) => sum + part.micros, 0)
+    return { day, micros, parts: rest > 0 ? [...named, { row: null, micros: rest }] : named }
+  })
+}
+
+/** The smallest of 1, 2, 4 and 5 times a power of ten that is not below the amount: the end of an axis. */
+export function roundUp(micros: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(micros, 1)))
+  return ([1, 2, 4, 5, 10].find((factor) => factor * power >= micros) ?? 10) * power
 }
 
 const AMOUNT = /^\d{1,5}(\.\d{1,2})?$/

@@ -2,7 +2,7 @@
 
 import { type Signal, signal } from '@preact/signals'
 import type { BoxwoodError } from '../../client/http/errors.ts'
-import type { Run } from '../../shared/api/prompts.ts'
+import type { PromptList, Run } from '../../shared/api/prompts.ts'
 import { createPrompts, type Prompts } from '../api/prompts.ts'
 import { getBoxClient } from './box-clients.ts'
 import { getCoordinatorTime } from './live.ts'
@@ -22,13 +22,17 @@ export type BoxPrompts = {
   loadEvents(runId: string): Promise<void>
   /** Shows the runs of a conversation; null: of all. */
   select(conversation: string | null): void
-  drafts: Map<string, string>
+  /** The first prompts of conversations by their ids, as far as they are known. */
+  titles: Signal<ReadonlyMap<string, string>>
+  /** What was typed and is not sent. @param key the conversation; null: a new one */
+  getDraft(key: string | null): Signal<string>
 }
 
 /** Events that arrive together are shown together. */
 const SHOW_MS = 100
 
 const opened = new Map<string, BoxPrompts>()
+const allDrafts: Signal<string>[] = []
 
 export function getBoxPrompts(boxId: string): BoxPrompts {
   const existing = opened.get(boxId)
@@ -37,6 +41,8 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
   const lists: BoxPrompts['lists'] = signal(null)
   const error = signal<BoxwoodError | null>(null)
   const changes = signal(0)
+  const titles: BoxPrompts['titles'] = signal(new Map())
+  const drafts = new Map<string | null, Signal<string>>()
   let isScheduled = false
   const runs = createPromptRuns(() => {
     if (isScheduled) return
@@ -47,6 +53,13 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
     }, SHOW_MS)
   })
   let conversation: string | null = null
+  /** A title that is shown does not change. */
+  function addTitles(list: PromptList): void {
+    const added = list.runs
+      .filter((run) => run.parent === null && !titles.value.has(run.conversationId))
+      .map((run) => [run.conversationId, run.prompt] as const)
+    if (added.length > 0) titles.value = new Map([...titles.value, ...added])
+  }
   async function loadEvents(runId: string): Promise<void> {
     const { events, isComplete } = runs.get(runId)
     if (isComplete) return
@@ -75,6 +88,7 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
         )
       }),
     onLists(value) {
+      addTitles(value.prompts)
       lists.value = { ...value, conversation, at: getCoordinatorTime() }
     },
     onRun(run: Run, isFinished) {
@@ -92,8 +106,16 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
     lists,
     error,
     changes,
-    drafts: new Map(),
+    titles,
+    getDraft(key) {
+      const draft = drafts.get(key) ?? signal('')
+      if (!drafts.has(key)) allDrafts.push(draft)
+      drafts.set(key, draft)
+      return draft
+    },
     select(id) {
+      // The list of one conversation has no titles of the others.
+      if (id !== null && lists.value === null) prompts.list(null).then(addTitles, () => undefined)
       conversation = id
       feed.select(id)
     },
@@ -106,6 +128,5 @@ export function getBoxPrompts(boxId: string): BoxPrompts {
 
 /** The browser asks before it closes a document with a prompt that is not sent. */
 function warn(event: Event): void {
-  const texts = [...opened.values()].flatMap(({ drafts }) => [...drafts.values()])
-  if (texts.some((text) => text.trim() !== '')) event.preventDefault()
+  if (allDrafts.some(({ value }) => value.trim() !== '')) event.preventDefault()
 }

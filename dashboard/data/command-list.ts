@@ -1,6 +1,6 @@
 // The list of the commands of a box: merges pages, filters, and formats the fields.
 import type { Command, CommandList } from '../../shared/api/commands.ts'
-import type { CurrentSession } from '../../shared/api/sessions.ts'
+import { formatUser, type PersonViewer } from './people.ts'
 
 /** Replaces the newest commands by a page of them. Older ones that were loaded before stay. */
 export function mergeNewest(loaded: readonly Command[], { commands, nextBefore }: CommandList): Command[] {
@@ -34,6 +34,10 @@ export function formatResult({ status, exitCode, signal }: Command): string {
   return signal === null ? text : `${text} by ${signal}`
 }
 
+/** The class of formatResult(). */
+export const getResultClass = ({ status, exitCode }: Command): string =>
+  status === 'running' ? 'result running' : exitCode === 0 ? 'result exited' : 'result'
+
 const UNITS = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
@@ -58,12 +62,17 @@ export function formatDuration({ startedAt, finishedAt, status }: Command, now: 
     .join(' ')
 }
 
-/** Who started the command. */
-export function formatActor({ actor }: Command, session: CurrentSession | null): string {
-  const user = actor.userId === session?.user.id ? 'you' : (actor.userId ?? 'the system')
-  const kind = { user: '', cli: ' (box)', ticket: ' (dashboard)', mobile: ' (phone)', system: '' }[actor.kind]
-  return user + kind
+/** Who started the command, and with what. */
+export function formatStarter({ actor }: Command, viewer: PersonViewer): string {
+  if (actor.userId === null) return 'the system'
+  const means = { user: '', cli: ', with box', ticket: '', mobile: ', with a phone', system: '' }
+  return formatUser(actor.userId, viewer) + means[actor.kind]
 }
+
+/** The texts of the commands, newest first and each once, for the arrow keys of the field that starts one. */
+export const listTexts = (commands: readonly Command[]): string[] => [
+  ...new Set(commands.filter(canRunAgain).map(({ command }) => command ?? '')),
+]
 
 /** Whether the text of the command is known completely, so that it can be started again. */
 export const canRunAgain = ({ command, commandTruncated }: Command): boolean =>

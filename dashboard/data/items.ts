@@ -34,7 +34,7 @@ export const SORTS = {
   name: 'Name',
   state: 'State',
   owner: 'Owner',
-  usage: 'CPU usage',
+  usage: 'CPU',
   activity: 'Last activity',
 } as const
 export type Sort = keyof typeof SORTS
@@ -95,7 +95,8 @@ export const formatState = (state: string): string => state.replaceAll('_', ' ')
 
 export type Action = 'wake' | 'suspend' | 'fork' | 'snapshot' | 'delete'
 
-const ASLEEP = ['suspended', 'deep_sleep']
+/** The observed states of a box that a wake continues. */
+export const ASLEEP: readonly string[] = ['suspended', 'deep_sleep']
 
 /** The actions that are offered. The coordinator decides whether they are possible. */
 export function listActions({ kind, observedState, desiredState }: Box): Action[] {

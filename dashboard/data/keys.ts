@@ -1,5 +1,6 @@
 // The forms of API keys: their limits as the API and the box command have them.
 import type { ApiKey, CreateKeyRequest } from '../../shared/api/keys.ts'
+import { formatCount } from './format-count.ts'
 
 export type KeyLimits = Pick<CreateKeyRequest, 'access' | 'boxIds'>
 type Levels = NonNullable<ApiKey['access']>
@@ -13,6 +14,50 @@ export const AREA_LEVELS: Record<Area, readonly string[]> = {
 }
 export const AREAS = Object.keys(AREA_LEVELS) as Area[]
 
+/** The areas and their levels in words. */
+export const AREA_WORDS: Record<Area, { label: string; levels: Readonly<Record<string, string>> }> = {
+  boxes: {
+    label: 'Boxes',
+    levels: { read: 'reads boxes', run: 'runs commands on boxes', write: 'changes boxes' },
+  },
+  workspace: {
+    label: 'Workspace',
+    levels: { read: 'reads the workspace', write: 'changes the workspace' },
+  },
+  history: { label: 'Command history', levels: { read: 'reads the command history' } },
+}
+
+/** More boxes are counted. */
+const MAX_BOXES = 4
+
+/**
+ * What the key may do, in words.
+ * @param key.userId null: no user
+ * @param userId of the viewer
+ */
+export function listLimits(
+  { userId: owner, access, boxIds }: Pick<ApiKey, 'userId' | 'access' | 'boxIds'>,
+  userId: string | undefined,
+  getBoxName: (id: string) => string,
+): string[] {
+  const actions =
+    access === null
+      ? [boxIds === null ? describeRole(owner, userId) : 'all actions']
+      : AREAS.flatMap((area) => AREA_WORDS[area].levels[access[area] ?? 'none'] ?? [])
+  const names = (boxIds ?? []).slice(0, MAX_BOXES).map((id) => `only ${getBoxName(id)}`)
+  const hidden = (boxIds ?? []).length - MAX_BOXES
+  return [
+    ...actions,
+    ...names,
+    ...(hidden > 0 ? [`and ${formatCount(hidden, 'more box', 'more boxes')}`] : []),
+  ]
+}
+
+function describeRole(owner: string | null, userId: string | undefined): string {
+  if (owner === null) return 'everything that a member may do'
+  return `everything that ${owner === userId ? 'your' : 'their'} role allows`
+}
+
 /** Without a level in any area, the key is not limited. The fields with the levels have the names of the areas. */
 export function parseAccess(values: Record<string, string>): Levels | null {
   const entries = AREAS.map((area) => [area, values[area] || 'none'] as const)
@@ -20,13 +65,12 @@ export function parseAccess(values: Record<string, string>): Levels | null {
   return Object.fromEntries(entries.filter(([, level]) => level !== 'none')) as Levels
 }
 
-export const formatAccess = (access: Levels | null): string =>
-  access === null
-    ? 'all actions'
-    : AREAS.flatMap((area) => {
-        const level = access[area]
-        return level === undefined || level === 'none' ? [] : [`${area}=${level}`]
-      }).join(', ')
+/** As `--access` has it. */
+const formatAccess = (access: Levels): string =>
+  AREAS.flatMap((area) => {
+    const level = access[area]
+    return level === undefined || level === 'none' ? [] : [`${area}=${level}`]
+  }).join(',')
 
 /** The words of `box keys create` and `box keys set` for the limits. @param boxNames of the chosen boxes */
 export function listLimitWords(
@@ -34,7 +78,7 @@ export function listLimitWords(
   boxNames: readonly string[],
   isChange: boolean,
 ): string[] {
-  const levels = access === null ? (isChange ? 'all' : null) : formatAccess(access).replaceAll(', ', ',')
+  const levels = access === null ? (isChange ? 'all' : null) : formatAccess(access)
   return [
     ...(levels === null ? [] : ['--access', levels]),
     ...boxNames.flatMap((name) => ['--box', name]),

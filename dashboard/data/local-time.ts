@@ -18,12 +18,21 @@ export function formatLocalClock(ms: number, hasSeconds = false): string {
 /** Such as 2026-01-31 03:14:15. */
 export const formatLocalTime = (ms: number): string => `${formatLocalDate(ms)} ${formatLocalClock(ms, true)}`
 
-/** The zone of the browser at this moment, such as `Europe/Berlin, UTC+01:00`. */
+/** The zone of the browser at this moment, such as `Europe/Berlin, UTC+01:00`, or `UTC`. */
 export function formatZone(ms: number): string {
   const minutes = -new Date(ms).getTimezoneOffset()
   const size = Math.abs(minutes)
   const offset = `UTC${minutes < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`
-  return `${new Intl.DateTimeFormat().resolvedOptions().timeZone}, ${offset}`
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+  return timeZone === 'UTC' ? timeZone : `${timeZone}, ${offset}`
+}
+
+/** Such as `2026-01-31 03:14 to 04:14`, with the second date if it is another one. */
+export function formatLocalRange(from: number, to: number): string {
+  const isShort = to - from < 600_000
+  const end = formatLocalClock(to, isShort)
+  const isOneDay = formatLocalDate(from) === formatLocalDate(to)
+  return `${formatLocalDate(from)} ${formatLocalClock(from, isShort)} to ${isOneDay ? end : `${formatLocalDate(to)} ${end}`}`
 }
 
 const UNITS = [

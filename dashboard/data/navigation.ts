@@ -75,6 +75,16 @@ export function replaceQuery(params: Record<string, string>): void {
   readLocation()
 }
 
+/** Changes parameters of the query, as replaceQuery(). null removes one. */
+export function changeQuery(changes: Readonly<Record<string, string | null>>): void {
+  const params = new URLSearchParams(location.search)
+  const before = params.toString()
+  for (const [name, value] of Object.entries(changes))
+    if (value === null) params.delete(name)
+    else params.set(name, value)
+  if (params.toString() !== before) replaceQuery(Object.fromEntries(params))
+}
+
 /** Another name of the page, which stays the same page with the same focus. @param target relative to the base */
 export function replacePath(target: string): void {
   history.replaceState(null, '', resolveUrl(target))

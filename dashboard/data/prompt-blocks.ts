@@ -8,52 +8,122 @@ export type ToolBlock = {
   kind: 'tool'
   seq: number
   name: string
+  icon: ToolIcon
   /** One line: what the tool does. */
   summary: string
   input: unknown
   diffs: FileDiff[]
   /** Undefined: there is no result yet. */
   result: string | null | undefined
+  startedAt: string
+  /** Null: there is no result yet. */
+  finishedAt: string | null
 }
-export type Block =
-  | { kind: 'text' | 'reasoning' | 'notice' | 'error' | 'usage'; seq: number; text: string }
-  | ToolBlock
+export type Block = { kind: 'text' | 'reasoning' | 'notice' | 'error'; seq: number; text: string } | ToolBlock
 
 /** A result belongs to the oldest call of the same tool that has none. */
 export function toBlocks(events: readonly ShownEvent[]): Block[] {
   const blocks: Block[] = []
   const open: ToolBlock[] = []
-  for (const { seq, type, text, tool } of events) {
+  for (const event of events) {
+    const { type, tool, text } = event
     if (type === 'tool') {
-      const { name, input } = tool ?? { name: 'unknown', input: null }
-      const block: ToolBlock = {
-        kind: 'tool',
-        seq,
-        name,
-        summary: summarizeInput(input),
-        input,
-        diffs: findDiffs(input),
-        result: undefined,
-      }
+      const block = createToolBlock(event)
       blocks.push(block)
       open.push(block)
     } else if (type === 'tool_result') {
       const index = open.findIndex(({ name }) => name === tool?.name)
-      const [call] = open.splice(index === -1 ? 0 : index, 1)
-      if (call !== undefined) call.result = text
-      else {
-        const name = tool?.name ?? 'unknown'
-        blocks.push({ kind: 'tool', seq, name, summary: '', input: null, diffs: [], result: text })
+      let [call] = open.splice(index === -1 ? 0 : index, 1)
+      if (call === undefined) {
+        call = createToolBlock(event)
+        blocks.push(call)
       }
+      Object.assign(call, { result: text, finishedAt: event.at })
     } else if (
       text !== null &&
       text.trim() !== '' &&
-      (type === 'text' || type === 'reasoning' || type === 'notice' || type === 'error' || type === 'usage')
+      (type === 'text' || type === 'reasoning' || type === 'notice' || type === 'error')
     )
-      blocks.push({ kind: type, seq, text })
+      blocks.push({ kind: type, seq: event.seq, text })
   }
   return blocks
 }
+
+function createToolBlock({ seq, at, tool }: ShownEvent): ToolBlock {
+  const { name, input } = tool ?? { name: 'unknown', input: null }
+  return {
+    kind: 'tool',
+    seq,
+    name,
+    icon: findToolIcon(name),
+    summary: summarizeInput(input),
+    input,
+    diffs: findDiffs(input),
+    result: undefined,
+    startedAt: at,
+    finishedAt: null,
+  }
+}
+
+/** Words in the names of the tools of the four coding agents. The first that occurs decides. */
+const TOOL_ICONS = {
+  web: /web|fetch|browser/,
+  plan: /todo|plan/,
+  agent: /^(task|agent)|agent$/,
+  shell: /bash|shell|command|exec|terminal/,
+  edit: /edit|write|patch|change|create/,
+  search: /grep|glob|search|find|^ls$|^list/,
+  file: /read|view|file/,
+} as const
+export type ToolIcon = keyof typeof TOOL_ICONS | 'other'
+
+export function findToolIcon(name: string): ToolIcon {
+  const lower = name.toLowerCase()
+  return (
+    (Object.keys(TOOL_ICONS) as (keyof typeof TOOL_ICONS)[]).find((icon) => TOOL_ICONS[icon].test(lower)) ??
+    'other'
+  )
+}
+
+/** Tokens, and the cost in US dollars; null: not reported. */
+export type Usage = { input: number | null; output: number | null; cost: number | null }
+
+const USAGE_PARTS = {
+  input: /(?:^|, )(\d+) input tokens/,
+  output: /(?:^|, )(\d+) output tokens/,
+  cost: /(?:^|, )([\d.e-]+) USD/,
+} as const
+
+/**
+ * What the run has used, from the texts of its usage events.
+ * @param isPerStep the coding agent reports each request to the model, not the sum
+ */
+export function sumUsage(events: readonly ShownEvent[], isPerStep: boolean): Usage {
+  const texts = events.filter(({ type }) => type === 'usage').map(({ text }) => text ?? '')
+  const sum = (part: keyof Usage): number | null => {
+    const values = (isPerStep ? texts : texts.slice(-1))
+      .map((text) => Number.parseFloat(USAGE_PARTS[part].exec(text)?.[1] ?? ''))
+      .filter(Number.isFinite)
+    return values.length === 0 ? null : Number(values.reduce((total, value) => total + value, 0).toFixed(6))
+  }
+  return { input: sum('input'), output: sum('output'), cost: sum('cost') }
+}
+
+const TOKENS = new Intl.NumberFormat('en')
+/** Small costs keep two digits that count. */
+const DOLLARS = new Intl.NumberFormat('en', {
+  style: 'currency',
+  currency: 'USD',
+  minimumFractionDigits: 2,
+  maximumSignificantDigits: 2,
+  roundingPriority: 'morePrecision',
+})
+
+export const formatUsage = ({ input, output, cost }: Usage): string[] => [
+  ...(input === null ? [] : [`${TOKENS.format(input)} tokens in`]),
+  ...(output === null ? [] : [`${TOKENS.format(output)} out`]),
+  ...(cost === null ? [] : [DOLLARS.format(cost)]),
+]
 
 /** Names of input fields that identify what a tool does, in the order of preference. */
 const MAIN_FIELDS = [
@@ -76,6 +146,18 @@ export function summarizeInput(input: unknown): string {
   const text = main ?? (isRecord(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '')
   const [first = ''] = text.trim().split('\n')
   return first.length > MAX_SUMMARY ? `${first.slice(0, MAX_SUMMARY)}…` : first
+}
+
+/** The input of a tool as a text. Null: its summary has all of it. */
+export function formatInput(input: unknown, summary: string): string | null {
+  const format = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2))
+  if (!isRecord(input)) return input === null || input === summary ? null : format(input)
+  const fields = Object.entries(input)
+  const [only] = fields
+  if (only === undefined) return null
+  if (fields.length > 1) return fields.map(([name, value]) => `${name}: ${format(value)}`).join('\n')
+  const text = toText(only[1]) ?? format(only[1])
+  return text.trim() === summary ? null : text
 }
 
 function toText(value: unknown): string | null {
@@ -129,6 +211,13 @@ export function diffLines(before: string, after: string): DiffLine[] {
   ]
 }
 
+/** The lines of changes, and how many of them are new and removed. */
+export function countLines(diffs: readonly FileDiff[]): { added: number; removed: number; all: number } {
+  const lines = diffs.flatMap((diff) => diff.lines)
+  const count = (wanted: DiffLine['kind']) => lines.filter(({ kind }) => kind === wanted).length
+  return { added: count('added'), removed: count('removed'), all: lines.length }
+}
+
 const toLines = (kind: DiffLine['kind'], text: string): DiffLine[] =>
   text
     .replace(/\n$/, '')
@@ -145,3 +234,14 @@ const parsePatch = (patch: string): DiffLine[] =>
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** `promptPreviewChars` of shared/limits.ts: what a list has of a prompt. */
+export const PREVIEW_CHARS = 2048
+
+const MAX_TITLE = 120
+
+/** The first line of a prompt. */
+export function toTitle(prompt: string): string {
+  const [line = ''] = prompt.trim().split('\n')
+  return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE)}…` : line
+}

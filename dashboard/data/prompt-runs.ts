@@ -7,6 +7,8 @@ export type RunEvents = {
   readonly events: ShownEvent[]
   /** All events of a run that has ended are there. */
   isComplete: boolean
+  /** The model that the coding agent reports. Null: none so far. */
+  model: string | null
 }
 
 export type PromptRuns = {
@@ -21,16 +23,19 @@ export function createPromptRuns(onChange: () => void): PromptRuns {
   function get(runId: string): RunEvents {
     const existing = runs.get(runId)
     if (existing !== undefined) return existing
-    const created: RunEvents = { events: [], isComplete: false }
+    const created: RunEvents = { events: [], isComplete: false, model: null }
     runs.set(runId, created)
     return created
   }
   return {
     get,
     add(runId, added) {
-      const { events } = get(runId)
-      for (const { seq, at, type, text, tool } of added)
-        if (seq > (events.at(-1)?.seq ?? 0)) events.push({ seq, at, type, text, tool })
+      const run = get(runId)
+      for (const { seq, at, type, text, tool, raw } of added) {
+        if (seq <= (run.events.at(-1)?.seq ?? 0)) continue
+        run.events.push({ seq, at, type, text, tool })
+        run.model ??= findModel(raw)
+      }
       onChange()
     },
     complete(runId) {
@@ -38,4 +43,13 @@ export function createPromptRuns(onChange: () => void): PromptRuns {
       onChange()
     },
   }
+}
+
+const MAX_MODEL = 256
+
+/** The first line of Claude Code and the messages of pi have the model. */
+function findModel(raw: unknown): string | null {
+  if (typeof raw !== 'object' || raw === null) return null
+  const model = 'model' in raw ? raw.model : 'message' in raw ? findModel(raw.message) : null
+  return typeof model === 'string' && model !== '' ? model.slice(0, MAX_MODEL) : null
 }

@@ -52,8 +52,8 @@ export function parseRoute(path: string): Route {
   return isKeyOf(BOX_TABS, tab) ? { page: 'box', name: decoded, tab } : { page: 'unknown' }
 }
 
-const isKeyOf = <Pages extends object>(pages: Pages, text: string): text is keyof Pages & string =>
-  Object.hasOwn(pages, text)
+export const isKeyOf = <Keys extends object>(keys: Keys, text: string): text is keyof Keys & string =>
+  Object.hasOwn(keys, text)
 
 function decode(text: string): string | null {
   try {

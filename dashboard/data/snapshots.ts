@@ -2,6 +2,15 @@
 import type { Operation } from '../../shared/api/operations.ts'
 import type { Snapshot } from '../../shared/api/snapshots.ts'
 
+/** Why a snapshot was taken, in words. */
+export const SNAPSHOT_KINDS: Readonly<Record<Snapshot['kind'], string>> = {
+  manual: 'on request',
+  auto: 'scheduled',
+  fork: 'for a fork',
+  final: 'before a deletion',
+  template: 'template',
+}
+
 /** Newest first. @param filter words that the name, the box, the template or the kind must contain */
 export function selectSnapshots(snapshots: ReadonlyMap<string, Snapshot>, filter: string): Snapshot[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)

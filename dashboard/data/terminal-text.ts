@@ -26,3 +26,7 @@ export function formatExit({ status, exitCode, signal }: ExitMessage): string {
 
 /** Whether the page attaches to the session no more by itself. */
 export const isEnded = ({ type }: TerminalState): boolean => type === 'exited' || type === 'failed'
+
+/** What a keyboard sends for a letter, or for one of `@[\\]^_`, that is pressed with Ctrl. Another text stays. */
+export const addCtrl = (text: string): string =>
+  /^[@-_a-z]$/.test(text) ? String.fromCharCode(text.charCodeAt(0) & 31) : text

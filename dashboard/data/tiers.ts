@@ -1,7 +1,11 @@
 // The tiers, with what a box of each has at most.
 
+import type { BillingDetails } from '../../shared/api/billing.ts'
 import type { Tier } from '../../shared/tiers.ts'
+import { formatPrice } from './billing.ts'
 import { formatCount } from './format-count.ts'
+
+type Prices = NonNullable<BillingDetails['prices']>
 
 /** `TIERS` of shared/tiers.ts, from the smallest to the largest. */
 export const TIERS: Record<Tier, { cpus: number; memoryGiB: number; diskGb: number }> = {
@@ -20,12 +24,31 @@ export const SMALLEST_TIER: Tier = 'nano'
 export const isLargerTier = (tier: Tier, other: Tier): boolean => NAMES.indexOf(tier) > NAMES.indexOf(other)
 
 /** Such as `lite: 2 CPUs, 4 GiB`. */
-function formatTier(tier: Tier): string {
+export function formatTier(tier: Tier): string {
   const { cpus, memoryGiB } = TIERS[tier]
   return `${tier}: ${formatCount(cpus, 'CPU')}, ${memoryGiB} GiB`
 }
 
 export const ALL_TIER_OPTIONS = NAMES.map((tier) => ({ value: tier, label: formatTier(tier) }))
+
+/** With what each tier has, and what it costs per hour. The first one is the choice of the coordinator. */
+export const listTierCards = (prices: Prices | null) => [
+  { value: '', label: 'Default', detail: ['chosen for you'] },
+  ...NAMES.map((tier) => {
+    const { cpus, memoryGiB, diskGb } = TIERS[tier]
+    const price = prices?.tiers.find((other) => other.tier === tier)
+    return {
+      value: tier,
+      label: tier,
+      detail: [
+        formatCount(cpus, 'CPU'),
+        `${memoryGiB} GiB`,
+        `${diskGb} GB disk`,
+        ...(price === undefined ? [] : [`${formatPrice(price.runningMicrosPerHour)} / h`]),
+      ],
+    }
+  }),
+]
 
 /** @param tier that the box gets without a choice; null: the coordinator chooses it */
 export const listTierOptions = (tier: Tier | null) => [

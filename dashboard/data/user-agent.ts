@@ -23,7 +23,7 @@ const find = (names: readonly [RegExp, string][], text: string) =>
 
 /** Such as `Firefox on Linux`, or `box 1.0.0 on laptop`. Other programs keep the start of their own text. */
 export function describeUserAgent(userAgent: string | null): string {
-  if (userAgent === null) return 'not known'
+  if (userAgent === null) return 'unknown program'
   const [, version, host] = /^box\/(\S+) \((.*)\)$/.exec(userAgent) ?? []
   if (version !== undefined) return `box ${version} on ${host}`
   const browser = userAgent.startsWith('Mozilla/') ? find(BROWSERS, userAgent) : undefined

@@ -7,22 +7,29 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { toBoxwoodError } from '../api/errors.ts'
 import { mayUseSecrets } from '../data/access.ts'
-import { formatAge } from '../data/age.ts'
 import { formatLabels, formatState } from '../data/items.ts'
-import { boxes, getClient, now, session } from '../data/live.ts'
+import { boxes, getClient, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath, isBoxId } from '../data/routes.ts'
 import { describeLog } from '../data/state-problems.ts'
 import { hasUnsent } from '../data/unsent.ts'
 import { showHidden } from '../data/visible-text.ts'
+import { Card } from '../design/card.tsx'
+import { Icon } from '../design/icon.tsx'
+import { TerminalIcon } from '../design/icons.ts'
+import { Skeleton } from '../design/skeleton.tsx'
+import { Age } from '../views/age.tsx'
 import { BoxActions } from '../views/box-actions.tsx'
-import { BoxSettings } from '../views/box-settings.tsx'
-import { Command } from '../views/command.tsx'
+import { useBoxSettings } from '../views/box-settings.tsx'
+import { Command, Commands } from '../views/command.tsx'
+import { LastCommands } from '../views/last-commands.tsx'
 import { lazy } from '../views/lazy.tsx'
 import { LocalTime } from '../views/local-time.tsx'
+import { OpenPorts } from '../views/open-ports.tsx'
 import { Problem } from '../views/problem.tsx'
-import { useMemberNames } from '../views/use-member-names.ts'
+import { UsageCard } from '../views/usage-card.tsx'
+import { useViewer } from '../views/use-member-names.ts'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
 import { DeletedBoxPage } from './deleted-box.tsx'
 
@@ -40,7 +47,10 @@ export function BoxPage({ name, tab }: { name: string; tab: BoxTab }) {
   if (!box && !isGone && boxes.value !== null && isBoxId(name)) return <DeletedBoxPage key={name} id={name} />
   return (
     <>
-      <h1 tabIndex={-1}>{showHidden(name)}</h1>
+      <div class="page-head">
+        <h1 tabIndex={-1}>{showHidden(name)}</h1>
+        {box && <BoxHead key={box.id} box={box} />}
+      </div>
       <Tabs name={name} current={tab} />
       <div role="status">
         {isGone && <p class="problem">The box was deleted, or is not yours any more.</p>}
@@ -82,9 +92,16 @@ function useNamedBox(name: string, tab: BoxTab): { box: Box | undefined; isGone:
 
 function Tabs({ name, current }: { name: string; current: BoxTab }) {
   const tabs = Object.keys(BOX_TABS) as BoxTab[]
+  const element = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const list = element.current
+    const shown = list?.querySelector<HTMLElement>('[aria-current]')
+    // On a narrow screen, the tabs scroll. The page itself does not.
+    if (list && shown) list.scrollLeft = shown.offsetLeft - (list.clientWidth - shown.offsetWidth) / 2
+  }, [current])
   if (tabs.length === 1) return null
   return (
-    <nav aria-label="Pages of the box" class="tabs">
+    <nav ref={element} aria-label="Pages of the box" class="tabs">
       {tabs.map((tab) => (
         <a key={tab} href={formatBoxPath(name, tab)} aria-current={tab === current ? 'page' : undefined}>
           {BOX_TABS[tab]}
@@ -129,35 +146,102 @@ function Detail({ box }: { box: Box }) {
       clearInterval(timer)
     }
   }, [box, isWorking])
+  if (detail.value === null)
+    return (
+      <>
+        <Problem error={error.value} />
+        <Skeleton label="Loading the details." />
+      </>
+    )
   return (
     <>
-      <p class="tools">
-        <span class={`state ${box.observedState}`}>{formatState(box.observedState)}</span>
-        <Command text={`box show ${box.hostname}`} />
-        <Command text={`box ssh ${box.hostname}`} />
-        <a href={`desktop?box=${encodeURIComponent(box.hostname)}`}>Desktop</a>
-      </p>
-      <BoxActions box={box} />
-      <BoxSettings box={box} />
       <Problem error={error.value} />
-      {detail.value === null ? (
-        <p>Loading the details.</p>
-      ) : (
-        <Figures detail={detail.value}>
-          {session.value !== null &&
-            mayUseSecrets(session.value.user.role) &&
-            box.desiredState !== 'terminated' && <BoxSecrets box={box} />}
-        </Figures>
-      )}
+      <Overview box={box} detail={detail.value} />
     </>
   )
 }
 
-/** @param children shown before the events */
-function Figures({ detail, children }: { detail: BoxDetail; children: ComponentChildren }) {
-  const { box, state, job, vitals, environment, envVars, events } = detail
-  const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
-  const viewer = { userId: session.value?.user.id ?? null, names: useMemberNames() }
+/** What the pages of a box have beside its name: its state, its actions and its settings. */
+function BoxHead({ box }: { box: Box }) {
+  const { hostname, observedState, tier, region, image } = box
+  const settings = useBoxSettings(box)
+  const isRunning = observedState === 'running'
+  return (
+    <>
+      <span class={`state ${observedState}`}>{formatState(observedState)}</span>
+      <small>
+        {[tier, region, image]
+          .filter((text) => text !== null)
+          .map(showHidden)
+          .join(' · ')}
+      </small>
+      <div class="actions">
+        <Commands texts={[`box ssh ${hostname}`, `box show ${hostname}`]} />
+        {isRunning && (
+          <>
+            <a class="button" href={`desktop?box=${encodeURIComponent(hostname)}`}>
+              Desktop
+            </a>
+            <a class="button primary" href={formatBoxPath(hostname, 'terminals')}>
+              <Icon of={TerminalIcon} />
+              Open terminal
+            </a>
+          </>
+        )}
+      </div>
+      <BoxActions box={box} settings={settings} />
+    </>
+  )
+}
+
+function Overview({ box, detail }: { box: Box; detail: BoxDetail }) {
+  const { vitals } = detail
+  const role = session.value?.user.role
+  return (
+    <>
+      <Job detail={detail} />
+      <div class="cards">
+        <UsageCard box={box} vitals={vitals} />
+        <LastCommands box={box} />
+        <OpenPorts box={box} />
+        <Card title="Schedule">
+          <Schedule detail={detail} />
+        </Card>
+      </div>
+      {role !== undefined && mayUseSecrets(role) && box.desiredState !== 'terminated' && (
+        <BoxSecrets box={box} />
+      )}
+      <Events detail={detail} />
+      <Details detail={detail} />
+    </>
+  )
+}
+
+function Schedule({ detail: { box } }: { detail: BoxDetail }) {
+  return (
+    <dl>
+      <Term name="Automatic pause">
+        {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}
+        {box.pauseAt !== null && (
+          <>
+            ; suspended at <LocalTime at={box.pauseAt} />
+          </>
+        )}
+      </Term>
+      <Term name="Snapshots">
+        {box.autoSnapshotHours === null ? 'on request' : `every ${box.autoSnapshotHours} hours`}
+      </Term>
+      {box.deleteAt !== null && (
+        <Term name="Deletion">
+          with its files, at <LocalTime at={box.deleteAt} />
+        </Term>
+      )}
+    </dl>
+  )
+}
+
+/** What the coordinator does with the box, and why it has not succeeded. */
+function Job({ detail: { box, job } }: { detail: BoxDetail }) {
   return (
     <>
       {job !== null && (
@@ -179,11 +263,20 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
           )}
         </section>
       )}
-      <h2>Details</h2>
+    </>
+  )
+}
+
+function Details({ detail }: { detail: BoxDetail }) {
+  const { box, state, vitals, environment, envVars } = detail
+  return (
+    <details class="details">
+      <summary>
+        <h2>Details</h2>
+      </summary>
       <dl>
         <Term name="State since">
-          <time dateTime={state.since}>{age(state.since)}</time>,{' '}
-          {state.connected ? 'connected' : 'not connected'}
+          <Age at={state.since} />, {state.connected ? 'connected' : 'not connected'}
         </Term>
         <Term name="Id">{box.id}</Term>
         <Term name="Owner">{box.ownerUserId === session.value?.user.id ? 'you' : box.ownerUserId}</Term>
@@ -196,28 +289,9 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
             ? 'not known yet'
             : `${box.isolation.level}, network ${box.isolation.network}`}
         </Term>
-        {vitals && (
-          <Term name="Usage">
-            CPU {formatPercent(vitals.cpu_pct)}, memory {formatPercent(vitals.mem_pct)}, disk{' '}
-            {formatPercent(vitals.disk_pct)}
-          </Term>
-        )}
         {vitals && <Term name="Agent">{showHidden(vitals.agent_version)}</Term>}
         <Term name="Labels">{showHidden(formatLabels(box).join(', ')) || 'none'}</Term>
         <Term name="Restricted">{box.restricted ? 'yes: it gets no secrets' : 'no'}</Term>
-        <Term name="Automatic pause">
-          {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}
-          {box.pauseAt !== null && (
-            <>
-              ; suspended at <LocalTime at={box.pauseAt} />
-            </>
-          )}
-        </Term>
-        {box.deleteAt !== null && (
-          <Term name="Deletion">
-            with its files, at <LocalTime at={box.deleteAt} />
-          </Term>
-        )}
         <Term name="Environment">
           {environment ? `${showHidden(environment.name)}, version ${environment.versionNo}` : 'none'}
         </Term>
@@ -225,15 +299,25 @@ function Figures({ detail, children }: { detail: BoxDetail; children: ComponentC
           {envVars.length === 0 ? 'none' : envVars.map((variable) => showHidden(variable.name)).join(', ')}
         </Term>
       </dl>
-      {children}
+    </details>
+  )
+}
+
+function Events({ detail: { events } }: { detail: BoxDetail }) {
+  const viewer = useViewer()
+  return (
+    <>
       <h2>Events</h2>
       <ol class="events">
         {events.map((event) => (
           <li key={event.id}>
-            <time dateTime={event.at}>{age(event.at)}</time> {formatState(event.toState)}:{' '}
-            {showHidden(event.reason)}
-            {event.code !== null && <code>{event.code}</code>}{' '}
-            <small>{showHidden(formatActor(event.actor, viewer))}</small>
+            <span class={`state ${event.toState}`}>{formatState(event.toState)}</span>
+            <span>
+              {showHidden(event.reason)} {event.code !== null && <code>{event.code}</code>}
+            </span>
+            <small>
+              {showHidden(formatActor(event.actor, viewer))}, <Age at={event.at} />
+            </small>
           </li>
         ))}
       </ol>
@@ -249,5 +333,3 @@ function Term({ name, children }: { name: string; children: ComponentChildren })
     </div>
   )
 }
-
-const formatPercent = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} %`)

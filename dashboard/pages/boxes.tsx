@@ -1,13 +1,19 @@
 // The page of all boxes.
-import { useSignal } from '@preact/signals'
+import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { SORTS, type Sort, selectBoxes, type Team } from '../data/items.ts'
+import { ASLEEP, SORTS, selectBoxes, type Team } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
-import { query, replaceQuery } from '../data/navigation.ts'
+import { changeQuery, query } from '../data/navigation.ts'
+import { isKeyOf } from '../data/routes.ts'
 import { describeProblem, listChanging } from '../data/state-problems.ts'
+import { EmptyState } from '../design/empty-state.tsx'
+import { Icon } from '../design/icon.tsx'
+import { BoxIcon, PlusIcon } from '../design/icons.ts'
+import { SegmentedControl } from '../design/segmented-control.tsx'
+import { Skeleton } from '../design/skeleton.tsx'
 import { BoxTable } from '../views/box-table.tsx'
 import { BulkActions } from '../views/bulk-actions.tsx'
-import { Command } from '../views/command.tsx'
+import { Commands } from '../views/command.tsx'
 import { CreateBox } from '../views/create-box.tsx'
 import { useLoaded } from '../views/loaded.tsx'
 import { NextSteps } from '../views/next-steps.tsx'
@@ -45,65 +51,74 @@ function useProblems(): ReadonlyMap<string, string> {
   return useLoaded(() => loadProblems(ids), [ids.join()], interval).value ?? NO_PROBLEMS
 }
 
+/** The tabs of the page, with the states of their boxes. */
+const TABS = {
+  all: { label: 'All', matches: () => true },
+  running: { label: 'Running', matches: (state: string) => state === 'running' },
+  suspended: { label: 'Suspended', matches: (state: string) => ASLEEP.includes(state) },
+  failed: { label: 'Failed', matches: (state: string) => ['degraded', 'provision_failed'].includes(state) },
+} as const
+type Tab = keyof typeof TABS
+
 export function BoxesPage() {
-  const filter = useSignal('')
-  const sort = useSignal<Sort>('name')
+  const params = new URLSearchParams(query.value)
+  const filter = useSignal(params.get('filter') ?? '')
   const created = useSignal<string | null>(null)
   const chosen = useSignal<ReadonlySet<string>>(new Set())
   const { value, error } = useLoaded(loadTeam, [], TEAM_POLL_MS)
   const team = value ?? NO_TEAM
   const problems = useProblems()
+  const sort = toKey(SORTS, params.get('sort'), 'name')
+  const tab = toKey(TABS, params.get('show'), 'all')
   useEffect(() => {
     document.title = 'Boxes · Boxwood'
   }, [])
+  useSignalEffect(() => changeQuery({ filter: filter.value || null }))
   const all = boxes.value
-  const shown = all === null ? [] : selectBoxes(all, filter.value, sort.value, team)
+  const matching = all === null ? [] : selectBoxes(all, filter.value, sort, team)
+  const shown = matching.filter(({ observedState }) => TABS[tab].matches(observedState))
   // A box may have been deleted since, or does not match the filter any more.
   const selected = shown.filter(({ id }) => chosen.value.has(id))
-  // The command palette opens the dialog by the URL.
-  const isCreating = new URLSearchParams(query.value).has('create')
   return (
     <>
-      <h1 tabIndex={-1}>Boxes</h1>
-      <p class="tools">
-        <button type="button" class="primary" onClick={() => replaceQuery({ create: '' })}>
-          Create a box
-        </button>
+      <div class="page-head">
+        <h1 tabIndex={-1}>Boxes</h1>
+        <Commands texts={['box ls']} />
+      </div>
+      <div class="tools">
+        <SegmentedControl
+          label="State"
+          options={(Object.keys(TABS) as Tab[]).map((name) => ({
+            value: name,
+            label: TABS[name].label,
+            count: matching.filter(({ observedState }) => TABS[name].matches(observedState)).length,
+          }))}
+          value={tab}
+          onChange={(name) => changeQuery({ show: name === 'all' ? null : name })}
+        />
         <SearchField label="Filter" value={filter} />
-        <label>
-          Sort by{' '}
-          <select
-            value={sort}
-            onChange={({ currentTarget }) => {
-              sort.value = currentTarget.value as Sort
-            }}
-          >
-            {Object.entries(SORTS).map(([name, label]) => (
-              <option key={name} value={name}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <Command text="box ls" />
-      </p>
+        <BulkActions
+          selected={selected}
+          clear={() => {
+            chosen.value = new Set()
+          }}
+        />
+      </div>
       {created.value !== null && <NextSteps name={created.value} />}
-      <BulkActions
-        selected={selected}
-        clear={() => {
-          chosen.value = new Set()
-        }}
-      />
       <Problem error={error} />
       {all === null ? (
-        <p>Loading the boxes.</p>
+        <Skeleton label="Loading the boxes." />
+      ) : all.size === 0 ? (
+        <NoBoxes />
       ) : shown.length === 0 ? (
-        <p>{all.size === 0 ? 'There is no box.' : 'No box matches the filter.'}</p>
+        <p>No box matches the filter.</p>
       ) : (
         <BoxTable
           items={shown}
           team={team}
           problems={problems}
+          sort={sort}
+          onSort={(name) => changeQuery({ sort: name === 'name' ? null : name })}
           chosen={chosen.value}
           choose={(ids) => {
             chosen.value = ids
@@ -111,14 +126,33 @@ export function BoxesPage() {
         />
       )}
       {/* What the form offers depends on the user. */}
-      {isCreating && session.value !== null && (
+      {params.has('create') && session.value !== null && (
         <CreateBox
-          onClose={() => replaceQuery({})}
+          onClose={() => changeQuery({ create: null })}
           onCreated={({ hostname }) => {
             created.value = hostname
           }}
         />
       )}
     </>
+  )
+}
+
+const toKey = <Keys extends object>(keys: Keys, text: string | null, other: keyof Keys & string) =>
+  text !== null && isKeyOf(keys, text) ? text : other
+
+function NoBoxes() {
+  return (
+    <EmptyState icon={BoxIcon} title="There is no box.">
+      <p>A box is a Linux machine on which you and coding agents work.</p>
+      <p class="buttons">
+        <button type="button" class="primary" onClick={() => changeQuery({ create: '' })}>
+          <Icon of={PlusIcon} />
+          Create the first box
+        </button>
+        <a href="workspace/machines">Join a machine of yours</a>
+        <a href="docs/guides/api">Use the API</a>
+      </p>
+    </EmptyState>
   )
 }

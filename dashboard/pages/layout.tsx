@@ -1,9 +1,7 @@
-// What all pages have: the header with the navigation, the banner, and the page of the current path.
+// What all pages have: the sidebar, the bar above the page, the banner, and the page of the current path.
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
-import type { BoxwoodError } from '../../client/http/errors.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { mayOpenPage } from '../data/access.ts'
 import { formatAge } from '../data/age.ts'
 import {
@@ -14,26 +12,28 @@ import {
   lostSince,
   now,
   session,
-  signOut,
   startError,
   startStore,
 } from '../data/live.ts'
 import { navigations, path } from '../data/navigation.ts'
 import { parseRoute } from '../data/routes.ts'
-import { showHidden } from '../data/visible-text.ts'
 import { BoxActionDialog, closeBoxDialog } from '../views/box-actions.tsx'
-import { CommandPalette } from '../views/command-palette.tsx'
 import { focusHeading } from '../views/focus-heading.ts'
 import { keepFocus } from '../views/keep-focus.ts'
-import { NavigationMenu } from '../views/navigation-menu.tsx'
 import { Problem } from '../views/problem.tsx'
+import { Sidebar } from '../views/sidebar.tsx'
 import { SignedOut } from '../views/signed-out.tsx'
+import { TopBar } from '../views/top-bar.tsx'
 import { BoxPage } from './box.tsx'
 import { BoxesPage } from './boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from './workspace-pages.ts'
 
 export function Layout() {
   const count = navigations.value
+  const isDrawerOpen = useSignal(false)
+  const closeDrawer = () => {
+    isDrawerOpen.value = false
+  }
   useLayoutEffect(() => {
     // The first page keeps the focus of the document.
     if (count > 1) focusHeading()
@@ -45,15 +45,19 @@ export function Layout() {
       <a class="skip" href={`${path.value}#main`} onClick={skip}>
         Skip to the content
       </a>
-      <header>
-        <NavigationMenu />
-        {session.value !== null && <CommandPalette />}
-        <User />
-      </header>
-      <Banner />
-      <main id="main">
-        <Page />
-      </main>
+      <Sidebar isOpen={isDrawerOpen.value} close={closeDrawer} />
+      <div>
+        <TopBar
+          isDrawerOpen={isDrawerOpen.value}
+          openDrawer={() => {
+            isDrawerOpen.value = true
+          }}
+        />
+        <Banner />
+        <main id="main">
+          <Page />
+        </main>
+      </div>
       <BoxActionDialog />
     </>
   )
@@ -62,29 +66,6 @@ export function Layout() {
 function skip(event: Event): void {
   event.preventDefault()
   focusHeading()
-}
-
-function User() {
-  const error = useSignal<BoxwoodError | null>(null)
-  if (session.value === null) return null
-  const { user, workspace } = session.value
-  function end() {
-    error.value = null
-    signOut().catch((reason) => {
-      error.value = toBoxwoodError(reason)
-    })
-  }
-  return (
-    <div class="user">
-      <span>
-        {showHidden(user.email ?? user.name)} · {showHidden(workspace.name)}
-      </span>
-      <button type="button" onClick={end}>
-        Sign out
-      </button>
-      <Problem error={error.value} />
-    </div>
-  )
 }
 
 function Banner() {

@@ -3,7 +3,7 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { formatState } from '../data/items.ts'
 import { now } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
-import { Command } from '../views/command.tsx'
+import { Commands } from '../views/command.tsx'
 import { Ports } from '../views/processes/ports.tsx'
 import { ProcessTable } from '../views/processes/process-table.tsx'
 
@@ -19,25 +19,24 @@ export function ProcessesPage({ box }: { box: Box }) {
   })
   return (
     <>
-      <p class="tools">
-        <Command text={`box top ${hostname}`} />
-        <Command text={`box ports ${hostname}`} />
-        <a href={`${formatBoxPath(hostname, 'timeline')}?${query}`}>Processes of an earlier moment</a>
-      </p>
+      <section aria-labelledby="ports">
+        <h2 id="ports">Ports</h2>
+        <Ports box={box} />
+      </section>
       <section aria-labelledby="processes">
-        <h2 id="processes">Processes</h2>
+        <div class="section-head">
+          <h2 id="processes">Processes</h2>
+          <a href={`${formatBoxPath(hostname, 'timeline')}?${query}`}>Processes of an earlier moment</a>
+          <Commands texts={[`box top ${hostname}`, `box ports ${hostname}`]} />
+        </div>
         {isRunning ? (
           <ProcessTable box={box} />
         ) : (
           <p>
             The box is {formatState(observedState)}: no process runs. Wake it with{' '}
-            <Command text={`box wake ${hostname}`} />
+            <Commands texts={[`box wake ${hostname}`]} />
           </p>
         )}
-      </section>
-      <section aria-labelledby="ports">
-        <h2 id="ports">Ports</h2>
-        <Ports box={box} />
       </section>
     </>
   )

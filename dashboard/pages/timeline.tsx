@@ -11,15 +11,16 @@ import { focusHeading } from '../views/focus-heading.ts'
 import { Problem } from '../views/problem.tsx'
 import { Controls, Hints } from '../views/timeline/controls.tsx'
 import { ItemList } from '../views/timeline/item-list.tsx'
-import { Moment } from '../views/timeline/moment.tsx'
 import { Notes } from '../views/timeline/notes.tsx'
+import { Overview } from '../views/timeline/overview.tsx'
 import { Plot } from '../views/timeline/plot.tsx'
+import { Selection } from '../views/timeline/selection.tsx'
 import { useTimelineData } from '../views/timeline/use-data.ts'
 import { useTimelineView } from '../views/timeline/use-view.ts'
 import { useWidth } from '../views/use-width.ts'
 
 export function TimelinePage({ box }: { box: Box }) {
-  const control = useTimelineView(box.observedState)
+  const control = useTimelineView(box)
   const data = useTimelineData(box, control.loaded.value)
   const element = useRef<HTMLDivElement>(null)
   const width = useWidth(element)
@@ -35,32 +36,37 @@ export function TimelinePage({ box }: { box: Box }) {
   const merged = mergeItems(items)
   const layout = layOutRows(items, { range: view.range, width: getPlotWidth(width), now: now.value })
   const select = (at: number) => change(selectMoment(view, at, now.value))
+  const chosen = merged.find(({ id }) => id === openId.value) ?? null
   return (
-    <>
-      <Controls view={view} change={change} />
-      <Plot
-        element={element}
-        width={width}
-        view={view}
-        charts={data.charts}
-        layout={layout}
-        selected={merged.find(({ id }) => id === openId.value) ?? null}
-        change={change}
-        onSelect={(at, itemId) => {
-          openId.value = itemId
-          select(at)
-        }}
-      />
-      <Hints box={box} range={view.range} />
-      <Notes box={box} range={view.range} layout={layout} data={data} />
-      {data.errors.map((error) => (
-        <Problem key={error.code} error={error} />
-      ))}
+    <div class={view.at === null ? 'timeline' : 'timeline has-selection'}>
+      <Controls box={box} view={view} change={change} />
+      <div>
+        <Overview box={box} states={items.state} width={width} view={view} change={change} />
+        <Plot
+          element={element}
+          width={width}
+          view={view}
+          charts={data.charts}
+          layout={layout}
+          change={change}
+          onSelect={(at, itemId) => {
+            openId.value = itemId
+            select(at)
+          }}
+        />
+        <Hints />
+        <Notes box={box} range={view.range} layout={layout} data={data} />
+        {data.errors.map((error) => (
+          <Problem key={error.code} error={error} />
+        ))}
+      </div>
       {view.at !== null && (
-        <Moment
+        <Selection
           box={box}
           at={view.at}
+          item={chosen}
           onClose={() => {
+            openId.value = null
             change(clearMoment(view))
             focusHeading()
           }}
@@ -68,8 +74,14 @@ export function TimelinePage({ box }: { box: Box }) {
       )}
       <section aria-labelledby="items">
         <h2 id="items">Events in this range</h2>
-        <ItemList items={merged} openId={openId.value} onSelectMoment={select} />
+        <ItemList
+          items={merged}
+          onSelectMoment={(at) => {
+            openId.value = null
+            select(at)
+          }}
+        />
       </section>
-    </>
+    </div>
   )
 }

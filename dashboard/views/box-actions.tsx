@@ -1,6 +1,7 @@
 // The buttons of a box, with the dialogs of the actions that need values.
 
 import { signal, useSignal } from '@preact/signals'
+import type { IconNode } from 'lucide'
 import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Tier } from '../../shared/tiers.ts'
@@ -9,7 +10,12 @@ import { formatCommandLine } from '../data/command-line.ts'
 import { type Action, listActions } from '../data/items.ts'
 import { boxes, getClient } from '../data/live.ts'
 import { listTierOptions, toNewBox } from '../data/tiers.ts'
+import { Icon } from '../design/icon.tsx'
+import { IconButton } from '../design/icon-button.tsx'
+import { CameraIcon, EllipsisIcon, ForkIcon, PauseIcon, PlayIcon, TrashIcon } from '../design/icons.ts'
+import { Menu, type MenuItem } from '../design/menu.tsx'
 import { AdmissionDialog } from './admission-dialog.tsx'
+import type { BoxSettings } from './box-settings.tsx'
 import { FormDialog } from './form-dialog.tsx'
 import { NextSteps } from './next-steps.tsx'
 import { Problem } from './problem.tsx'
@@ -20,6 +26,14 @@ const LABELS: Record<Action, string> = {
   fork: 'Fork',
   snapshot: 'Snapshot',
   delete: 'Delete',
+}
+
+const ICONS: Record<Action, IconNode> = {
+  wake: PlayIcon,
+  suspend: PauseIcon,
+  fork: ForkIcon,
+  snapshot: CameraIcon,
+  delete: TrashIcon,
 }
 
 type DialogAction = Exclude<Action, 'wake' | 'suspend'>
@@ -39,7 +53,8 @@ export function closeBoxDialog(): void {
   opened.value = null
 }
 
-export function BoxActions({ box }: { box: Box }) {
+/** @param settings of the page of the box. Absent: the row of a list */
+export function BoxActions({ box, settings }: { box: Box; settings?: BoxSettings }) {
   const { id, hostname: name } = box
   const message = useSignal('')
   const created = useSignal<string | null>(null)
@@ -49,7 +64,7 @@ export function BoxActions({ box }: { box: Box }) {
     error.value = null
     message.value = ''
     created.value = null
-    if (action !== 'wake' && action !== 'suspend') {
+    if (!isImmediate(action)) {
       opened.value = {
         box,
         action,
@@ -68,24 +83,57 @@ export function BoxActions({ box }: { box: Box }) {
       error.value = toBoxwoodError(reason)
     }
   }
+  const isOfPage = settings !== undefined
+  const actions = listActions(box)
+  const first = actions.find(isImmediate)
+  const toItem = (action: Action): MenuItem => ({
+    label: LABELS[action],
+    icon: ICONS[action],
+    isDanger: action === 'delete',
+    onSelect: () => void run(action),
+  })
+  const others = actions.filter((action) => action !== 'delete' && !isImmediate(action))
   return (
     <div class="actions">
-      {listActions(box).map((action) => (
-        <button
-          key={action}
-          type="button"
-          onClick={() => run(action)}
-          aria-label={`${LABELS[action]} ${name}`}
+      {first !== undefined &&
+        (isOfPage ? (
+          <button type="button" onClick={() => void run(first)} aria-label={`${LABELS[first]} ${name}`}>
+            <Icon of={ICONS[first]} />
+            {LABELS[first]}
+          </button>
+        ) : (
+          <IconButton
+            icon={ICONS[first]}
+            label={`${LABELS[first]} ${name}`}
+            onClick={() => void run(first)}
+          />
+        ))}
+      {actions.length > 0 && (
+        <Menu
+          label={`Actions of ${name}`}
+          class={isOfPage ? 'icon-button' : 'quiet icon-button'}
+          groups={[
+            others.map(toItem),
+            settings?.items ?? [],
+            actions.includes('delete') ? [toItem('delete')] : [],
+          ]}
         >
-          {LABELS[action]}
-        </button>
-      ))}
-      <span role="status">{message}</span>
+          <Icon of={EllipsisIcon} />
+        </Menu>
+      )}
+      <span role="status">
+        {message}
+        {settings?.message}
+      </span>
       <Problem error={error.value} />
+      {settings?.view}
       {created.value !== null && <NextSteps name={created.value} />}
     </div>
   )
 }
+
+const isImmediate = (action: Action): action is 'wake' | 'suspend' =>
+  action === 'wake' || action === 'suspend'
 
 /** The dialog of the action that was chosen last. */
 export function BoxActionDialog() {

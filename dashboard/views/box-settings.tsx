@@ -1,5 +1,6 @@
 // The settings of a box: its name, its schedule, its size and region, and what else the page of a box offers.
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import type { Box, PatchBoxRequest } from '../../shared/api/boxes.ts'
 import type { RegionInfo } from '../../shared/api/images.ts'
 import type { Member } from '../../shared/api/members.ts'
@@ -15,6 +16,7 @@ import { listSettings, mayGive, type Setting } from '../data/items.ts'
 import { getClient, session } from '../data/live.ts'
 import { ALL_TIER_OPTIONS } from '../data/tiers.ts'
 import { getWorkspaceClient } from '../data/workspace-client.ts'
+import type { MenuItem } from '../design/menu.tsx'
 import { type DialogProps, useDialog } from './use-dialog.tsx'
 
 const LABELS: Record<Setting, string> = {
@@ -27,7 +29,14 @@ const LABELS: Record<Setting, string> = {
   stop: 'Stop',
 }
 
-export function BoxSettings({ box }: { box: Box }) {
+export type BoxSettings = {
+  items: MenuItem[]
+  /** What the last one has done. */
+  message: string
+  view: ComponentChildren
+}
+
+export function useBoxSettings(box: Box): BoxSettings {
   const dialog = useDialog()
   const message = useSignal('')
   const done = (text: string) => {
@@ -45,23 +54,16 @@ export function BoxSettings({ box }: { box: Box }) {
   const settings = listSettings(box).filter(
     (setting) => setting !== 'give' || (user !== undefined && mayGive(box, user)),
   )
-  return (
-    <div class="actions">
-      {settings.map((setting) => (
-        <button
-          key={setting}
-          type="button"
-          onClick={() => void open(setting)}
-          aria-label={`${LABELS[setting]}: ${box.hostname}`}
-        >
-          {LABELS[setting]}
-        </button>
-      ))}
-      <span role="status">{message}</span>
-      {dialog.problem}
-      {dialog.view}
-    </div>
-  )
+  return {
+    items: settings.map((setting) => ({ label: LABELS[setting], onSelect: () => void open(setting) })),
+    message: message.value,
+    view: (
+      <>
+        {dialog.problem}
+        {dialog.view}
+      </>
+    ),
+  }
 }
 
 type Choices = { regions: readonly RegionInfo[]; members: readonly Member[] }

@@ -2,10 +2,13 @@
 import { useMemo, useRef } from 'preact/hooks'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { TeamBox } from '../../shared/api/team.ts'
-import { formatState, getLastActivity, getOwner, type Team } from '../data/items.ts'
+import { formatState, getLastActivity, getOwner, SORTS, type Sort, type Team } from '../data/items.ts'
 import { session } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
+import { Avatar } from '../design/avatar.tsx'
+import { Meter } from '../design/meter.tsx'
+import { SortHeader } from '../design/sort-header.tsx'
 import { Age } from './age.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { useSlices } from './use-slices.ts'
@@ -15,12 +18,24 @@ export type BoxTableProps = {
   team: Team
   /** Why boxes do not reach their state, by id. */
   problems: ReadonlyMap<string, string>
+  sort: Sort
+  onSort(sort: Sort): void
   /** The ids of the chosen boxes. */
   chosen: ReadonlySet<string>
   choose(ids: ReadonlySet<string>): void
 }
 
-export function BoxTable({ items, team, problems, chosen, choose }: BoxTableProps) {
+const COLUMNS = ['name', 'state', 'owner', 'usage', 'memory', 'activity'] as const
+
+const SORT_DIRECTIONS: Record<Sort, 'ascending' | 'descending'> = {
+  name: 'ascending',
+  state: 'ascending',
+  owner: 'ascending',
+  usage: 'descending',
+  activity: 'descending',
+}
+
+export function BoxTable({ items, team, problems, sort, onSort, chosen, choose }: BoxTableProps) {
   const shown = useSlices(items.length)
   const current = useRef(chosen)
   current.current = chosen
@@ -47,13 +62,23 @@ export function BoxTable({ items, team, problems, chosen, choose }: BoxTableProp
               onChange={() => choose(areAllChosen ? new Set() : new Set(items.map(({ id }) => id)))}
             />
           </th>
-          <th scope="col">Name</th>
-          <th scope="col">State</th>
-          <th scope="col">Tier</th>
-          <th scope="col">Owner</th>
-          <th scope="col">Usage</th>
-          <th scope="col">Last activity</th>
-          <th scope="col">Actions</th>
+          {COLUMNS.map((name) =>
+            name === 'memory' ? (
+              <th key={name} scope="col">
+                Memory
+              </th>
+            ) : (
+              <SortHeader
+                key={name}
+                label={SORTS[name]}
+                direction={name === sort ? SORT_DIRECTIONS[name] : undefined}
+                onSort={() => onSort(name)}
+              />
+            ),
+          )}
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -85,8 +110,8 @@ type BoxRowProps = {
 }
 
 function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: BoxRowProps) {
-  const { id, hostname, kind, observedState, tier } = box
-  const usage = member === undefined ? '' : formatUsage(member)
+  const { id, hostname, kind, observedState, tier, image } = box
+  const [cpu, memory] = [toPercent(member?.cpuPct), toPercent(member?.memPct)]
   return useMemo(
     () => (
       <tr>
@@ -100,33 +125,47 @@ function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: Box
         </td>
         <th scope="row">
           <a href={formatBoxPath(hostname)}>{showHidden(hostname)}</a>
-          {kind === 'machine' && <small> machine</small>}
+          <small>
+            {kind === 'machine'
+              ? 'machine'
+              : [tier, image]
+                  .filter(Boolean)
+                  .map((text) => showHidden(text ?? ''))
+                  .join(' · ')}
+          </small>
         </th>
         <td data-label="State">
           <span class={`state ${observedState}`}>{formatState(observedState)}</span>
           {problem !== undefined && <small class="problem"> {showHidden(problem)}</small>}
         </td>
-        <td data-label="Tier">{tier}</td>
-        <td data-label="Owner">{showHidden(owner)}</td>
-        <td data-label="Usage">{usage || '–'}</td>
+        <td data-label="Owner">
+          <span class="person" title={showHidden(owner)}>
+            <Avatar
+              name={
+                owner === 'you' ? (session.value?.user.email ?? session.value?.user.name ?? owner) : owner
+              }
+            />
+            <span>{showHidden(owner)}</span>
+          </span>
+        </td>
+        <td data-label="CPU">
+          <Meter label={`CPU of ${hostname}`} value={cpu} />
+        </td>
+        <td data-label="Memory">
+          <Meter label={`Memory of ${hostname}`} value={memory} />
+        </td>
         <td data-label="Last activity">
           <Age at={activity} />
         </td>
-        <td>
+        <td class="row-actions">
           <BoxActions box={box} />
         </td>
       </tr>
     ),
-    [box, owner, usage, activity, isChosen, problem],
+    [box, owner, cpu, memory, activity, isChosen, problem],
   )
 }
 
-/** Empty: not known. */
-function formatUsage({ cpuPct, memPct }: TeamBox): string {
-  return [
-    cpuPct !== null && `CPU ${Math.round(cpuPct)} %`,
-    memPct !== null && `memory ${Math.round(memPct)} %`,
-  ]
-    .filter(Boolean)
-    .join(', ')
-}
+/** Whole percents: a smaller change does not render a row again. */
+const toPercent = (value: number | null | undefined): number | null =>
+  value == null ? null : Math.round(value)

@@ -8,21 +8,28 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
 import { toBoxwoodError } from '../api/errors.ts'
-import { formatAge } from '../data/age.ts'
 import { getBoxClient } from '../data/box-clients.ts'
-import { canRunAgain, formatActor, formatDuration, formatResult } from '../data/command-list.ts'
+import { canRunAgain, formatDuration, formatStarter } from '../data/command-list.ts'
 import { CommandOutputLoader } from '../data/command-output.ts'
-import { boxes, getClient, losses, now, session } from '../data/live.ts'
+import { boxes, getClient, losses, now } from '../data/live.ts'
 import { formatBoxPath, getBoxKey } from '../data/routes.ts'
 import { formatBytes } from '../data/sizes.ts'
 import { startCommand } from '../data/start-command.ts'
 import { acquireStream } from '../data/stream-slots.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
-import { Command } from './command.tsx'
+import { Icon } from '../design/icon.tsx'
+import { IconButton } from '../design/icon-button.tsx'
+import { ChevronLeftIcon, DownloadIcon, RepeatIcon, StopIcon } from '../design/icons.ts'
+import { SegmentedControl } from '../design/segmented-control.tsx'
+import { Skeleton } from '../design/skeleton.tsx'
+import { Age } from './age.tsx'
+import { Commands } from './command.tsx'
 import { downloadStoredOutput } from './download-output.ts'
 import { OutputView } from './output-view.tsx'
 import { Problem } from './problem.tsx'
+import { Result } from './result.tsx'
+import { useViewer } from './use-member-names.ts'
 
 export function CommandDetail({ box, commandId }: { box: Box; commandId: string }) {
   const version = useSignal(0)
@@ -62,13 +69,15 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
   const { command } = loader
   return (
     <>
-      <p class="tools">
-        <a href={formatBoxPath(getBoxKey(box), 'commands')}>All commands</a>
+      <p class="back">
+        <a href={formatBoxPath(getBoxKey(box), 'commands')}>
+          <Icon of={ChevronLeftIcon} /> All commands
+        </a>
       </p>
       <Problem error={loader.error} />
       {loader.error !== null && isWatched.value && <p>The page tries again by itself.</p>}
       {command === null ? (
-        loader.error === null && <p>Loading the command.</p>
+        loader.error === null && <Skeleton label="Loading the command." rows={6} />
       ) : (
         <>
           <Facts command={command} />
@@ -82,30 +91,29 @@ export function CommandDetail({ box, commandId }: { box: Box; commandId: string 
 
 function Facts({ command }: { command: CommandRecord }) {
   const { startedAt, cwd, mode, pid } = command
+  const viewer = useViewer()
   return (
     <>
-      <h2>Command</h2>
+      <h2 class="visually-hidden">Command</h2>
       <pre class="text">
         {command.command === null ? 'not recorded' : showHiddenInOutput(command.command)}
         {command.commandTruncated && '… (the rest is not stored)'}
       </pre>
       <p class="facts">
-        <span
-          role="status"
-          class={`result ${command.exitCode === 0 || command.status === 'running' ? 'exited' : ''}`}
-        >
-          {showHidden(formatResult(command))}
+        <span role="status">
+          <Result command={command} />
         </span>
         <span>{formatDuration(command, now.value)}</span>
         <span>
-          started <time dateTime={startedAt}>{formatAge(now.value - Date.parse(startedAt))} ago</time> by{' '}
-          {formatActor(command, session.value)}
+          started <Age at={startedAt} /> by {showHidden(formatStarter(command, viewer))}
         </span>
-        {cwd !== null && <span>in {showHidden(cwd)}</span>}
-        <span>
-          {mode}
-          {pid !== null && <>, pid {pid}</>}
-        </span>
+        {cwd !== null && (
+          <span>
+            in <code>{showHidden(cwd)}</code>
+          </span>
+        )}
+        {mode === 'detached' && <span>in the background</span>}
+        {pid !== null && <span>process {pid}</span>}
       </p>
     </>
   )
@@ -141,22 +149,23 @@ function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; 
       <p class="tools">
         {canRunAgain(command) && box.desiredState !== 'terminated' && (
           <button type="button" onClick={run(again, 'The command is being started.')}>
+            <Icon of={RepeatIcon} />
             Run again
           </button>
         )}
         {canStop && (
-          <button type="button" onClick={run(stop, 'The command is being stopped.')}>
+          <button type="button" class="danger" onClick={run(stop, 'The command is being stopped.')}>
+            <Icon of={StopIcon} />
             Stop
           </button>
         )}
-        {canStop ? (
-          <>
-            <Command text={`box kill ${hostname} ${command.id}`} />
-            <Command text={`box logs -f ${hostname} ${command.id}`} />
-          </>
-        ) : (
-          <Command text={`box output ${getBoxKey(box)} ${command.id}`} />
-        )}
+        <Commands
+          texts={
+            canStop
+              ? [`box kill ${hostname} ${command.id}`, `box logs -f ${hostname} ${command.id}`]
+              : [`box output ${getBoxKey(box)} ${command.id}`]
+          }
+        />
         <span role="status">{message}</span>
       </p>
       <Problem error={error.value} />
@@ -179,27 +188,23 @@ function Output({ box, command, loader, version }: OutputProps) {
   }
   if (!command.outputKept) return <p>The output is not stored: the workspace retains no data.</p>
   return (
-    <>
-      <h2>Output</h2>
-      <fieldset class="tools">
-        <legend class="visually-hidden">Stream</legend>
-        {(['stdout', 'stderr'] as const).map((name) => (
-          <label key={name}>
-            <input
-              type="radio"
-              name="stream"
-              checked={stream === name}
-              onChange={() => {
-                chosen.value = name
-              }}
-            />{' '}
-            {name} ({formatBytes(position[name])})
-          </label>
-        ))}
-        <button type="button" onClick={download}>
-          Download {stream}
-        </button>
-      </fieldset>
+    <section class="output-panel" aria-labelledby="output">
+      <div class="output-head">
+        <h2 id="output">Output</h2>
+        <SegmentedControl
+          label="Stream"
+          options={(['stdout', 'stderr'] as const).map((name) => ({
+            value: name,
+            label: name,
+            count: formatBytes(position[name]),
+          }))}
+          value={stream}
+          onChange={(name) => {
+            chosen.value = name
+          }}
+        />
+        <IconButton icon={DownloadIcon} label={`Download ${stream}`} onClick={download} />
+      </div>
       <Problem error={error.value} />
       {skipped[stream] > 0 && <p>The first {formatBytes(skipped[stream])} are not stored any more.</p>}
       {streams[stream].hasDropped && <p>The page shows the end of the output only.</p>}
@@ -210,6 +215,6 @@ function Output({ box, command, loader, version }: OutputProps) {
         version={version}
         isRunning={command.status === 'running'}
       />
-    </>
+    </section>
   )
 }

@@ -11,20 +11,27 @@ import { formatAge } from '../data/age.ts'
 import {
   appendOlder,
   filterCommands,
-  formatActor,
   formatDuration,
-  formatResult,
+  formatStarter,
+  listTexts,
   mergeNewest,
 } from '../data/command-list.ts'
-import { getClient, getCoordinatorTime, losses, now, session } from '../data/live.ts'
+import { getClient, getCoordinatorTime, losses, now } from '../data/live.ts'
 import { quoteShell } from '../data/quote-shell.ts'
 import { formatCommandPath, getBoxKey } from '../data/routes.ts'
 import { startCommand } from '../data/start-command.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
-import { Command } from './command.tsx'
+import { EmptyState } from '../design/empty-state.tsx'
+import { Icon } from '../design/icon.tsx'
+import { PromptIcon, TerminalIcon } from '../design/icons.ts'
+import { Skeleton } from '../design/skeleton.tsx'
+import { Age } from './age.tsx'
+import { Commands } from './command.tsx'
 import { Problem } from './problem.tsx'
+import { Result } from './result.tsx'
 import { SearchField } from './search-field.tsx'
+import { useViewer } from './use-member-names.ts'
 
 const POLL_MS = 5_000
 const PAGE_SIZE = 50
@@ -94,19 +101,18 @@ export function CommandHistory({ box }: { box: Box }) {
   const shown = commands.value === null ? [] : filterCommands(commands.value, filter.value)
   return (
     <>
-      <RunForm box={box} />
-      <h2>History</h2>
-      <p class="tools">
+      <RunForm box={box} texts={listTexts(commands.value ?? [])} />
+      <div class="tools">
         <SearchField label="Filter" value={filter} />
         <label>
-          Status{' '}
+          <span class="visually-hidden">Status</span>
           <select
             value={status}
             onChange={({ currentTarget }) => {
               status.value = currentTarget.value as typeof status.value
             }}
           >
-            <option value="">All</option>
+            <option value="">All results</option>
             {STATUSES.map((value) => (
               <option key={value} value={value}>
                 {value.replaceAll('_', ' ')}
@@ -114,18 +120,23 @@ export function CommandHistory({ box }: { box: Box }) {
             ))}
           </select>
         </label>
-        <Command text={`box history ${boxKey}${status.value === '' ? '' : ` --status ${status.value}`}`} />
-      </p>
+        <Commands
+          texts={[`box history ${boxKey}${status.value === '' ? '' : ` --status ${status.value}`}`]}
+        />
+      </div>
       <Problem error={error.value} />
       {error.value !== null && commands.value !== null && (
         <p>What is shown is {formatAge(now.value - loadedAt.value)} old.</p>
       )}
       {commands.value === null ? (
-        error.value === null && <p>Loading the commands.</p>
+        error.value === null && <Skeleton label="Loading the commands." rows={8} />
+      ) : commands.value.length === 0 && shownStatus === '' ? (
+        <EmptyState icon={TerminalIcon} title="No command has run">
+          What you, a coding agent or a program runs in this box is listed here, with its output and its
+          result, also while the box is suspended.
+        </EmptyState>
       ) : shown.length === 0 ? (
-        <p>
-          {commands.value.length === 0 ? 'There is no command.' : 'No loaded command matches the filter.'}
-        </p>
+        <p>No loaded command matches.</p>
       ) : (
         <CommandTable commands={shown} boxKey={boxKey} />
       )}
@@ -142,8 +153,11 @@ export function CommandHistory({ box }: { box: Box }) {
   )
 }
 
-function RunForm({ box }: { box: Box }) {
+function RunForm({ box, texts }: { box: Box; texts: readonly string[] }) {
   const text = useSignal('')
+  /** The position in the history; -1: what was typed. */
+  const position = useRef(-1)
+  const typed = useRef('')
   const isBusy = useSignal(false)
   const error = useSignal<BoxwoodError | null>(null)
   async function run(event: Event) {
@@ -159,46 +173,64 @@ function RunForm({ box }: { box: Box }) {
       isBusy.value = false
     }
   }
+  function recall(event: KeyboardEvent) {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key]
+    if (by === undefined) return
+    const next = position.current + by
+    if (next < -1 || next >= texts.length) return
+    event.preventDefault()
+    if (position.current === -1) typed.current = text.value
+    position.current = next
+    text.value = next === -1 ? typed.current : (texts[next] ?? '')
+  }
   if (box.desiredState === 'terminated') return null
+  const isEmpty = text.value.trim() === ''
   return (
-    <form onSubmit={run} class="run">
-      <p class="tools">
-        <label for="command">Command</label>
+    <form onSubmit={run}>
+      <div class="run-bar">
+        <Icon of={PromptIcon} />
         <input
-          id="command"
-          class="code"
+          aria-label="Command"
+          placeholder="Run a command, such as ls -la. The arrow keys recall earlier ones"
           value={text}
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
+          onKeyDown={recall}
           onInput={({ currentTarget }) => {
+            position.current = -1
             text.value = currentTarget.value
           }}
         />
-        <button type="submit" class="primary" disabled={text.value.trim() === ''}>
+        {!isEmpty && <Commands texts={[`box exec -d ${box.hostname} -- ${quoteShell(text.value)}`]} />}
+        <button type="submit" class="primary" disabled={isEmpty} aria-busy={isBusy.value}>
           Run
         </button>
-        {text.value.trim() !== '' && (
-          <Command text={`box exec -d ${box.hostname} -- ${quoteShell(text.value)}`} />
-        )}
+      </div>
+      <p role="status" class="visually-hidden">
+        {isBusy.value && 'The command is being started.'}
       </p>
-      <p role="status">{isBusy.value && 'The command is being started.'}</p>
-      {box.observedState === 'suspended' && <p>The box is suspended. A command wakes it.</p>}
+      {box.observedState === 'suspended' && (
+        <p>
+          <small>The box is suspended. A command wakes it.</small>
+        </p>
+      )}
       <Problem error={error.value} />
     </form>
   )
 }
 
 function CommandTable({ commands, boxKey }: { commands: readonly CommandRecord[]; boxKey: string }) {
+  const viewer = useViewer()
   return (
-    <table>
+    <table class="command-table">
       <thead>
         <tr>
           <th scope="col">Command</th>
           <th scope="col">Result</th>
-          <th scope="col">Started by</th>
-          <th scope="col">Started</th>
           <th scope="col">Duration</th>
+          <th scope="col">Started</th>
+          <th scope="col">By</th>
         </tr>
       </thead>
       <tbody>
@@ -210,19 +242,13 @@ function CommandTable({ commands, boxKey }: { commands: readonly CommandRecord[]
               </a>
             </th>
             <td data-label="Result">
-              <span
-                class={`result ${command.exitCode === 0 || command.status === 'running' ? 'exited' : ''}`}
-              >
-                {showHidden(formatResult(command))}
-              </span>
-            </td>
-            <td data-label="Started by">{formatActor(command, session.value)}</td>
-            <td data-label="Started">
-              <time dateTime={command.startedAt}>
-                {formatAge(now.value - Date.parse(command.startedAt))} ago
-              </time>
+              <Result command={command} />
             </td>
             <td data-label="Duration">{formatDuration(command, now.value)}</td>
+            <td data-label="Started">
+              <Age at={command.startedAt} />
+            </td>
+            <td data-label="By">{showHidden(formatStarter(command, viewer))}</td>
           </tr>
         ))}
       </tbody>

@@ -8,6 +8,8 @@ import { boxes, getClient, session, signOut } from '../data/live.ts'
 import { navigate } from '../data/navigation.ts'
 import { findPaletteItems, listPaletteItems, type PaletteItem } from '../data/palette.ts'
 import { showHidden } from '../data/visible-text.ts'
+import { Icon } from '../design/icon.tsx'
+import { SearchIcon } from '../design/icons.ts'
 import { Problem } from './problem.tsx'
 import { useModal } from './use-modal.ts'
 
@@ -34,12 +36,15 @@ export function CommandPalette() {
     <>
       <button
         type="button"
+        class="search-button"
         aria-haspopup="dialog"
         onClick={() => {
           isOpen.value = true
         }}
       >
-        Go to… <kbd>{SHORTCUT}</kbd>
+        <Icon of={SearchIcon} />
+        <span>Go to…</span>
+        <kbd>{SHORTCUT}</kbd>
       </button>
       {isOpen.value && (
         <Palette

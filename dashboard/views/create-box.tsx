@@ -10,13 +10,23 @@ import {
 } from '../data/create-box.ts'
 import { getClient, session, snapshots } from '../data/live.ts'
 import { loadAdmissionRules } from '../data/load-admission-rules.ts'
-import { listTierOptions } from '../data/tiers.ts'
+import { listTierCards } from '../data/tiers.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { explainAdmission } from './admission-dialog.tsx'
 import { FormDialog } from './form-dialog.tsx'
 import type { Field } from './form-field.tsx'
 import { useLoaded } from './loaded.tsx'
 import { Problem } from './problem.tsx'
+
+/** Images that many work with. */
+const SUGGESTED_IMAGES = [
+  { value: 'debian:12', label: 'Debian 12' },
+  { value: 'ubuntu:24.04', label: 'Ubuntu 24.04' },
+  { value: 'node:24', label: 'Node 24' },
+  { value: 'python:3.13', label: 'Python 3.13' },
+  { value: 'golang:1.25', label: 'Go 1.25' },
+  { value: 'rust:1', label: 'Rust' },
+] as const
 
 type CreateBoxProps = { onCreated(box: Box): void; onClose(): void }
 
@@ -64,7 +74,7 @@ function listFields(choices: Choices | null): Field[] {
   const withImages = regions.filter(({ images }) => images)
   return [
     { name: 'name', label: 'Name', hint: 'Default: a fruit name' },
-    { name: 'tier', label: 'Tier', options: listTierOptions(null) },
+    { name: 'tier', label: 'Tier', options: listTierCards(rules?.billing?.prices ?? null), hasCards: true },
     {
       name: 'region',
       label: 'Region',
@@ -82,8 +92,8 @@ function listFields(choices: Choices | null): Field[] {
           {
             name: 'image',
             label: 'Image',
-            hint: `Such as debian:12, in ${withImages.map(({ region }) => region).join(', ')}. Default: ${withImages[0]?.defaultImage}`,
-            isAdvanced: true,
+            suggestions: SUGGESTED_IMAGES,
+            hint: `Any image of a registry, in ${withImages.map(({ region }) => region).join(', ')}. Default: ${withImages[0]?.defaultImage}`,
           },
         ]
       : []),

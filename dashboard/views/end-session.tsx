@@ -7,7 +7,7 @@ import { toBoxwoodError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { endSession } from '../data/terminal-sessions.ts'
 import { showHidden } from '../data/visible-text.ts'
-import { Command } from './command.tsx'
+import { Commands } from './command.tsx'
 import { Problem } from './problem.tsx'
 import { Question } from './question.tsx'
 
@@ -46,7 +46,7 @@ export function EndSession({ box, session, onEnd }: { box: Box; session: string;
         >
           <p>Its programs are terminated, for all viewers.</p>
           <p>
-            <Command text={formatCommandLine('box', 'sessions', box.hostname, '--kill', session)} />
+            <Commands texts={[formatCommandLine('box', 'sessions', box.hostname, '--kill', session)]} />
           </p>
         </Question>
       )}

@@ -76,9 +76,12 @@ export function FormDialog(props: FormDialogProps) {
   const labelOptions = ({ options, ...field }: Field): Field => ({
     ...field,
     ...(options && {
-      options: options.map(({ value, label }) => {
-        const reason = explainOption?.(field.name, value, values.value) ?? null
-        return { value, label: reason === null ? label : `${label} (${reason})` }
+      options: options.map((option) => {
+        const reason = explainOption?.(field.name, option.value, values.value) ?? null
+        if (reason === null) return option
+        return option.detail === undefined
+          ? { ...option, label: `${option.label} (${reason})` }
+          : { ...option, detail: [...option.detail, reason] }
       }),
     }),
   })

@@ -5,6 +5,10 @@ export type Field = {
   hint?: string
   /** The choices; the empty value is the default. */
   options?: readonly Option[]
+  /** The options are shown beside each other with their details. */
+  hasCards?: boolean
+  /** Values of a text that a button enters. */
+  suggestions?: readonly Option[]
   /** Any number of these may be chosen. The value of the field has one of them per line. */
   choices?: readonly Option[]
   /** A text of several lines. */
@@ -16,7 +20,8 @@ export type Field = {
   value?: string
 }
 
-export type Option = { value: string; label: string }
+/** `detail`: shown on a card, in a line for each. */
+export type Option = { value: string; label: string; detail?: readonly string[] }
 
 /** The chosen values of a field with `choices`. */
 export const splitLines = (value = ''): string[] => value.split('\n').filter(Boolean)
@@ -27,6 +32,7 @@ export function FormField(props: FormFieldProps) {
   const { field, id, value, onChange } = props
   const { label, hint, options, choices } = field
   if (choices !== undefined) return <Choices {...props} choices={choices} />
+  if (options !== undefined && field.hasCards) return <Cards {...props} options={options} />
   const hintId = hint && `${id}-hint`
   return (
     <p>
@@ -62,8 +68,46 @@ export function FormField(props: FormFieldProps) {
           onChange={onChange}
         />
       )}
+      {field.suggestions && (
+        <span class="suggestions">
+          {field.suggestions.map((suggestion) => (
+            <button key={suggestion.value} type="button" onClick={() => onChange(suggestion.value)}>
+              {suggestion.label}
+            </button>
+          ))}
+        </span>
+      )}
       {hint && <small id={hintId}>{hint}</small>}
     </p>
+  )
+}
+
+function Cards({
+  field: { label },
+  id,
+  value,
+  onChange,
+  options,
+}: FormFieldProps & { options: readonly Option[] }) {
+  return (
+    <fieldset class="choice-cards">
+      <legend>{label}</legend>
+      {options.map((option) => (
+        <label key={option.value}>
+          <input
+            type="radio"
+            name={id}
+            class="visually-hidden"
+            checked={option.value === value}
+            onChange={() => onChange(option.value)}
+          />
+          <strong>{option.label}</strong>
+          {option.detail?.map((line) => (
+            <small key={line}>{line}</small>
+          ))}
+        </label>
+      ))}
+    </fieldset>
   )
 }
 

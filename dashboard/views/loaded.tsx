@@ -7,6 +7,8 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
+import { IconButton } from '../design/icon-button.tsx'
+import { RefreshIcon } from '../design/icons.ts'
 import { Problem } from './problem.tsx'
 
 export type Loaded<Value> = {
@@ -72,13 +74,9 @@ export function Freshness({
   return (
     <>
       <Problem error={error} />
-      <p class="tools">
-        <small>
-          {value === null ? (error ? '' : 'Loading.') : `As of ${formatAge(now.value - at)} ago.`}
-        </small>
-        <button type="button" onClick={() => void reload()}>
-          Load again
-        </button>
+      <p class="freshness">
+        <small>{value === null ? (error ? '' : 'Loading.') : `As of ${formatAge(now.value - at)} ago`}</small>
+        <IconButton icon={RefreshIcon} label="Load again" onClick={() => void reload()} />
       </p>
     </>
   )

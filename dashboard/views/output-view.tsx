@@ -1,8 +1,11 @@
 // The lines of an output, with colours and a search. At most some hundred lines are in the document.
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { copyText } from '../data/copy-text.ts'
 import { cutLine, findLines, type Line, type OutputLines } from '../data/output-lines.ts'
 import { showHiddenInOutput } from '../data/visible-text.ts'
+import { IconButton } from '../design/icon-button.tsx'
+import { ChevronDownIcon, ChevronUpIcon, CopyIcon, FollowIcon, WrapIcon } from '../design/icons.ts'
 import { SearchField } from './search-field.tsx'
 
 const WINDOW_LINES = 500
@@ -10,6 +13,9 @@ const WINDOW_LINES = 500
 const LINE_CHARACTERS = 4_000
 /** The reader is at the end when less than this is below, in pixels. */
 const END_PX = 24
+
+/** For all outputs of this tab. */
+const isWrapped = signal(true)
 
 export type OutputViewProps = {
   label: string
@@ -26,7 +32,8 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
   /** The number of the first line of the window. Null: the window is at the end. */
   const first = useSignal<number | null>(null)
   const pane = useRef<HTMLDivElement>(null)
-  const isAtEnd = useRef(true)
+  const isAtEnd = useSignal(true)
+  const copied = useSignal('')
   const { lines } = output
   const found = useMemo(() => findLines(lines, wanted.value), [version, lines, wanted.value])
   const position = Math.min(current.value, Math.max(0, found.length - 1))
@@ -41,20 +48,29 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
     current.value = index
     const line = found[index]
     if (line === undefined) return
-    isAtEnd.current = false
+    isAtEnd.value = false
     if (line < start || line >= start + WINDOW_LINES)
       first.value = firstNumber + Math.max(0, line - WINDOW_LINES / 2)
   }
   const step = (by: number) => showMatch((position + by + found.length) % found.length)
   const moveTo = (index: number) => {
-    isAtEnd.current = false
+    isAtEnd.value = false
     first.value = index >= lastStart ? null : firstNumber + Math.max(0, index)
   }
 
-  useLayoutEffect(() => showMatch(0), [wanted.value])
+  async function copy(): Promise<void> {
+    const text = lines.map(({ segments }) => segments.map((segment) => segment.text).join('')).join('\n')
+    copied.value = (await copyText(text))
+      ? 'Copied.'
+      : 'The browser does not allow to copy here. Download the output.'
+  }
+
   useLayoutEffect(() => {
-    if (pane.current !== null && isAtEnd.current) pane.current.scrollTop = pane.current.scrollHeight
-  }, [version, start])
+    if (wanted.value !== '') showMatch(0)
+  }, [wanted.value])
+  useLayoutEffect(() => {
+    if (pane.current !== null && isAtEnd.value) pane.current.scrollTop = pane.current.scrollHeight
+  }, [version, start, isAtEnd.value])
   useLayoutEffect(() => {
     if (match !== undefined) pane.current?.querySelector('.current')?.scrollIntoView({ block: 'nearest' })
   }, [match, start])
@@ -62,24 +78,45 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
   return (
     <>
       <form
-        class="tools"
+        class="output-tools"
         onSubmit={(event) => {
           event.preventDefault()
           if (found.length > 0) step(1)
         }}
       >
         <SearchField label={`Search ${label}`} value={wanted} />
-        <button type="button" disabled={found.length === 0} onClick={() => step(-1)}>
-          Previous
-        </button>
-        <button type="submit" disabled={found.length === 0}>
-          Next
-        </button>
+        {wanted.value !== '' && (
+          <>
+            <IconButton icon={ChevronUpIcon} label="Previous match" onClick={() => step(-1)} />
+            <IconButton icon={ChevronDownIcon} label="Next match" onClick={() => step(1)} />
+          </>
+        )}
         <span role="status">
           {wanted.value !== '' &&
             (found.length === 0
               ? 'No line matches.'
               : `Match ${position + 1} of ${found.length}, line ${match?.number}`)}
+          {copied.value}
+        </span>
+        <span class="tool-group">
+          <IconButton
+            icon={FollowIcon}
+            label="Follow the end"
+            isPressed={isAtEnd.value}
+            onClick={() => {
+              isAtEnd.value = true
+              first.value = null
+            }}
+          />
+          <IconButton
+            icon={WrapIcon}
+            label="Wrap long lines"
+            isPressed={isWrapped.value}
+            onClick={() => {
+              isWrapped.value = !isWrapped.value
+            }}
+          />
+          <IconButton icon={CopyIcon} label={`Copy ${label}`} onClick={() => void copy()} />
         </span>
       </form>
       {lines.length === 0 && <p>{isRunning ? 'There is no output yet.' : 'There is no output.'}</p>}
@@ -90,7 +127,7 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
       )}
       <div
         ref={pane}
-        class="output"
+        class={isWrapped.value ? 'output' : 'output unwrapped'}
         role="log"
         aria-live="off"
         aria-label={label}
@@ -99,7 +136,7 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
         hidden={lines.length === 0}
         onScroll={({ currentTarget }) => {
           const { scrollTop, clientHeight, scrollHeight } = currentTarget
-          isAtEnd.current = first.value === null && scrollHeight - scrollTop - clientHeight < END_PX
+          isAtEnd.value = first.value === null && scrollHeight - scrollTop - clientHeight < END_PX
         }}
       >
         {shown.map((line) => (
@@ -121,7 +158,7 @@ export function OutputView({ label, output, version, isRunning }: OutputViewProp
 }
 
 /** @param props.length a line changes only by getting longer or by losing its start */
-function LineRow({ line, length, isMatch }: { line: Line; length: number; isMatch: boolean }) {
+export function LineRow({ line, length, isMatch }: { line: Line; length: number; isMatch: boolean }) {
   return useMemo(
     () => (
       <div class={isMatch ? 'line current' : 'line'}>

@@ -2,9 +2,13 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { WORKSPACE_PAGES, type WorkspacePage } from '../data/routes.ts'
-import { Command } from './command.tsx'
+import { Commands } from './command.tsx'
 
-type PageHeadProps = { page: WorkspacePage; command: string; children?: ComponentChildren }
+type PageHeadProps = {
+  page: WorkspacePage
+  command: string | readonly string[]
+  children?: ComponentChildren
+}
 
 export function PageHead({ page, command, children }: PageHeadProps) {
   const title = WORKSPACE_PAGES[page]
@@ -12,12 +16,10 @@ export function PageHead({ page, command, children }: PageHeadProps) {
     document.title = `${title} · Boxwood`
   }, [title])
   return (
-    <>
+    <div class="page-head">
       <h1 tabIndex={-1}>{title}</h1>
-      <p class="tools">
-        {children}
-        <Command text={command} />
-      </p>
-    </>
+      <Commands texts={[command].flat()} />
+      {children !== undefined && <div class="actions">{children}</div>}
+    </div>
   )
 }

@@ -9,19 +9,23 @@ import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
-import { navigate } from '../data/navigation.ts'
-import { formatSessionPath, listSessions, startSession } from '../data/terminal-sessions.ts'
+import { formatSessionPath, listSessions } from '../data/terminal-sessions.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
-import { Command } from './command.tsx'
+import { EmptyState } from '../design/empty-state.tsx'
+import { TerminalIcon } from '../design/icons.ts'
+import { Skeleton } from '../design/skeleton.tsx'
+import { Age } from './age.tsx'
+import { Commands } from './command.tsx'
 import { EndSession } from './end-session.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { Problem } from './problem.tsx'
+import { useStartSession } from './use-start-session.ts'
 
 const POLL_MS = 5_000
 
 export function TerminalSessions({ box }: { box: Box }) {
-  const { id, hostname } = box
+  const { id } = box
   const sessions = useSignal<TerminalSession[] | null>(null)
   const loadedAt = useSignal(0)
   const error = useSignal<BoxwoodError | null>(null)
@@ -51,11 +55,6 @@ export function TerminalSessions({ box }: { box: Box }) {
   return (
     <>
       <StartForm box={box} />
-      <h2>Sessions</h2>
-      <p>
-        A session continues when this page is closed. Everyone who may use this box can attach to it.{' '}
-        <Command text={`box sessions ${hostname}`} />
-      </p>
       <Problem error={error.value} />
       {error.value !== null && sessions.value !== null && (
         <p>What is shown is {formatAge(now.value - loadedAt.value)} old.</p>
@@ -63,18 +62,27 @@ export function TerminalSessions({ box }: { box: Box }) {
       {!isRunning ? (
         <p>The box does not run, and has no sessions.</p>
       ) : sessions.value === null ? (
-        error.value === null && <p>Loading the sessions.</p>
+        error.value === null && <Skeleton label="Loading the sessions." rows={3} />
       ) : sessions.value.length === 0 ? (
-        <p>There is no session.</p>
+        <EmptyState icon={TerminalIcon} title="There is no session.">
+          A session continues when its page is closed. Everyone who may use this box can attach to it.
+        </EmptyState>
       ) : (
-        <SessionTable
-          box={box}
-          sessions={sessions.value}
-          onEnd={() => {
-            focusHeading()
-            void load()
-          }}
-        />
+        <>
+          <SessionTable
+            box={box}
+            sessions={sessions.value}
+            onEnd={() => {
+              focusHeading()
+              void load()
+            }}
+          />
+          <p>
+            <small>
+              A session continues when its page is closed. Everyone who may use this box can attach to it.
+            </small>
+          </p>
+        </>
       )}
     </>
   )
@@ -83,28 +91,18 @@ export function TerminalSessions({ box }: { box: Box }) {
 function StartForm({ box }: { box: Box }) {
   const name = useSignal('')
   const command = useSignal('')
-  const isBusy = useSignal(false)
-  const error = useSignal<BoxwoodError | null>(null)
-  async function start(event: Event) {
-    event.preventDefault()
-    if (isBusy.value) return
-    isBusy.value = true
-    error.value = null
-    try {
-      const { session } = await startSession(box.id, {
-        ...(name.value !== '' && { session: name.value }),
-        ...(command.value.trim() !== '' && { command: command.value }),
-      })
-      navigate(formatSessionPath(box.hostname, session))
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
-  }
+  const { isBusy, error, start } = useStartSession(box)
   if (box.desiredState === 'terminated') return null
   return (
-    <form onSubmit={start} class="run">
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void start({
+          ...(name.value !== '' && { session: name.value }),
+          ...(command.value.trim() !== '' && { command: command.value }),
+        })
+      }}
+    >
       <p class="tools">
         <label>
           Name{' '}
@@ -136,13 +134,18 @@ function StartForm({ box }: { box: Box }) {
         <button type="submit" class="primary">
           Start a session
         </button>
-        {command.value.trim() === '' && (
-          <Command
-            text={formatCommandLine('box', 'ssh', box.hostname, name.value && '--session', name.value)}
-          />
-        )}
+        <Commands
+          texts={[
+            ...(command.value.trim() === ''
+              ? [formatCommandLine('box', 'ssh', box.hostname, name.value && '--session', name.value)]
+              : []),
+            `box sessions ${box.hostname}`,
+          ]}
+        />
       </p>
-      <p role="status">{isBusy.value && 'The session is being started.'}</p>
+      <p role="status" class="visually-hidden">
+        {isBusy.value && 'The session is being started.'}
+      </p>
       {box.observedState === 'suspended' && <p>The box is suspended. A session wakes it.</p>}
       <Problem error={error.value} />
     </form>
@@ -152,7 +155,6 @@ function StartForm({ box }: { box: Box }) {
 type SessionTableProps = { box: Box; sessions: readonly TerminalSession[]; onEnd(): void }
 
 function SessionTable({ box, sessions, onEnd }: SessionTableProps) {
-  const age = (at: string) => `${formatAge(now.value - Date.parse(at))} ago`
   return (
     <table>
       <thead>
@@ -176,10 +178,10 @@ function SessionTable({ box, sessions, onEnd }: SessionTableProps) {
             </td>
             <td data-label="Viewers">{clients}</td>
             <td data-label="Started">
-              <time dateTime={startedAt}>{age(startedAt)}</time>
+              <Age at={startedAt} />
             </td>
             <td data-label="Last input or output">
-              <time dateTime={lastActiveAt}>{age(lastActiveAt)}</time>
+              <Age at={lastActiveAt} />
             </td>
             <td>
               <EndSession box={box} session={session} onEnd={onEnd} />

@@ -6,17 +6,25 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { TerminalState } from '../api/terminal-connection.ts'
 import { formatCommandLine } from '../data/command-line.ts'
+import { setTerminalFontSize, terminalFontSize } from '../data/preferences.ts'
 import { formatBoxPath } from '../data/routes.ts'
-import { setUsesWebgl, usesWebgl } from '../data/terminal-renderer.ts'
+import { formatSessionPath, listSessions } from '../data/terminal-sessions.ts'
 import { countLines, formatExit, hasSeveralLines, isEnded, parseWebLink } from '../data/terminal-text.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
-import { Command } from './command.tsx'
+import { Icon } from '../design/icon.tsx'
+import { IconButton } from '../design/icon-button.tsx'
+import { LargerIcon, MaximizeIcon, PlusIcon, SmallerIcon, TerminalIcon } from '../design/icons.ts'
+import { Commands } from './command.tsx'
 import { EndSession } from './end-session.tsx'
+import { useLoaded } from './loaded.tsx'
 import { Problem } from './problem.tsx'
 import { Question } from './question.tsx'
-import { useTerminal } from './use-terminal.ts'
+import { useStartSession } from './use-start-session.ts'
+import { type TerminalHook, useTerminal } from './use-terminal.ts'
+import type { ScreenKey } from './xterm.ts'
 
 const PREVIEW_CHARACTERS = 2_000
+const POLL_MS = 10_000
 
 export function TerminalView({ box, session }: { box: Box; session: string }) {
   const { hostname } = box
@@ -47,42 +55,47 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
   }
   return (
     <div class={isFull.value ? 'terminal full' : 'terminal'}>
-      <p class="tools">
-        <a ref={leave} href={formatBoxPath(hostname, 'terminals')}>
-          Detach
-        </a>
-        <button
-          type="button"
-          aria-pressed={isFull.value}
-          onClick={() => {
-            isFull.value = !isFull.value
-            focus()
-          }}
-        >
-          Full screen
-        </button>
-        {!isEnded(state) && <EndSession box={box} session={session} onEnd={focus} />}
+      <SessionTabs box={box} current={session} />
+      <div class="terminal-tools">
+        <span role="status" class={`terminal-state ${state.type}`}>
+          {showHidden(formatState(state))}
+        </span>
         {state.type === 'failed' && (
           <button type="button" onClick={terminal.attachAgain}>
             Attach again
           </button>
         )}
-        <label>
-          <input
-            type="checkbox"
-            checked={usesWebgl.value}
-            onChange={({ currentTarget }) => setUsesWebgl(currentTarget.checked)}
-          />{' '}
-          WebGL
-        </label>
-        <Command text={formatCommandLine('box', 'attach', hostname, session)} />
-        <span role="status">
-          {showHidden(formatState(state))} {terminal.webglProblem}
-        </span>
-      </p>
+        <div class="actions">
+          <a ref={leave} class="button" href={formatBoxPath(hostname, 'terminals')}>
+            Detach
+          </a>
+          <IconButton
+            icon={SmallerIcon}
+            label="Smaller text"
+            onClick={() => setTerminalFontSize(terminalFontSize.value - 1)}
+          />
+          <IconButton
+            icon={LargerIcon}
+            label="Larger text"
+            onClick={() => setTerminalFontSize(terminalFontSize.value + 1)}
+          />
+          <IconButton
+            icon={MaximizeIcon}
+            label="Full screen"
+            isPressed={isFull.value}
+            onClick={() => {
+              isFull.value = !isFull.value
+              focus()
+            }}
+          />
+          <Commands texts={[formatCommandLine('box', 'attach', hostname, session)]} />
+          {!isEnded(state) && <EndSession box={box} session={session} onEnd={focus} />}
+        </div>
+      </div>
       <Problem error={getError(state)} />
       <div ref={element} class="screen" />
-      <p>
+      <ScreenKeys terminal={terminal} />
+      <p class="terminal-hint">
         <small>
           Ctrl-Shift-C copies, Ctrl-Shift-V pastes, Ctrl-Shift-L leaves the terminal. Others who may use this
           box open the address of this page to share the session.
@@ -92,6 +105,85 @@ export function TerminalView({ box, session }: { box: Box; session: string }) {
         <PasteQuestion text={pasted.value} onPaste={terminal.paste} onClose={closePaste} />
       )}
       {link.value !== null && <LinkQuestion link={link.value} onClose={closeLink} />}
+    </div>
+  )
+}
+
+/** The sessions of the box, one click apart. */
+function SessionTabs({ box, current }: { box: Box; current: string }) {
+  const { id, hostname } = box
+  const isRunning = box.observedState === 'running'
+  const { value } = useLoaded(
+    async () => (isRunning ? listSessions(id) : []),
+    [id, current, isRunning],
+    isRunning ? POLL_MS : undefined,
+  )
+  const { error, start } = useStartSession(box)
+  // The box lists those with the last output first: tabs that change their order are missed.
+  const names = (value ?? [])
+    .toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))
+    .map(({ session }) => session)
+  return (
+    <>
+      <nav class="session-tabs" aria-label="Sessions">
+        {(names.includes(current) ? names : [...names, current]).map((name) => (
+          <a
+            key={name}
+            href={formatSessionPath(hostname, name)}
+            aria-current={name === current ? 'page' : undefined}
+          >
+            <Icon of={TerminalIcon} />
+            {showHidden(name)}
+          </a>
+        ))}
+        <IconButton icon={PlusIcon} label="Start another session" onClick={() => void start({})} />
+      </nav>
+      <Problem error={error.value} />
+    </>
+  )
+}
+
+const SCREEN_KEYS: Record<ScreenKey, string> = {
+  Escape: 'Esc',
+  Tab: 'Tab',
+  Left: '←',
+  Up: '↑',
+  Down: '↓',
+  Right: '→',
+}
+
+/** Keys that the keyboard of a phone does not have. Shown where the pointer is a finger. */
+function ScreenKeys({ terminal }: { terminal: TerminalHook }) {
+  const { hasCtrl, press, focus } = terminal
+  // A press does not take the focus, so that the keyboard of the device stays open.
+  const keepFocus = (event: PointerEvent) => event.preventDefault()
+  return (
+    <div class="screen-keys">
+      <button
+        type="button"
+        aria-pressed={hasCtrl.value}
+        onPointerDown={keepFocus}
+        onClick={() => {
+          hasCtrl.value = !hasCtrl.value
+          focus()
+        }}
+      >
+        Ctrl
+      </button>
+      {(Object.keys(SCREEN_KEYS) as ScreenKey[]).map((key) => (
+        <button
+          key={key}
+          type="button"
+          aria-label={key}
+          onPointerDown={keepFocus}
+          onClick={() => {
+            press(key)
+            focus()
+          }}
+        >
+          {SCREEN_KEYS[key]}
+        </button>
+      ))}
     </div>
   )
 }

@@ -1,5 +1,5 @@
 // Connects the terminal emulator to a session, as long as a view shows it.
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { createRandomId } from '../../client/http/calls.ts'
@@ -7,22 +7,23 @@ import type { Box } from '../../shared/api/boxes.ts'
 import { openTerminal, type TerminalConnection, type TerminalState } from '../api/terminal-connection.ts'
 import { getBoxClient } from '../data/box-clients.ts'
 import { losses } from '../data/live.ts'
+import { terminalFontSize } from '../data/preferences.ts'
 import { storeClientId, takeClientId } from '../data/terminal-clients.ts'
-import { usesWebgl } from '../data/terminal-renderer.ts'
 import { checkSession } from '../data/terminal-sessions.ts'
 import { openTerminalSocket } from '../data/terminal-socket.ts'
-import { isEnded, preparePaste } from '../data/terminal-text.ts'
+import { addCtrl, isEnded, preparePaste } from '../data/terminal-text.ts'
 import { isVisible } from '../data/visibility.ts'
-import { createEmulator, type Emulator, type EmulatorOptions } from './xterm.ts'
+import { createEmulator, type Emulator, type EmulatorOptions, type ScreenKey } from './xterm.ts'
 
 export type TerminalHook = {
   /** Of the element that the emulator fills. */
   element: RefObject<HTMLDivElement | null>
   state: TerminalState
-  /** Why WebGL, which is chosen, is not used. */
-  webglProblem: string | null
   focus(): void
   paste(text: string): void
+  press(key: ScreenKey): void
+  /** The next letter is typed with Ctrl. */
+  hasCtrl: Signal<boolean>
   attachAgain(): void
 }
 
@@ -37,20 +38,22 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
   const emulator = useRef<Emulator | null>(null)
   const connection = useRef<TerminalConnection | null>(null)
   const state = useSignal<TerminalState>({ type: 'connecting' })
-  const webglProblem = useSignal<string | null>(null)
+  const hasCtrl = useSignal(false)
+  const fitting = useRef(() => {})
   const focus = () => emulator.current?.focus()
 
   useEffect(() => {
     if (element.current === null) return
     const shown = createEmulator({
       element: element.current,
-      onInput: (text) => current.write(text),
+      fontSize: terminalFontSize.peek(),
+      onInput(text) {
+        current.write(hasCtrl.peek() ? addCtrl(text) : text)
+        hasCtrl.value = false
+      },
       onPaste,
       onLink,
       onLeave,
-      onWebglProblem(problem) {
-        webglProblem.value = problem
-      },
     })
     const store = getSessionStorage()
     const client = takeClientId(store, boxId, session) ?? createRandomId()
@@ -77,6 +80,7 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
       shown.setSize(size)
       current.resize(size)
     }
+    fitting.current = fit
     shown.focus()
 
     let frame = 0
@@ -105,8 +109,6 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
     }
   }, [])
 
-  const isWebglChosen = usesWebgl.value
-  useEffect(() => emulator.current?.setWebgl(isWebglChosen), [isWebglChosen])
   const visible = isVisible.value
   useEffect(() => {
     if (visible) connection.current?.resume()
@@ -119,6 +121,12 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
     if (knownLosses.current !== lossCount) connection.current?.reconnect()
     knownLosses.current = lossCount
   }, [lossCount])
+
+  const fontSize = terminalFontSize.value
+  useEffect(() => {
+    emulator.current?.setFontSize(fontSize)
+    fitting.current()
+  }, [fontSize])
 
   const attachAgain = () => {
     connection.current?.reopen()
@@ -134,9 +142,10 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
   return {
     element,
     state: state.value,
-    webglProblem: webglProblem.value,
     focus,
     paste: (text) => emulator.current?.paste(preparePaste(text)),
+    press: (key) => emulator.current?.press(key),
+    hasCtrl,
     attachAgain,
   }
 }

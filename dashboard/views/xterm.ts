@@ -5,18 +5,17 @@ import { WebLinksAddon } from '@xterm/addon-web-links'
 import { Terminal } from '@xterm/xterm'
 import type { TerminalSize } from '../../client/attach/format.ts'
 import type { OutputSink } from '../../client/attach/sink-writer.ts'
-import { createWebglRenderer } from './webgl-renderer.ts'
 
 export type EmulatorOptions = {
   element: HTMLElement
+  /** Pixels. */
+  fontSize: number
   onInput(text: string): void
   /** The text of a paste event. */
   onPaste(text: string): void
   onLink(uri: string): void
   /** The focus is to be moved out of the terminal, which uses the tab key. */
   onLeave(): void
-  /** Why WebGL is not used although it is enabled; null: it is used, or not enabled. */
-  onWebglProblem(problem: string | null): void
 }
 
 export type Emulator = {
@@ -28,11 +27,17 @@ export type Emulator = {
   setSize(size: TerminalSize): void
   focus(): void
   paste(text: string): void
+  /** A key of a keyboard that the device does not have. */
+  press(key: ScreenKey): void
+  setFontSize(pixels: number): void
   /** Whether input is accepted. The text stays. */
   setEnabled(isEnabled: boolean): void
-  setWebgl(isEnabled: boolean): void
   dispose(): void
 }
+
+export type ScreenKey = 'Escape' | 'Tab' | 'Left' | 'Up' | 'Down' | 'Right'
+
+const ARROWS: Partial<Record<ScreenKey, string>> = { Left: 'D', Up: 'A', Down: 'B', Right: 'C' }
 
 const SCROLLBACK_LINES = 10_000
 const RESET = '\u001bc'
@@ -83,13 +88,13 @@ const THEME = {
 }
 
 export function createEmulator(options: EmulatorOptions): Emulator {
-  const { element, onInput, onPaste, onLink, onLeave, onWebglProblem } = options
+  const { element, fontSize, onInput, onPaste, onLink, onLeave } = options
   const terminal = new Terminal({
     // The addon for the widths of Unicode 11 needs it.
     allowProposedApi: true,
     cursorBlink: false,
     fontFamily: 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace',
-    fontSize: 14,
+    fontSize,
     scrollback: SCROLLBACK_LINES,
     theme: THEME,
     linkHandler: { activate: (_event, uri) => onLink(uri) },
@@ -117,7 +122,6 @@ export function createEmulator(options: EmulatorOptions): Emulator {
   addNonceToStyles()
   terminal.open(element)
   const write = (data: string | Uint8Array) => new Promise<void>((resolve) => terminal.write(data, resolve))
-  const webgl = createWebglRenderer(terminal, onWebglProblem)
 
   return {
     sink: {
@@ -139,15 +143,19 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     setSize: (size) => setSize(terminal, size),
     focus: () => terminal.focus(),
     paste: (text) => terminal.paste(text),
+    press(key) {
+      const arrow = ARROWS[key]
+      const prefix = terminal.modes.applicationCursorKeysMode ? '\u001bO' : '\u001b['
+      terminal.input(arrow === undefined ? (key === 'Tab' ? '\t' : '\u001b') : prefix + arrow)
+    },
+    setFontSize(pixels) {
+      terminal.options.fontSize = pixels
+    },
     setEnabled(isEnabled) {
       terminal.options.disableStdin = !isEnabled
       terminal.options.cursorInactiveStyle = isEnabled ? 'outline' : 'none'
     },
-    setWebgl: (isEnabled) => void webgl.setEnabled(isEnabled),
-    dispose() {
-      void webgl.setEnabled(false)
-      terminal.dispose()
-    },
+    dispose: () => terminal.dispose(),
   }
 }
 

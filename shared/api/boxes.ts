@@ -292,7 +292,7 @@ export const createBoxRequestSchema = z
       .meta({ description: 'default: a fruit name' }),
     tier: tierSchema.optional().meta({
       description:
-        'default: lite, or memberMaxTier if it is smaller; with billing, micro on free credit alone, and a smaller one when the balance does not run that one for 24 hours with all other boxes',
+        'default: lite, or a smaller memberMaxTier; with billing, micro on free credit alone, and a smaller one when the balance is not enough for 24 hours of all boxes',
     }),
     region: regionSchema.optional(),
     image: imageReferenceSchema.optional().meta({

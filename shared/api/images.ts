@@ -11,29 +11,24 @@ export const imageReferenceSchema = z.string().regex(IMAGE_PATTERN, IMAGE_RULE)
 export const regionInfoSchema = z
   .object({
     region: regionSchema,
-    isDefault: z.boolean().meta({ description: 'boxes that are created without a region get this one' }),
+    isDefault: z.boolean().meta({ description: 'of boxes that are created without a region' }),
     provider: z.string().meta({ description: 'local, docker, podman or incus' }),
-    images: z
-      .boolean()
-      .meta({ description: 'whether boxes have an image, with a root file system of their own' }),
+    images: z.boolean().meta({ description: 'whether boxes have an image, with their own root file system' }),
     root: z.boolean().meta({ description: 'whether the user of a box is root, and can install packages' }),
     freeze: z.boolean().nullable().meta({
-      description:
-        'whether the processes of a suspended box keep their memory; null: not known before the first suspend',
+      description: 'whether the processes of a suspended box keep their memory; null: not known yet',
     }),
     resize: z.enum(['live', 'restart']).meta({
       description:
-        'live: the processes of a running box continue when its tier changes, where the machine allows it; restart: they are terminated',
+        'live: processes continue when the tier changes, where the machine allows it; restart: they are terminated',
     }),
-    snapshots: z
-      .boolean()
-      .meta({ description: 'whether boxes can be copied by snapshots, templates and forks' }),
+    snapshots: z.boolean().meta({ description: 'whether snapshots, templates and forks are possible' }),
     defaultImage: z.string().nullable().meta({
-      description: 'the image of a box that is created without one; null: the region has no images',
+      description: 'of a box that is created without one; null: the region has no images',
     }),
     description: z.string().meta({ description: 'how boxes are isolated, in words' }),
   })
-  .meta({ id: 'Region', description: 'A region in which boxes can be created, and what its boxes can do' })
+  .meta({ id: 'Region', description: 'A region, and what its boxes can do' })
 export type RegionInfo = z.infer<typeof regionInfoSchema>
 export const regionListSchema = z.object({ regions: z.array(regionInfoSchema) })
 export type RegionList = z.infer<typeof regionListSchema>

@@ -44,7 +44,7 @@ export const liveProcessSchema = z
       .string()
       .max(64)
       .nullable()
-      .meta({ description: 'id of the command that started it, or started its parent' }),
+      .meta({ description: 'of the command that started it or its parent' }),
     role: z.enum(['init', 'agent']).nullish().meta({
       description: 'init and agent run the box: a signal to them interrupts it; null: a process of its users',
     }),

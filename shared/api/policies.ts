@@ -127,7 +127,7 @@ export const policySchema = z
   .meta({
     id: 'Policy',
     description:
-      'null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user, which act for no member.',
+      'null: the policy is off. memberSpendCapUsd, memberBoxLimit, memberMaxTier and autoPauseFloorMin limit members and contractors. They do not limit owners, nor API keys without a user.',
   })
 export type Policy = z.infer<typeof policySchema>
 

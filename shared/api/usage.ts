@@ -5,6 +5,9 @@ import { microDollarsSchema } from './common.ts'
 
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
+/** Of each day at most this number of boxes or members, those with the highest amounts of the month. */
+export const MAX_DAY_PARTS = 7
+
 const MONTH_RULE = 'must be a month, such as 2030-01'
 const monthSchema = z
   .string()
@@ -14,6 +17,7 @@ const monthSchema = z
 export const usageQuerySchema = z.object({
   by: z.enum(USAGE_GROUPS).optional().meta({ description: 'what each row is about; default: box' }),
   month: monthSchema.optional().meta({ description: 'in UTC, such as 2030-01; default: the current month' }),
+  split: z.enum(['box', 'member']).optional().meta({ description: 'with by=day: adds `parts`' }),
 })
 export type UsageQuery = z.infer<typeof usageQuerySchema>
 
@@ -42,7 +46,16 @@ export const memberUsageSchema = z
 export type MemberUsage = z.infer<typeof memberUsageSchema>
 
 export const dayUsageSchema = z
-  .object({ day: z.string().meta({ description: 'in UTC, such as 2030-01-31' }), ...amounts })
+  .object({
+    day: z.string().meta({ description: 'in UTC, such as 2030-01-31' }),
+    ...amounts,
+    parts: z
+      .array(z.object({ id: z.string(), micros: microDollarsSchema }))
+      .optional()
+      .meta({
+        description: `of the ${MAX_DAY_PARTS} highest of the month`,
+      }),
+  })
   .meta({ id: 'DayUsage', description: 'What the boxes have cost on a day.' })
 export type DayUsage = z.infer<typeof dayUsageSchema>
 

@@ -3,13 +3,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  createDataDir,
-  createSmallBundles,
-  createTestBundles,
-  startBundleServer,
-  TOKEN,
-} from '../support/bundle-server.ts'
+import { createSigningKey } from '../../coordinator/agents/bundles/signing-key.ts'
+import { createSmallBundles, createTestBundles, startBundleServer, TOKEN } from '../support/bundle-server.ts'
 import { downloadScript, listTree, runInstaller } from '../support/run-installer.ts'
 import { createTempDir } from '../support/temp-dir.ts'
 
@@ -189,11 +184,11 @@ t.test('a token in the environment', async (test) => {
 })
 
 t.test('a second run installs another version, and keeps the one before', async (test) => {
-  const dataDir = createDataDir(test)
+  const key = createSigningKey()
   const { home, prefix } = createHome(test)
   const builds: (string | undefined)[] = []
   for (const version of ['1.0.0', '2.0.0']) {
-    const versionBundles = createSmallBundles(test, { dataDir, version })
+    const versionBundles = createSmallBundles(test, { key, version })
     const server = await startBundleServer(test, versionBundles)
     const args = ['--token', TOKEN, '--prefix', prefix, '--no-service']
     test.match(await runInstaller(server.url, home, { args }), {

@@ -145,5 +145,5 @@ t.test('reports an unusable data directory in one line', async (t) => {
   writeFileSync(file, '')
   const { exited, output } = run(t, join(file, 'data'))
   t.equal(await exited, 1)
-  t.match(output.stderr, /^The data directory .* cannot be used: ENOTDIR.*\n$/)
+  t.match(output.stderr, /^The data directory .* cannot be used: EEXIST: file already exists.*\n$/)
 })

@@ -1,8 +1,10 @@
 // Environments over HTTP: every route with its responses and codes, and the boxes that are created with them.
 import t from 'tap'
+import { subscribeToVariableChanges } from '../../coordinator/boxes/variable-changes.ts'
 import { LIMITS } from '../../shared/limits.ts'
 import { startTestCoordinator, type TestCoordinator } from '../support/coordinator.ts'
 import { createLimitedKey, createUserKey } from '../support/limited-key.ts'
+import { waitUntil } from '../support/wait-until.ts'
 import { createRunningBox, takeSnapshot, waitForStatus } from './snapshots-support.ts'
 
 const UNKNOWN = 'env_00000000000000000000'
@@ -294,7 +296,7 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
   await api('PATCH', `/environments/${web.id}`, { vars: { A: '2' }, repos: [{ repo: 'a/b' }] })
   const newest = await createRunningBox(coordinator, { name: 'cherry', environment: 'web' })
   const changed: string[] = []
-  instance.context.boxVariables.subscribe((boxId) => void changed.push(boxId))
+  subscribeToVariableChanges(db, (boxId) => changed.push(boxId), { onGap: () => undefined })
   await api('POST', `/boxes/${running}/port-shares`, { port: 80, access: 'public' })
 
   const { status, json } = await api('POST', `/environments/${web.id}/upgrade`)
@@ -312,6 +314,7 @@ t.test('an upgrade pins the boxes to the latest version', async (t) => {
       [newest, 'up_to_date'],
     ]),
   )
+  await waitUntil('both boxes are announced', () => new Set(changed).size === 2)
   t.same(new Set(changed), new Set([running, asleep]))
   t.match((await api('GET', `/boxes/${asleep}`)).json, {
     environment: { versionNo: 2, latestVersionNo: 2 },

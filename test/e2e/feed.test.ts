@@ -9,6 +9,7 @@ import type { RefusedError } from '../support/attach-client.ts'
 import { startTestCoordinator } from '../support/coordinator.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
 import { connectFeed, type FeedClient } from '../support/feed-client.ts'
+import { skipOnReplicas } from '../support/on-replicas.ts'
 import { createTestSession } from '../support/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { createCredentials } from './access/credentials.ts'
@@ -247,7 +248,7 @@ t.test('ends when the client sends a message', async (t) => {
   }
 })
 
-t.test('limits the feeds of a credential', async (t) => {
+t.test('limits the feeds of a credential', { skip: skipOnReplicas() }, async (t) => {
   const { key: limitedKey } = await credentials.addKey(owner)
   const open = Array.from({ length: LIMITS.feeds.perCredential }, () =>
     connectFeed(t, url, bearer(limitedKey)),
@@ -271,7 +272,7 @@ t.test('ends when the coordinator stops, and begins again with what has changed 
   const feed = await connectFeed(t, first.url, bearer(first.key))
   await feed.ready()
   t.match(feed.get('boxes', box), { hostname: 'fig' })
-  await first.instance.drain(DEADLINE_MS)
+  await first.drain(DEADLINE_MS)
   t.match(await feed.closed, { code: CLOSE_CODES.stopping, reason: 'the coordinator is stopping' })
   await first.close()
   const second = await startTestCoordinator(t, { infra, dataDir: first.dataDir })

@@ -12,6 +12,7 @@ import {
   requestToken,
 } from '../support/enroll.ts'
 import { FakeInfrastructure } from '../support/fake-infrastructure.ts'
+import { skipOnReplicas } from '../support/on-replicas.ts'
 import { createTestSession } from '../support/session.ts'
 import { DEADLINE_MS, waitUntil } from '../support/wait-until.ts'
 import { createTestClock } from '../support/workspace.ts'
@@ -195,7 +196,7 @@ t.test('the name of a machine is free when its token is created, and when it is 
   })
 })
 
-t.test('too many requests of an address are limited', async (t) => {
+t.test('too many requests of an address are limited', { skip: skipOnReplicas() }, async (t) => {
   const coordinator = await startCoordinator(t, { addressLimitFactor: 1 / 300 })
   t.equal((await exchange(coordinator.url, 'bxe_0')).status, 401)
   t.match(await exchange(coordinator.url, 'bxe_0'), { status: 429, json: { error: 'rate_limited' } })

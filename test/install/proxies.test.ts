@@ -5,14 +5,15 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import {
   type CoordinatorWithBox,
   HIGH_EDGE_LIMITS,
@@ -59,6 +60,47 @@ async function send(url: string, options: RequestOptions, body?: string): Promis
 
 const readText = async (response: IncomingMessage): Promise<string> =>
   (await readAll(response as AsyncIterable<Buffer>)).toString()
+
+/** Responds with its id. After stop() it refuses requests with 503, as a replica that stops does. */
+async function startReplica(t: Test, id: string) {
+  let isStopping = false
+  let bodies = 0
+  const server = createServer(async (request, response) => {
+    const isReadiness = request.url === '/readyz'
+    if (request.url === '/suspended') return response.writeHead(503).end('box_not_running')
+    request.once('data', () => {
+      bodies += 1
+    })
+    // Without a response when the body is broken off.
+    if (request.method === 'POST' && (await request.toArray().catch(() => null)) === null) return
+    response.writeHead(isStopping ? 503 : 200).end(isReadiness || isStopping ? '' : id)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  async function kill(): Promise<void> {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  t.teardown(() => server.listening && kill())
+  return {
+    target: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** The bodies that have begun. */
+    countBodies: () => bodies,
+    stop() {
+      isStopping = true
+    },
+    kill,
+  }
+}
+
+/** A client that disconnects before the end of its body, when `hasArrived` returns true. */
+async function breakOff(url: string, hasArrived: () => boolean): Promise<void> {
+  const headers = { 'content-length': 1_000 }
+  const sent = request(url, { method: 'POST', agent: false, headers }).on('error', () => undefined)
+  sent.write('the begin')
+  await waitUntil('the begin of the body has arrived', hasArrived)
+  sent.destroy()
+}
 
 /** The directory of the home of the box. */
 const homeOf = ({ dataDir, box }: CoordinatorWithBox): string => join(dataDir, 'boxes', box.id, 'home')
@@ -206,6 +248,42 @@ for (const name of PROXIES) {
       const redirect = await fetch(`http://127.0.0.1:${httpPort}/docs`, { redirect: 'manual' })
       t.match([redirect.status, redirect.headers.get('location')], [308, /^https:\/\/127\.0\.0\.1\/docs$/])
     }
+  })
+
+  t.test(`three replicas behind ${name}`, { skip: requires(name) }, async (t) => {
+    const replicas = await Promise.all(['a', 'b', 'c'].map((id) => startReplica(t, id)))
+    const { url } = await startProxy(
+      t,
+      name,
+      replicas.map(({ target }) => target),
+    )
+    const collect = async () => {
+      const responses = await Promise.all(Array.from({ length: 12 }, () => send(`${url}/`, {})))
+      return new Set(await Promise.all(responses.map(readText)))
+    }
+    await waitUntil('requests reach all replicas', async () => (await collect()).size === 3)
+
+    // Neither is a failure of a replica: a few of them must not take all replicas out of service.
+    const countBodies = () => replicas.reduce((sum, replica) => sum + replica.countBodies(), 0)
+    const post = async () =>
+      (await send(`${url}/`, { method: 'POST', headers: { 'content-length': 0 } })).statusCode
+    for (let number = 0; number < 6; number++) {
+      const before = countBodies()
+      await breakOff(`${url}/`, () => countBodies() > before)
+      t.equal(await post(), 200, `after body ${number} that was broken off`)
+    }
+    for (let number = 0; number < 6; number++) {
+      t.equal((await send(`${url}/suspended`, {})).statusCode, 503)
+      t.equal(await post(), 200, `after response ${number} of a suspended box`)
+    }
+
+    replicas[0]?.stop()
+    // Caddy forwards the refusals until its next check.
+    const areRefused = async () => (await collect()).has('')
+    if (name === 'nginx') t.equal(await areRefused(), false)
+    else await waitUntil('no request is refused', async () => !(await areRefused()))
+    await replicas[1]?.kill()
+    t.same(await collect(), new Set(['c']), 'requests that reach no replica are repeated')
   })
 
   for (const hasPath of [false, true])

@@ -26,7 +26,7 @@ type CommandOptions = {
   dir: string
   port: number
   httpPort: number
-  target: string
+  target: string | readonly string[]
   hasPath: boolean
 }
 
@@ -43,7 +43,7 @@ const createServerWithPath = (dir: string, port: number) => `
 function createNginxCommand({ dir, port, httpPort, target, hasPath }: CommandOptions): string[] {
   if (hasPath) {
     const snippet = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx-path.conf'), 'utf8')
-    writeFileSync(join(dir, 'boxwood.conf'), replace(snippet, '127.0.0.1:7070', target))
+    writeFileSync(join(dir, 'boxwood.conf'), replace(snippet, '127.0.0.1:7070', String(target)))
     return writeNginxConfig(dir, createServerWithPath(dir, port))
   }
   let text = readFileSync(join(PROJECT_DIR, 'install/proxies/nginx.conf'), 'utf8')
@@ -53,7 +53,21 @@ function createNginxCommand({ dir, port, httpPort, target, hasPath }: CommandOpt
   text = replace(text, 'listen 443 ', `listen 127.0.0.1:${port} `)
   text = replace(text, 'listen 80;', `listen 127.0.0.1:${httpPort};`)
   text = text.replaceAll(/^ *listen \[::\]:.*$/gm, '')
-  return writeNginxConfig(dir, replace(text, '127.0.0.1:7070', target))
+  if (typeof target === 'string') return writeNginxConfig(dir, replace(text, '127.0.0.1:7070', target))
+  text = withReplicas(text, 'nginx-replicas.conf', /^upstream .*?^}\n/ms, target)
+  // The comment has lines for the location.
+  const [, lines = ''] = /((?:^# {3}proxy_.*\n)+)/m.exec(text) ?? []
+  text = replace(text, '  location / {\n', `  location / {\n${lines.replaceAll('#', '')}`)
+  return writeNginxConfig(dir, text)
+}
+
+/** Replaces the block for one coordinator by the file for three replicas. */
+function withReplicas(text: string, file: string, block: RegExp, targets: readonly string[]): string {
+  if (!block.test(text)) throw new Error('The configuration has no block for one coordinator')
+  let replicas = readFileSync(join(PROJECT_DIR, 'install/proxies', file), 'utf8')
+  for (const [index, address] of ['10.0.0.4:7070', '10.0.0.5:7070', '10.0.0.6:7070'].entries())
+    replicas = replace(replicas, address, targets[index] ?? '')
+  return text.replace(block, () => replicas)
 }
 
 function writeNginxConfig(dir: string, site: string): string[] {
@@ -86,7 +100,11 @@ function createCaddyCommand({ dir, port, httpPort, target, hasPath }: CommandOpt
   )
   text = replace(text, '/etc/ssl/ports.example-ports.net/fullchain.pem', join(dir, 'cert.pem'))
   text = replace(text, '/etc/ssl/ports.example-ports.net/privkey.pem', join(dir, 'key.pem'))
-  text = `{\n\tadmin off\n\thttp_port ${httpPort}\n\tauto_https disable_redirects\n}\n${replace(text, '127.0.0.1:7070', target)}`
+  text =
+    typeof target === 'string'
+      ? replace(text, '127.0.0.1:7070', target)
+      : withReplicas(text, 'Caddyfile-replicas', /^\(boxwood\) \{.*?^\}\n/ms, target)
+  text = `{\n\tadmin off\n\thttp_port ${httpPort}\n\tauto_https disable_redirects\n}\n${text}`
   writeFileSync(join(dir, 'Caddyfile'), text)
   return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
 }
@@ -95,10 +113,15 @@ function createCaddyCommand({ dir, port, httpPort, target, hasPath }: CommandOpt
 const PATH = '/boxwood'
 
 /**
- * @param target of the coordinator, as host:port
+ * @param target of the coordinator, as host:port; a list: of three replicas
  * @param hasPath whether the proxy adds a path, and has another program at its other paths
  */
-export async function startProxy(t: Test, name: ProxyName, target: string, hasPath = false) {
+export async function startProxy(
+  t: Test,
+  name: ProxyName,
+  target: string | readonly string[],
+  hasPath = false,
+) {
   const dir = createTempDir(t, name)
   cpSync(CERTIFICATE, join(dir, 'cert.pem'))
   cpSync(PRIVATE_KEY, join(dir, 'key.pem'))
@@ -128,6 +151,21 @@ export async function startLinksProxy(t: Test, target: string, base: string) {
   const command = ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
   await launch(t, 'caddy', command, { dir, port })
   return { port }
+}
+
+/**
+ * Starts Caddy with the configuration for three replicas at the addresses in it, over HTTP.
+ * @param address of this machine, at which the replicas reach the proxy
+ */
+export async function startReplicasProxy(t: Test, address: string) {
+  const dir = createTempDir(t, 'caddy-replicas')
+  const port = await findFreePort()
+  const replicas = readFileSync(join(PROJECT_DIR, 'install/proxies/Caddyfile-replicas'), 'utf8')
+  const site = `http://:${port} {\n\timport boxwood\n}\n`
+  writeFileSync(join(dir, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${replicas}\n${site}`)
+  const command = ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(dir, 'Caddyfile')]
+  const { readLog } = await launch(t, 'caddy', command, { dir, port })
+  return { url: `http://${address}:${port}`, readLog }
 }
 
 /** Resolves when the proxy listens at the port. The end of the test stops it. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AgentBundles, createAgentBundles } from '../../coordinator/agents/bundles/agent-bundles.ts'
 import { bundleRoutes } from '../../coordinator/agents/bundles/routes.ts'
+import { createSigningKey } from '../../coordinator/agents/bundles/signing-key.ts'
 import { registerFileSender } from '../../coordinator/http/pages/routes.ts'
 import { registerPublicRoutes } from '../../coordinator/http/public-routes.ts'
 import { systemClock } from '../../shared/clock.ts'
@@ -18,16 +19,23 @@ type Teardown = { teardown(callback: () => unknown): void }
 export type Rejection = { status: number; message: string }
 export type Exchange = Record<string, unknown>
 
-type BundleOptions = { dataDir?: string; version?: string; nodeFile?: string }
+/** `key`: an agent accepts the bundles of one key only; without it, each call creates one. */
+type BundleOptions = {
+  dataDir?: string
+  version?: string
+  nodeFile?: string
+  key?: ReturnType<typeof createSigningKey>
+}
 
 /**
  * Builds bundles in a directory that the test removes. One build takes several seconds, and one installation a second: most
  * tests use createSmallBundles().
  */
 export function createTestBundles(t: Teardown, options: BundleOptions = {}): AgentBundles {
-  const { dataDir = createDataDir(t), ...others } = options
+  const { dataDir = createDataDir(t), key = createSigningKey(), ...others } = options
   const log = { info: () => undefined, warn: () => undefined }
-  const bundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir, log, ...others })
+  const openSigningKey = async () => key
+  const bundles = createAgentBundles({ projectRoot: PROJECT_DIR, dataDir, log, openSigningKey, ...others })
   t.teardown(() => bundles.close())
   return bundles
 }

@@ -89,8 +89,15 @@ export async function startCoordinatorProcess(
     url = await waitUntil('the coordinator listens', readUrl, startMs)
   }
 
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null
+
+  /** Starts it, unless it runs. */
+  async function ensureRunning(): Promise<void> {
+    if (hasExited()) await start()
+  }
+
   async function kill(signal: NodeJS.Signals): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return
+    if (hasExited()) return
     const exited = once(child, 'exit')
     child.kill(signal)
     await exited
@@ -100,7 +107,7 @@ export async function startCoordinatorProcess(
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
   const checkResponse = await getOpenApiCheck(url)
   t.teardown(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) await start()
+    await ensureRunning()
     const { boxes } = await sendJson('GET', '/api/v1/boxes?live=1')
     for (const { id } of boxes) await sendJson('DELETE', `/api/v1/boxes/${id}`)
     await waitUntil('every box is deleted', async () => {
@@ -166,6 +173,7 @@ export async function startCoordinatorProcess(
       return child.pid
     },
     start,
+    ensureRunning,
     kill,
     authHeaders: () => ({ authorization: `Bearer ${key}` }),
     send,

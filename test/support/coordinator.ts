@@ -11,6 +11,7 @@ import { databaseEnv } from './database-env.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
 import { startFrontProxy } from './front-proxy.ts'
 import { getOpenApiCheck } from './openapi-check.ts'
+import { startReplicaProxy } from './replica-proxy.ts'
 import { DEADLINE_MS, nextPollDelay } from './wait-until.ts'
 
 export type CoordinatorOptions = Overrides & {
@@ -45,21 +46,24 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
   const { machines = 'fake', infra = new FakeInfrastructure(), env = {}, ...overrides } = options
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'boxwood-test-'))
   const front = await startFrontProxy(t)
-  const config = loadConfig({
+  const replicas = await startReplicaProxy(t)
+  const settings = {
     BOXWOOD_LISTEN: '127.0.0.1:0',
     BOXWOOD_DATA: dataDir,
     BOXWOOD_LOG: 'silent',
     BOXWOOD_WARM: process.env.BOXWOOD_WARM ?? '0',
     ...databaseEnv(dataDir),
     ...front?.env,
+    ...replicas?.env,
     ...env,
-  })
+  }
   const fakes = {
     ...(machines === 'local' ? {} : { provider: infra.provider }),
     ...(machines === 'fake' ? { tunnels: infra.tunnels } : {}),
   }
-  const coordinator = await startCoordinator(config, { ...fakes, ...overrides })
-  const { url } = coordinator
+  const coordinator = await startCoordinator(loadConfig(settings), { ...fakes, ...overrides })
+  const others = (await replicas?.start(coordinator, settings, { ...fakes, ...overrides })) ?? []
+  const url = replicas?.url ?? coordinator.url
   front?.setTarget(url)
   const key = readFileSync(join(dataDir, 'owner.key'), 'utf8').trim()
   let isClosed = false
@@ -67,8 +71,10 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
-    if (machines === 'local') await coordinator.suspendBoxes('the test is complete')
-    await coordinator.close()
+    for (const instance of [...others, coordinator]) {
+      if (machines === 'local') await instance.suspendBoxes('the test is complete')
+      await instance.close()
+    }
   }
   t.teardown(async () => {
     await close()
@@ -114,6 +120,10 @@ export async function startTestCoordinator(t: Test, options: CoordinatorOptions 
     /** The coordinator that startCoordinator() returned. */
     instance: coordinator,
     close,
+    /** Drains the coordinators of the run. See Coordinator. */
+    drain: async (ms: number) => {
+      await Promise.all([...others, coordinator].map((instance) => instance.drain(ms)))
+    },
     send,
     /** Requests a control plane route: api('POST', '/boxes', {}). */
     api: (method: string, path: string, body?: unknown, options?: RequestOptions) =>

@@ -194,6 +194,11 @@ export async function fillDashboard(coordinator: TestCoordinator, box: Box): Pro
     .set(({ eb }) => ({ at: eb('at', '-', 54 * MINUTE_MS) }))
     .where('box_id', '=', box.id)
     .execute()
+  await db
+    .updateTable('boxes')
+    .set(({ eb }) => ({ created_at: eb('created_at', '-', 54 * MINUTE_MS) }))
+    .where('id', '=', box.id)
+    .execute()
   await transaction(db, (trx) => boxMetrics.reportHandler.apply(trx, box.id, createSamples(Date.now())))
   await api('POST', '/snapshots', { boxId: box.id, name: 'before-invoices' })
   await api('POST', '/keys', { name: 'ci', expiresInDays: 90 }, owner)

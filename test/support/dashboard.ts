@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Box } from '../../shared/api/boxes.ts'
 import { SESSION_COOKIE } from '../../shared/session-cookie.ts'
@@ -35,6 +35,21 @@ export async function sendSecret(page: Page, dataDir: string): Promise<void> {
   if (!(await page.locator('#secret').isVisible())) await page.locator('#start summary').click()
   await page.locator('#secret').fill(secret)
   await page.getByRole('button', { name: 'Sign in as the owner' }).click()
+}
+
+/** The button of the menu of the user, which a page has when the session is loaded. On a narrow screen it is in the drawer. */
+export const getAccountButton = (page: Page): Locator => page.locator('.account')
+
+/** Chooses an item of the menu of a box, in its row or on its page. */
+export async function chooseAction(page: Page, box: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `Actions of ${box}`, exact: true }).click()
+  await page.getByRole('menuitem', { name: item, exact: true }).click()
+}
+
+/** Signs out with the menu of the user. */
+export async function signOut(page: Page): Promise<void> {
+  await getAccountButton(page).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
 }
 
 /** Signs in as the owner, and waits for the next page. */
@@ -107,7 +122,8 @@ export async function testAccessibility(
   if (omitsAccessibility()) return
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [360, 1280]) {
-      await page.emulateMedia({ colorScheme })
+      // A colour that is between two schemes has another contrast.
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize({ width, height: 800 })
       await ready()
       const title = `${page.url()} ${colorScheme} ${width}`
@@ -141,7 +157,7 @@ export async function openDashboard(
   const url = coordinator.pageUrl
   await page.goto(url + getPath(box))
   await signIn(page, coordinator.dataDir)
-  await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
+  await getAccountButton(page).waitFor()
   await page.getByRole('heading', { level: 1 }).waitFor()
   return { ...coordinator, url, box, page, problems: collectProblems(page) }
 }

@@ -197,6 +197,7 @@ export class FakeInfrastructure {
 
   readonly tunnels: Tunnels = {
     current: (boxId) => this.#tunnels.get(boxId),
+    local: (boxId) => this.#tunnels.get(boxId),
     wait: (boxId, ms, signal) => this.#waitForTunnel(boxId, ms, signal),
     on: (event, listener) => void this.#events.on(event, listener as never),
     off: (event, listener) => void this.#events.off(event, listener as never),

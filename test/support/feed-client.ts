@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { FEED_KINDS, type FeedKind, type FeedMessage, feedMessageSchema } from '../../shared/api/feed.ts'
 import { RefusedError } from './attach-client.ts'
-import { waitUntil } from './wait-until.ts'
+import { DEADLINE_MS, waitUntil } from './wait-until.ts'
 
 type Item = { id: string }
 
@@ -22,7 +22,11 @@ export async function connectFeed(
   headers: Record<string, string>,
   { query = '' }: { query?: string } = {},
 ) {
-  const ws = new WebSocket(`${url.replace(/^http/, 'ws')}/api/v1/feed${query}`, { headers })
+  const ws = new WebSocket(`${url.replace(/^http/, 'ws')}/api/v1/feed${query}`, {
+    headers,
+    handshakeTimeout: DEADLINE_MS,
+  })
+  t.teardown(() => ws.terminate())
   const messages: FeedMessage[] = []
   const items = new Map<FeedKind, Map<string, Item>>(FEED_KINDS.map((kind) => [kind, new Map()]))
   let isReady = false
@@ -46,7 +50,6 @@ export async function connectFeed(
   })
   refused.catch(() => undefined)
   await Promise.race([once(ws, 'open'), refused])
-  t.teardown(() => ws.terminate())
 
   return {
     ws,

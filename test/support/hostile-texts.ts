@@ -118,7 +118,7 @@ const INSPECT = `(() => {
   for (const element of document.body.querySelectorAll('*')) {
     const name = element.tagName.toLowerCase()
     if (/^(script|iframe|object|embed|math|template|base|meta|link|animate)$/.test(name)) found.push(name)
-    if (name === 'svg' && !element.matches('svg.lanes')) found.push(name)
+    if (name === 'svg' && !element.matches('svg.lanes, svg.overview, svg.icon, svg.mark, svg.days, svg.sparkline')) found.push(name)
     if (name === 'img' && !element.src.startsWith('blob:')) found.push('image ' + element.src)
     for (const attribute of element.attributes) {
       if (/^on|^srcdoc$|^formaction$/.test(attribute.name)) found.push(name + ' ' + attribute.name)

@@ -114,8 +114,14 @@ export async function startUpgradableCoordinator(
 }
 export type UpgradableCoordinator = Awaited<ReturnType<typeof startUpgradableCoordinator>>
 
+/** The coordinator that a machine joins, by its agents' address. */
+export type MachineCoordinator = Pick<
+  UpgradableCoordinator,
+  'url' | 'dataDir' | 'agentUrl' | 'sendJson' | 'waitForState' | 'exec'
+>
+
 /** Signs in as the owner: an API key may not create the token. */
-async function createEnrollmentToken({ url, dataDir }: UpgradableCoordinator): Promise<string> {
+async function createEnrollmentToken({ url, dataDir }: MachineCoordinator): Promise<string> {
   const post = (path: string, body: object, headers: Record<string, string> = {}) =>
     fetch(`${url}/api/v1${path}`, {
       method: 'POST',
@@ -129,7 +135,7 @@ async function createEnrollmentToken({ url, dataDir }: UpgradableCoordinator): P
 }
 
 /** Joins a machine named fig, whose supervisor runs until the test ends. */
-export async function joinMachine(t: Test, coordinator: UpgradableCoordinator, trialSeconds = 60) {
+export async function joinMachine(t: Test, coordinator: MachineCoordinator, trialSeconds = 60) {
   const home = createTempDir(t, 'machine')
   const prefix = join(home, 'boxwood')
   const token = await createEnrollmentToken(coordinator)

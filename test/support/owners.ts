@@ -1,5 +1,6 @@
 // What the list of modules passes between the directories of the coordinator, for tests that create services by themselves.
 
+import { deleteTunnel } from '../../coordinator/agents/tunnel/owners/owners.ts'
 import { findBoxResource } from '../../coordinator/boxes/store/boxes.ts'
 import { findSnapshotResource } from '../../coordinator/boxes/store/snapshots.ts'
 import type { Db } from '../../coordinator/db/open.ts'
@@ -23,7 +24,7 @@ export async function deleteOfBox(trx: Trx, boxId: string): Promise<void> {
   for (const deleteRows of [
     ...[deleteCommandsOfBox, deleteMetrics, deleteProcessSnapshots],
     ...[deleteLastPrompt, deleteSharesOfBox, deleteViewersOfBox],
-    ...[deleteReposOfBox, deleteMountsOfBox, deleteUsesOfBox],
+    ...[deleteReposOfBox, deleteMountsOfBox, deleteUsesOfBox, deleteTunnel],
   ])
     await deleteRows(trx, boxId)
 }

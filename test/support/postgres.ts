@@ -1,8 +1,9 @@
-// Starts a temporary Postgres server for tests, on a unix socket only, where Postgres is installed.
+// Starts a temporary Postgres server for tests, on a unix socket, where Postgres is installed.
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
+  appendFileSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -35,8 +36,15 @@ export type Postgres = {
 
 type Account = { uid?: number; gid?: number }
 
-/** Starts a server. Returns a reason, as a sentence, when Postgres cannot run on this machine. */
-export async function startPostgres(): Promise<Postgres | { skipReason: string }> {
+/**
+ * Starts a server. Returns a reason, as a sentence, when Postgres cannot run on this machine.
+ * @param address at which it also listens, on port 5432, for the network of the address. Default: none
+ */
+export async function startPostgres({
+  address = '',
+}: {
+  address?: string
+} = {}): Promise<Postgres | { skipReason: string }> {
   const missing = requires('postgres', 'initdb', 'createdb')
   if (missing !== false) return { skipReason: missing }
   const binDir = dirname(realpathSync(findProgram('postgres') ?? ''))
@@ -47,8 +55,9 @@ export async function startPostgres(): Promise<Postgres | { skipReason: string }
   const dataDir = join(tempDir, 'data')
   const options = { ...account, cwd: tempDir, stdio: 'ignore' as const }
   createDataDir(binDir, dataDir, options)
+  if (address !== '') appendFileSync(join(dataDir, 'pg_hba.conf'), 'host all all samenet trust\n')
   const settings = [
-    'listen_addresses=',
+    `listen_addresses=${address}`,
     `unix_socket_directories=${tempDir}`,
     'fsync=off',
     'max_connections=200',

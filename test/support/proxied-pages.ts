@@ -17,7 +17,7 @@ export const STREAMING_PAGES: ProxiedFiles = {
 export const ALL_PAGES: ProxiedFiles = {
   accessibility: true,
   async importFiles() {
-    await import('../e2e/dashboard.test.ts')
+    await import('../e2e/dashboard/first-actions.test.ts')
     await import('../e2e/sign-in-page.test.ts')
     await import('../e2e/dashboard/boxes.test.ts')
     await import('../e2e/dashboard/commands.test.ts')

@@ -12,6 +12,7 @@ import { serveAllRegions } from '../../coordinator/providers/regions.ts'
 import type { BoxDetail, ObservedState } from '../../shared/api/boxes.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
+import { startOnlyReplica } from './replica.ts'
 import { waitUntil } from './wait-until.ts'
 import { createOwner, createTestBoxService } from './workspace.ts'
 
@@ -48,6 +49,7 @@ export async function createRestartableLifecycle(
 
   async function startLifecycle(options: Partial<LifecycleOptions> = {}): Promise<Lifecycle> {
     current = createLifecycle({
+      replica: options.replica ?? (await startOnlyReplica(db)),
       db,
       clock: systemClock,
       log: silentLog as unknown as LifecycleOptions['log'],
@@ -58,7 +60,6 @@ export async function createRestartableLifecycle(
       connectTimeoutMs: 5_000,
       agentReconnectMs: 0,
       disconnectGraceMs: 30,
-      leaseMs: 2_000,
       backoff: () => 1,
       ...options,
     })

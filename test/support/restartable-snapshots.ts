@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../../shared/clock.ts'
 import { createTestAdmit } from './admit.ts'
 import { NO_BOX_SECRETS } from './box-hooks.ts'
 import type { FakeInfrastructure } from './fake-infrastructure.ts'
+import { startOnlyReplica, TEST_HOST } from './replica.ts'
 import { createRestartableLifecycle } from './restartable-lifecycle.ts'
 
 const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
@@ -40,9 +41,11 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
 
   /** Starts a new lifecycle service and its snapshots. The previous ones are not closed, as after kill -9. */
   async function start(): Promise<Lifecycle> {
-    const lifecycle = await startLifecycle({ providers })
+    const replica = await startOnlyReplica(db)
+    const lifecycle = await startLifecycle({ providers, replica })
     const snapshots = createSnapshots({
       db,
+      replica,
       clock,
       log: silentLog as unknown as SnapshotsOptions['log'],
       providers,
@@ -54,6 +57,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
     const service = createSnapshotService({
       db,
       clock,
+      host: TEST_HOST,
       boxes,
       boxSecrets: NO_BOX_SECRETS,
       providers,
@@ -62,7 +66,7 @@ export async function createRestartableSnapshots(t: Test, db: Db, options: Snaps
       loadPlanLimits: async () => ({ snapshots: 100 }),
     })
     current = { ...snapshots, service }
-    lifecycle.onChange(snapshots.onBoxChange)
+    lifecycle.onChange(snapshots.onBoxChange, { onGap: snapshots.onBoxChange })
     await snapshots.start()
     return lifecycle
   }

@@ -6,7 +6,9 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   coordinator: [
     'base',
     'db',
+    'replicas',
     'http',
+    'deployment',
     'audit',
     'jobs',
     'identity',

@@ -64,8 +64,9 @@ export type TableAccess = {
 export const READERS: readonly TableAccess[] = [
   {
     dir: 'db',
-    tables: ['boxes', 'workspaces'],
-    reason: 'locks the rows, checks the setting of zero data retention, and that the database responds',
+    tables: ['boxes', 'workspaces', 'replicas'],
+    reason:
+      'locks the rows, checks the setting of zero data retention, that the database responds, and whether an owner is alive',
   },
   { dir: 'audit/export', tables: ['audit_log', 'audit_heads'], reason: 'delivers the log in its order' },
   {
@@ -113,12 +114,12 @@ export const NOTIFYING_TABLES: readonly (keyof Tables)[] = ['boxes', 'jobs', 'sn
 
 /** The functions that write these tables and notify no feed. */
 export const SILENT_WRITES: Readonly<Record<string, string>> = {
+  'boxes/store/box-hosts.ts adoptBoxes': 'the host is in no object',
   'boxes/store/boxes.ts executeReportUpdate': 'the position in the reports of an agent is in no object',
   'boxes/store/boxes.ts storeFailure': 'a failed upgrade is in GET /agents only',
   'boxes/store/boxes.ts dismissFailures': 'a failed upgrade is in GET /agents only',
   'boxes/store/heartbeats.ts updateVitals': 'the lists of boxes have no vitals, which change all the time',
   'boxes/store/heartbeats.ts updatePorts': 'the lists of boxes have no ports',
-  'boxes/store/jobs.ts resetConnectSteps': 'runs before the coordinator accepts requests',
   'boxes/store/snapshots.ts deleteSnapshotsDeletedBefore': 'deleted snapshots are in no list',
   'jobs/operations/store.ts deleteFinishedBefore': 'feeds have no operations that have finished',
 }

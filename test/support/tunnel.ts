@@ -12,6 +12,8 @@ import {
   type AgentConnectionsOptions,
   createAgentConnections,
 } from '../../coordinator/agents/tunnel/agent-connections.ts'
+import { readForwarded } from '../../coordinator/http/forwarded-requests.ts'
+import { PEER_PATH } from '../../coordinator/replicas/peers.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { TRANSFER_PATH_PREFIX } from '../../shared/protocol.ts'
 import { DEADLINE_MS } from './wait-until.ts'
@@ -31,10 +33,12 @@ export type TunnelServer = {
 }
 
 export async function startTunnelServer(
-  options: Partial<AgentConnectionsOptions> = {},
+  {
+    tokens = new Map(),
+    ...options
+  }: Partial<AgentConnectionsOptions> & { tokens?: Map<string, string> } = {},
   listenPort = 0,
 ): Promise<TunnelServer> {
-  const tokens = new Map<string, string>()
   const tunnels = createAgentConnections({
     log: silentLog,
     clock: systemClock,
@@ -47,12 +51,16 @@ export async function startTunnelServer(
     ...options,
   })
   const server = createServer((request, response) => {
-    if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) tunnels.handleTransfer(request, response)
+    const { peers } = options.sharing ?? {}
+    if (peers !== undefined) readForwarded(request, peers.verify)
+    if (peers !== undefined && request.url === PEER_PATH) peers.serve(request, response)
+    else if (request.url?.startsWith(TRANSFER_PATH_PREFIX)) tunnels.handleTransfer(request, response)
     else response.writeHead(404).end()
   })
-  server.on('upgrade', (request: IncomingMessage, socket, head) =>
-    tunnels.handleUpgrade(request, socket, head),
-  )
+  server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    if (options.sharing) readForwarded(request, options.sharing.peers.verify)
+    tunnels.handleUpgrade(request, socket, head)
+  })
   server.listen(listenPort, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

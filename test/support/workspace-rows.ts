@@ -14,6 +14,8 @@ export const GLOBAL_TABLES = [
   'program_versions',
   'image_downloads',
   'warm_machines',
+  'replicas',
+  'deployment_values',
 ] as const
 
 type TableRows = { [T in Exclude<keyof Tables, (typeof GLOBAL_TABLES)[number]>]: Insertable<Tables[T]>[] }
@@ -43,6 +45,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
         source: null,
         environment: null,
         machine: { region: 'us-west-2', provider: 'local', image: null, imageDigest: null },
+        host: null,
         actor,
         ownerUserId: userId,
         hostname: 'fig',
@@ -53,7 +56,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
     ...boxChanges,
   }
   const bytes = new Uint8Array([1])
-  const job = { attempt: 0, last_error: null, next_retry_at: null, lease_owner: null, lease_until: null }
+  const job = { attempt: 0, last_error: null, next_retry_at: null, lease_owner: null }
   const created = { created_at: now, expires_at: now + 1 }
   const code = { code_hash: 'c', attempts: 0, ...created, used_at: null, key_id: null }
   return {
@@ -69,6 +72,7 @@ export function createWorkspaceRows({ workspaceId, emails, now, box: boxChanges 
       ...{ expires_at: null, revoked_at: null, box_ids: null, access: null, created_at: now },
     })),
     boxes: [box],
+    tunnels: [{ box_id: box.id, lease_owner: null, generation: 1, instance_id: 'a', agent: '{}' }],
     box_events: [
       { box_id: box.id, from_state: null, to_state: 'requested', reason: 'a', actor: 'a', at: now },
     ],

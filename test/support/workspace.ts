@@ -19,6 +19,7 @@ import { type Clock, systemClock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
 import { createTestBoxHooks } from './box-hooks.ts'
 import { FakeInfrastructure } from './fake-infrastructure.ts'
+import { TEST_HOST } from './replica.ts'
 
 export type TestClock = Clock & { advance(ms: number): void }
 
@@ -85,6 +86,7 @@ export const createTestBoxService = (db: Db, options: Partial<BoxServiceOptions>
     db,
     finder: createBoxFinder(db),
     clock: systemClock,
+    host: TEST_HOST,
     ...createTestBoxHooks(db, options.clock),
     regions: serveAllRegions(new FakeInfrastructure().provider),
     schedule: () => undefined,

@@ -18,7 +18,7 @@ import { isCompileCacheFile } from './compile-cache.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 import { findPlatformFiles, listPlatforms } from './platforms.ts'
 import { readProgramFiles } from './program-files.ts'
-import { openSigningKey } from './signing-key.ts'
+import type { SigningKey } from './signing-key.ts'
 
 export type AgentBundle = AgentBuild & {
   platform: AgentPlatform
@@ -48,6 +48,7 @@ export type AgentBundlesOptions = {
   projectRoot: string
   dataDir: string
   log: Pick<Logger, 'info' | 'warn'>
+  openSigningKey(): Promise<SigningKey>
   /** Default: VERSION. Tests of upgrades pass another version. */
   version?: string
   /** Default: the Node of the platform. Tests pass a small file, and the project does not cache the archives with it. */
@@ -77,11 +78,11 @@ export function createAgentBundles(options: AgentBundlesOptions): AgentBundles {
   const limit = pLimit(1)
   const cache = nodeFile === undefined ? createArchiveCache(projectRoot) : null
   const closing = new AbortController()
-  let signingKey: ReturnType<typeof openSigningKey> | undefined
+  let signingKey: Promise<SigningKey> | undefined
 
-  /** A failed attempt, for example on a full disk, is repeated by the next caller. */
+  /** A failed attempt, for example without a database, is repeated by the next caller. */
   const getSigningKey = () => {
-    signingKey ??= openSigningKey(dataDir).catch((error: unknown) => {
+    signingKey ??= options.openSigningKey().catch((error: unknown) => {
       signingKey = undefined
       throw error
     })

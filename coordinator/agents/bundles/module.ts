@@ -9,5 +9,7 @@ export type BundlesModuleContext = Omit<BundleRoutesOptions, 'projectRoot'> & { 
 
 export const bundlesModule = (context: BundlesModuleContext): Module => ({
   publicRoutes: bundleRoutes({ ...context, projectRoot: PROJECT_DIR }),
+  // A first start creates the key.
+  prepare: async () => void (await context.agentBundles.publicKey()),
   close: { name: 'finish the build of agent bundles', run: context.agentBundles.close },
 })

@@ -1,11 +1,12 @@
-// The key with which the coordinator signs agent bundles. Machines install only bundles that it has signed.
+// The key with which the coordinators of a deployment sign agent bundles. Machines install only bundles that it has signed.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writePrivateFile } from '../../base/data-directory.ts'
+import { SecretValue } from '../../base/sealing/secret-value.ts'
 import { StartError } from '../../base/start-error.ts'
+import { takeOverFile } from '../../deployment/take-over-file.ts'
+import { ensureSealedValue, type SealedValues } from '../../deployment/values.ts'
 
-/** The name of a file in the data directory, with mode 0600. A backup must contain the file: machines accept no other key. */
+/** The file of the data directory in which earlier versions stored the key. A backup of these versions has it. */
 export const SIGNING_KEY_FILE = 'agent-signing-key.pem'
 
 export type SigningKey = {
@@ -14,27 +15,35 @@ export type SigningKey = {
   publicKey: string
 }
 
-/** Creates the key when there is none. Throws StartError when the file does not contain an Ed25519 key. */
-export async function openSigningKey(dataDir: string): Promise<SigningKey> {
-  const file = join(dataDir, SIGNING_KEY_FILE)
-  const pem = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return createKeyFile(file)
-    throw error
+/** Creates the key at the first start. Throws StartError when the file of an earlier version does not contain an Ed25519 key. */
+export async function openSigningKey({
+  dataDir,
+  ...values
+}: SealedValues & { dataDir: string }): Promise<SigningKey> {
+  const path = join(dataDir, SIGNING_KEY_FILE)
+  const file = {
+    path,
+    parse: (pem: string) => exportKey(parseKey(pem, path)),
+    consequence: 'Machines accept only the key of the coordinator from which they were installed.',
+  }
+  const pem = await takeOverFile(file, async (existing) => {
+    const create = () => new SecretValue(existing ?? exportKey(createSigningKey().privateKey))
+    return (await ensureSealedValue(values, 'agent_signing_key', create)).reveal()
   })
-  const privateKey = parseKey(pem, file)
-  const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).toString('base64')
-  return { privateKey, publicKey }
+  return withPublicKey(createPrivateKey(pem))
 }
 
-async function createKeyFile(file: string): Promise<string> {
-  const { privateKey } = generateKeyPairSync('ed25519')
-  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string
-  await writePrivateFile(file, pem)
-  return pem
-}
+export const createSigningKey = (): SigningKey => withPublicKey(generateKeyPairSync('ed25519').privateKey)
 
-function parseKey(pem: string, file: string): KeyObject {
-  const problem = `${file} does not contain an Ed25519 private key. Restore the file from a backup: machines accept no other key.`
+const withPublicKey = (privateKey: KeyObject): SigningKey => ({
+  privateKey,
+  publicKey: createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).toString('base64'),
+})
+
+const exportKey = (key: KeyObject): string => key.export({ format: 'pem', type: 'pkcs8' }) as string
+
+function parseKey(pem: string, path: string): KeyObject {
+  const problem = `${path} does not contain an Ed25519 private key. Restore the file from a backup: machines accept no other key.`
   try {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'ed25519') return key

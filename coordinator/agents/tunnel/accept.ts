@@ -65,11 +65,21 @@ export type AcceptorOptions = Pick<SessionOptions, 'liveness' | 'random' | 'obse
   isDraining(): boolean
   reconnectAfterMs(): number
   onAuthenticated?: OnAuthenticated | undefined
+  /** Default: no other coordinator uses the database. */
+  others?: OtherCoordinators | undefined
   /** Called when the connection is open, and when it has become its box's tunnel. */
   onOpen(session: Session): void
   onActive(session: Session): void
   /** Called with the error code when an agent is rejected. */
   onReject?: ((code: string) => void) | undefined
+}
+
+/** The agents at other coordinators. */
+export type OtherCoordinators = {
+  /** See RemoteTunnels. */
+  hasRival(boxId: string, instanceId: string): Promise<boolean>
+  /** Claims the tunnel for this coordinator. Resolves to false when the tunnel must not become that of its box. */
+  claim(session: Session): Promise<boolean>
 }
 
 const PRINTABLE = /^[\x21-\x7e]{1,64}$/
@@ -143,17 +153,32 @@ export function createAcceptor(options: AcceptorOptions) {
       registry.remove(session, reason)
       log.info({ boxId, generation, reason }, 'agent disconnected')
     })
+    const activate = () => {
+      // The connection may have closed since the response of the agent.
+      if (session.retiring.aborted) return
+      if (!registry.activate(session)) return session.destroy('a newer connection exists')
+      log.info({ boxId, generation, agentVersion: session.agentVersion }, 'agent connected')
+      options.onActive(session)
+    }
     session.ready.then(
       () => {
         clearTimeout(timer)
-        // The connection may have closed since the response of the agent.
-        if (session.retiring.aborted) return
-        if (!registry.activate(session)) return session.destroy('a newer connection exists')
-        log.info({ boxId, generation, agentVersion: session.agentVersion }, 'agent connected')
-        options.onActive(session)
+        if (options.others === undefined) activate()
+        else void claim(options.others, session).then((isClaimed) => isClaimed && activate())
       },
       () => undefined,
     )
+  }
+
+  async function claim(others: OtherCoordinators, session: Session): Promise<boolean> {
+    try {
+      if (await others.claim(session)) return true
+      session.destroy('the box is connected to another coordinator')
+    } catch (err) {
+      log.error({ err, boxId: session.boxId }, 'failed to claim the tunnel of a box')
+      session.destroy('the tunnel could not be claimed')
+    }
+    return false
   }
 
   return {
@@ -175,6 +200,13 @@ export function createAcceptor(options: AcceptorOptions) {
     },
     close: () => server.close(),
   }
+}
+
+const ALREADY_CONNECTED: Rejection = {
+  status: 409,
+  code: 'box_already_connected',
+  message:
+    'Another agent with this token is connected. Stop that agent first. If this disk is a copy of the disk of another machine, uninstall the agent here, then enroll this machine as a new box.',
 }
 
 /** The agent's identity, or why it may not connect. */
@@ -230,19 +262,13 @@ async function inspectRequest(
   }
   const current = options.registry.get(boxId)
   if (current !== undefined && current.instanceId !== instanceId) {
-    if (await current.isResponsive(options.probeTimeoutMs)) {
-      return {
-        status: 409,
-        code: 'box_already_connected',
-        message:
-          'Another agent with this token is connected. Stop that agent first. If this disk is a copy of the disk of another machine, uninstall the agent here, then enroll this machine as a new box.',
-      }
-    }
+    if (await current.isResponsive(options.probeTimeoutMs)) return ALREADY_CONNECTED
     current.destroy('unresponsive while another agent connected')
     // The token may have been replaced during the probe.
     if ((await authenticateBox(request, options.authenticate)) === null)
       return { status: 401, code: 'unauthorized', message: WRONG_CREDENTIALS }
   }
+  if (current === undefined && (await options.others?.hasRival(boxId, instanceId))) return ALREADY_CONNECTED
   const rejection = await checkLineage(request, boxId, options.machines)
   return rejection ?? { ...box, instanceId, agentVersion, protocolVersion, platform, failedBuild }
 }

@@ -1,5 +1,6 @@
 // Tracks dial-back connections: the coordinator issues a one-time id, and the agent opens a connection that presents it.
 import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../../../shared/errors.ts'
 import type { AuthenticatedBox, OnAuthenticated } from './credentials.ts'
@@ -12,18 +13,27 @@ export type DialBacks<T> = {
    * was discarded meanwhile.
    * @throws ApiError not_found for an unknown id, and for another box's id, which stays valid for that box; the errors of
    *   OnAuthenticated, with which the connection is rejected too
+   * @param exchange what ends with the dial-back, when the socket may serve another request afterwards. Default: the socket
    */
-  consumeId(box: AuthenticatedBox, id: string, socket: Duplex): (connection: T) => boolean
-  /** Closes the open connections of a box. */
+  consumeId(
+    box: AuthenticatedBox,
+    id: string,
+    socket: Duplex,
+    exchange?: Exchange,
+  ): (connection: T) => boolean
+  /** Closes the open exchanges of a box. */
   disconnect(boxId: string): void
   /** Rejects everything that is pending. */
   close(): void
 }
 
+/** destroy() closes its connection, as long as it has one. */
+type Exchange = Duplex | ServerResponse
+
 type Entry<T> = {
   boxId: string
   /** Set once the agent has presented the id. */
-  socket: Duplex | null
+  exchange: Exchange | null
   resolve(connection: T): boolean
   reject(error: Error): void
 }
@@ -31,26 +41,32 @@ type Entry<T> = {
 export type DialBackOptions = {
   /** How long an agent may take to connect. */
   dialBackTimeoutMs: number
+  /** The ids of this coordinator begin with it, where several coordinators use the database. Default: ''. */
+  idPrefix?: string | undefined
   /** Called when an agent has presented an id of its box. */
   onAuthenticated?: OnAuthenticated | undefined
 }
 
-export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialBackOptions): DialBacks<T> {
+export function createDialBacks<T>({
+  dialBackTimeoutMs,
+  idPrefix = '',
+  onAuthenticated,
+}: DialBackOptions): DialBacks<T> {
   const pending = new Map<string, Entry<T>>()
-  const openSockets = new Map<string, Set<Duplex>>()
+  const open = new Map<string, Set<Exchange>>()
 
-  function track(boxId: string, socket: Duplex): void {
-    const sockets = openSockets.get(boxId) ?? new Set()
-    openSockets.set(boxId, sockets.add(socket))
-    socket.once('close', () => {
-      sockets.delete(socket)
-      if (sockets.size === 0 && openSockets.get(boxId) === sockets) openSockets.delete(boxId)
+  function track(boxId: string, exchange: Exchange): void {
+    const ofBox = open.get(boxId) ?? new Set()
+    open.set(boxId, ofBox.add(exchange))
+    exchange.once('close', () => {
+      ofBox.delete(exchange)
+      if (ofBox.size === 0 && open.get(boxId) === ofBox) open.delete(boxId)
     })
   }
 
   return {
     expect(boxId) {
-      const id = randomBytes(16).toString('hex')
+      const id = idPrefix + randomBytes(16).toString('hex')
       const { promise, resolve, reject } = Promise.withResolvers<T>()
       // The caller may discard the id without awaiting the connection.
       promise.catch(() => undefined)
@@ -72,7 +88,7 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
       }
       const entry: Entry<T> = {
         boxId,
-        socket: null,
+        exchange: null,
         resolve(connection) {
           if (settled) return false
           settle()
@@ -89,7 +105,7 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
         id,
         connection: promise,
         discard() {
-          entry.socket?.destroy()
+          entry.exchange?.destroy()
           entry.reject(
             new ApiError(
               'box_unreachable',
@@ -99,7 +115,7 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
         },
       }
     },
-    consumeId(box, id, socket) {
+    consumeId(box, id, socket, exchange = socket) {
       const { boxId } = box
       const entry = pending.get(id)
       if (entry === undefined || entry.boxId !== boxId)
@@ -114,12 +130,12 @@ export function createDialBacks<T>({ dialBackTimeoutMs, onAuthenticated }: DialB
         entry.reject(error as Error)
         throw error
       }
-      entry.socket = socket
-      track(boxId, socket)
+      entry.exchange = exchange
+      track(boxId, exchange)
       return entry.resolve
     },
     disconnect(boxId) {
-      for (const socket of [...(openSockets.get(boxId) ?? [])]) socket.destroy()
+      for (const exchange of [...(open.get(boxId) ?? [])]) exchange.destroy()
     },
     close() {
       for (const entry of [...pending.values()]) entry.reject(new ApiError('box_unreachable'))

@@ -3,12 +3,15 @@
 import type { Connections } from '../../http/connections.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import type { HttpSettings } from '../../http/settings.ts'
+import type { Peers } from '../../replicas/peers.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import {
   type AgentConnections,
   type AgentConnectionsOptions,
   createAgentConnections,
 } from './agent-connections.ts'
 import { createTunnelMetrics } from './metrics.ts'
+import { deleteTunnel } from './owners/owners.ts'
 import type { Ingest } from './reports.ts'
 import type { TunnelRequestObserver, Tunnels } from './types.ts'
 
@@ -22,6 +25,9 @@ export type TunnelModuleContext = ModuleBase & {
   /** Connections of accepted agents are not closed for those without a credential. */
   connections: Pick<Connections, 'setAuthenticated'>
   ingest: Ingest
+  replica: Replica
+  /** null: this is the only coordinator of the database. */
+  peers: Peers | null
   observers: {
     tunnelRequests?: TunnelRequestObserver
     /** Returns an Ingest that measures this one. */
@@ -40,7 +46,7 @@ export type TunnelModuleContext = ModuleBase & {
 const DRAIN_MS = 500
 
 export function tunnelModule(context: TunnelModuleContext) {
-  const { config, log, clock, observers, overrides, ingest } = context
+  const { config, db, log, clock, observers, overrides, ingest, replica, peers } = context
   const agentConnections: AgentConnections = createAgentConnections({
     ...overrides.agentConnections,
     log,
@@ -59,11 +65,14 @@ export function tunnelModule(context: TunnelModuleContext) {
       ),
     trustedProxies: config.trustedProxies,
     drainMs: DRAIN_MS,
+    sharing: peers === null ? undefined : { db, peers, replica },
   })
   const tunnels: Tunnels = overrides.tunnels ?? agentConnections
   return {
     services: { agentConnections, tunnels },
     metrics: createTunnelMetrics(tunnels),
+    deleteOfBox: deleteTunnel,
+    start: agentConnections.start,
     drain: agentConnections.drain,
     close: { name: 'close the tunnels', run: agentConnections.close },
   } satisfies Module

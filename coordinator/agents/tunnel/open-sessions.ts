@@ -16,7 +16,9 @@ export type OpenSessionsOptions = {
 }
 
 /** Typical duration of a restart. */
-const MIN_RECONNECT_MS = 500
+const RESTART_MS = 500
+/** Until an agent tries another coordinator. */
+const NEXT_MS = 100
 /** Spreads the reconnects to 200 agents per second. A coordinator accepts this rate with TLS too. */
 const SPREAD_PER_AGENT_MS = 5
 const MAX_SPREAD_MS = 60_000
@@ -28,6 +30,7 @@ export class OpenSessions {
   readonly #timer: NodeJS.Timeout
   #spreadMs: number
   #isDraining = false
+  #minReconnectMs = RESTART_MS
 
   constructor(options: OpenSessionsOptions) {
     this.#options = options
@@ -47,7 +50,13 @@ export class OpenSessions {
 
   /** How long an agent waits before it reconnects, in milliseconds: random, so that not all reconnect at once. */
   reconnectAfterMs(): number {
-    return Math.floor(MIN_RECONNECT_MS + this.#spreadMs * this.#options.random())
+    return Math.floor(this.#minReconnectMs + this.#spreadMs * this.#options.random())
+  }
+
+  /** Opens no further sessions: their agents connect to other coordinators. */
+  refuse(): void {
+    this.#isDraining = true
+    this.#minReconnectMs = NEXT_MS
   }
 
   /** Waits for requests in flight, for a limited time, and closes each session with a reconnect delay. */
@@ -57,6 +66,13 @@ export class OpenSessions {
     this.#spreadMs = reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, this.#sessions.size * SPREAD_PER_AGENT_MS)
     const deadline = clock.now() + drainMs
     await Promise.all([...this.#sessions].map((session) => this.#drainSession(session, deadline)))
+  }
+
+  /** Closes each session with a reconnect delay, immediately. The agents connect to other coordinators. */
+  moveAway(reason: string): void {
+    const { reconnectSpreadMs } = this.#options
+    this.#spreadMs = reconnectSpreadMs ?? Math.min(MAX_SPREAD_MS, this.#sessions.size * SPREAD_PER_AGENT_MS)
+    for (const session of [...this.#sessions]) session.destroyForReconnect(this.reconnectAfterMs(), reason)
   }
 
   /** Closes everything immediately. */

@@ -47,6 +47,8 @@ export type Session = Tunnel & {
   readonly retiring: AbortSignal
   /** Requests without a complete response. */
   inFlight(): number
+  /** Whether requests other than those for reports are without a complete response. */
+  isInUse(): boolean
   /** One step of the liveness check. */
   runLivenessCheck(elapsedMs: number): void
   /** Rejects further requests. */
@@ -66,6 +68,7 @@ export function openSession(options: SessionOptions): Session {
   const retirement = new AbortController()
   let closeReason: string | undefined
   let inFlight = 0
+  let reportCalls = 0
 
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<string>()
   const destroy = (reason: string) => {
@@ -137,7 +140,12 @@ export function openSession(options: SessionOptions): Session {
       limits.expectResponse(boxId)
       return observeRequest ? observeRequest(toAgent, () => call(toAgent)) : call(toAgent)
     },
-    callForReports: call,
+    callForReports(toAgent) {
+      reportCalls += 1
+      return call(toAgent).finally(() => {
+        reportCalls -= 1
+      })
+    },
     isResponsive(ms) {
       const bytesBefore = socket.bytesRead
       return new Promise((resolve) => {
@@ -154,6 +162,7 @@ export function openSession(options: SessionOptions): Session {
       })
     },
     inFlight: () => inFlight,
+    isInUse: () => inFlight > reportCalls,
     runLivenessCheck(elapsedMs) {
       if (ws.bufferedAmount > MAX_UNSENT_BYTES) return destroy('the agent does not read')
       const observed = { bytes: socket.bytesRead, elapsedMs }

@@ -12,7 +12,7 @@ import {
 export const createSockets = (
   options: Pick<
     WebSocketDialBackOptions<WebSocket>,
-    'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated'
+    'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated' | 'forwarding'
   >,
 ): WebSocketDialBacks<WebSocket> =>
   createWebSocketDialBacks({

@@ -16,7 +16,7 @@ const MAX_CONTROL_FRAMES = 100
 
 export type StreamsOptions = Pick<
   WebSocketDialBackOptions<Readable>,
-  'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated'
+  'log' | 'authenticate' | 'dialBackTimeoutMs' | 'onAuthenticated' | 'forwarding'
 > & {
   limits: Pick<BoxLimits, 'countStreamFrame'>
 }

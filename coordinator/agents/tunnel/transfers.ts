@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { ApiError, edgeErrorBody } from '../../../shared/errors.ts'
 import { TRANSFER_PATH_PREFIX } from '../../../shared/protocol.ts'
 import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
+import type { DialBackForwarding } from './dial-back-forwarding.ts'
 import { createDialBacks, type DialBackOptions, type DialBacks } from './dial-backs.ts'
 import type { TransferConnection, Transfers } from './types.ts'
 
@@ -20,11 +21,16 @@ export type TransfersOptions = DialBackOptions & {
   authenticate: Authenticate
   /** Default: 2 minutes. */
   idleTimeoutMs?: number
+  /** Default: no other coordinator uses the database. */
+  forwarding?: DialBackForwarding | undefined
 }
 
 export function createTransfers(options: TransfersOptions): TransferAcceptor {
-  const { log, authenticate, idleTimeoutMs = IDLE_TIMEOUT_MS } = options
-  const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>(options)
+  const { log, authenticate, idleTimeoutMs = IDLE_TIMEOUT_MS, forwarding } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<TransferConnection>({
+    ...options,
+    idPrefix: forwarding?.idPrefix,
+  })
 
   async function accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const box = await authenticateBox(request, authenticate)
@@ -32,8 +38,14 @@ export function createTransfers(options: TransfersOptions): TransferAcceptor {
     if (request.method !== 'GET' && request.method !== 'PUT') {
       throw new ApiError('method_not_allowed', 'A transfer must be a GET or PUT request.')
     }
-    const deliver = consumeId(box, (request.url ?? '').slice(TRANSFER_PATH_PREFIX.length), request.socket)
-    request.socket.setTimeout(idleTimeoutMs, () => request.socket.destroy())
+    const id = (request.url ?? '').slice(TRANSFER_PATH_PREFIX.length)
+    if (await forwarding?.forward(request, response, id)) return
+    const { socket } = request
+    const deliver = consumeId(box, id, socket, response)
+    // The connection of another coordinator serves other requests afterwards, for which Node sets its own timeout again.
+    const destroy = () => socket.destroy()
+    socket.setTimeout(idleTimeoutMs, destroy)
+    response.once('close', () => socket.off('timeout', destroy))
     deliver({ request, response })
   }
 

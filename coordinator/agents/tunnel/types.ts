@@ -24,7 +24,7 @@ export type TunnelCallResponse = { status: number; body: Buffer<ArrayBuffer> }
 /** One open connection of one agent. */
 export interface Tunnel {
   readonly boxId: string
-  /** Increases with every connection that this coordinator accepts. */
+  /** Increases with every connection of the box. */
   readonly generation: number
   readonly instanceId: string
   readonly agentVersion: string
@@ -51,12 +51,17 @@ export type TunnelEvents = {
   connected: [tunnel: Tunnel]
   /** The box has no tunnel now. Not emitted when a newer tunnel replaces one. */
   disconnected: [boxId: string, reason: string]
+  /** The same for the tunnels of the other coordinators. */
+  connectedElsewhere: [boxId: string]
+  disconnectedElsewhere: [boxId: string, reason: string]
 }
 
-/** The tunnels of all boxes on this coordinator. */
+/** The tunnels of all boxes. Those at other coordinators are used through these, which is slower. */
 export interface Tunnels {
   /** Also while the agent decides about a restart; requests of clients use wait(). */
   current(boxId: string): Tunnel | undefined
+  /** As current(), when the agent is connected to this coordinator: for what only this coordinator has to do. */
+  local(boxId: string): Tunnel | undefined
   /** The box's tunnel, as soon as it is connected and its agent does not decide about a restart. Rejects with box_unreachable after `ms`. */
   wait(boxId: string, ms: number, signal?: AbortSignal): Promise<Tunnel>
   on<E extends keyof TunnelEvents>(event: E, listener: (...args: TunnelEvents[E]) => void): void

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
 import { type Authenticate, authenticateBox, WRONG_CREDENTIALS } from './credentials.ts'
+import type { DialBackForwarding } from './dial-back-forwarding.ts'
 import { createDialBacks, type DialBackOptions, type DialBacks } from './dial-backs.ts'
 import { rejectUpgrade } from './reject-upgrade.ts'
 import { createWebSocketServer } from './websocket-server.ts'
@@ -22,11 +23,16 @@ export type WebSocketDialBackOptions<T> = DialBackOptions & {
   maxMessageBytes: number
   /** Creates what the caller of `expect` gets. Called before the first message. */
   receive(ws: WebSocket, boxId: string): T
+  /** Default: no other coordinator uses the database. */
+  forwarding?: DialBackForwarding | undefined
 }
 
 export function createWebSocketDialBacks<T>(options: WebSocketDialBackOptions<T>): WebSocketDialBacks<T> {
-  const { log, authenticate, pathPrefix, maxMessageBytes, receive } = options
-  const { expect, consumeId, disconnect, close } = createDialBacks<T>(options)
+  const { log, authenticate, pathPrefix, maxMessageBytes, receive, forwarding } = options
+  const { expect, consumeId, disconnect, close } = createDialBacks<T>({
+    ...options,
+    idPrefix: forwarding?.idPrefix,
+  })
   const server = createWebSocketServer(maxMessageBytes)
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -34,7 +40,9 @@ export function createWebSocketDialBacks<T>(options: WebSocketDialBackOptions<T>
     socket.on('error', onError)
     const box = await authenticateBox(request, authenticate)
     if (box === null) throw new ApiError('unauthorized', WRONG_CREDENTIALS)
-    const deliver = consumeId(box, (request.url ?? '').slice(pathPrefix.length), socket)
+    const id = (request.url ?? '').slice(pathPrefix.length)
+    if (await forwarding?.forwardUpgrade(request, socket, head, id)) return
+    const deliver = consumeId(box, id, socket)
     server.handleUpgrade(request, socket, head, (ws) => {
       socket.off('error', onError)
       if (!deliver(receive(ws, box.boxId))) ws.terminate()

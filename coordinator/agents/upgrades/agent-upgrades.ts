@@ -11,14 +11,23 @@ import { decideUpgrade, getBuild, type RolloutRules, type UpgradeDecision } from
 /** The build that an agent should run. */
 export type TargetBuild = {
   buildId: string
+  /** See UpgradeInput. */
+  isOffered: boolean
   /** Installs the build on the machine of the agent; null: it is installed. */
   install: ((tunnel: Tunnel) => Promise<void>) | null
 }
 
+export type FindTarget = (tunnel: Tunnel, host?: string | null) => Promise<TargetBuild | null>
+
 export type AgentUpgradesOptions = {
-  tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
-  /** null: unknown. */
-  findTarget(tunnel: Tunnel): Promise<TargetBuild | null>
+  tunnels: Pick<Tunnels, 'local' | 'on' | 'off'>
+  /**
+   * Returns null when the build is unknown.
+   * @param host the host of the box. Default: from the database, where it is needed
+   */
+  findTarget: FindTarget
+  /** Makes findTarget() return what the other coordinators report now. undefined: this is the only coordinator of the database. */
+  refreshTargets: (() => Promise<void>) | undefined
   /** Stores the failure that the agent reports. undefined: the box does not exist. */
   loadBox(
     boxId: string,
@@ -53,6 +62,7 @@ export type UpgradeStatus = {
 type Outdated = {
   workspaceId: string
   targetBuild: string
+  isOffered: boolean
   state: 'outdated' | 'upgrading' | 'failed'
   detail: string | null
 }
@@ -62,6 +72,7 @@ const MAX_INSTALLATIONS = 8
 const MAX_INSTALL_RETRY_MS = 60 * 60_000
 
 const DETAILS: Record<Exclude<UpgradeDecision, 'current' | 'upgrade'>, string> = {
+  elsewhere: 'Waits until the agent connects to a coordinator that has the build.',
   failed: 'The build did not connect on this box, which returned to its previous build.',
   paused: 'The rollout is paused.',
   not_selected: 'The share of the rollout does not contain this box yet.',
@@ -97,8 +108,8 @@ export class AgentUpgrades {
   }
 
   /** The state of a connected agent. */
-  async getStatus(tunnel: Tunnel): Promise<UpgradeStatus> {
-    const target = await this.#options.findTarget(tunnel)
+  async getStatus(tunnel: Tunnel, host?: string | null): Promise<UpgradeStatus> {
+    const target = await this.#options.findTarget(tunnel, host)
     const build = target?.buildId ?? null
     if (build === null || getBuild(tunnel.agentVersion) === build)
       return { state: 'current', detail: null, build }
@@ -112,9 +123,32 @@ export class AgentUpgrades {
       if (status.workspaceId !== workspaceId) continue
       this.#restarted.delete(boxId)
       this.#failures.delete(boxId)
-      const tunnel = this.#options.tunnels.current(boxId)
-      if (tunnel === undefined) this.#outdated.delete(boxId)
-      else this.#onConnected(tunnel)
+      this.#readRollout(boxId)
+    }
+  }
+
+  /** Reads the rollouts of all workspaces again. An agent that a restart has not upgraded is not restarted again. */
+  readRollouts(): void {
+    for (const boxId of this.#outdated.keys()) this.#readRollout(boxId)
+  }
+
+  #readRollout(boxId: string): void {
+    const tunnel = this.#options.tunnels.local(boxId)
+    if (tunnel === undefined) this.#outdated.delete(boxId)
+    else this.#onConnected(tunnel)
+  }
+
+  /** Decides again for the connected agents whose target build has changed: the coordinators offer other builds. */
+  async applyTargets(tunnels: Iterable<Tunnel>): Promise<void> {
+    for (const tunnel of tunnels) {
+      if (!this.#isConnected(tunnel)) continue
+      const target = await this.#options.findTarget(tunnel)
+      const known = this.#outdated.get(tunnel.boxId)
+      const isKnown =
+        known === undefined
+          ? target === null || target.buildId === getBuild(tunnel.agentVersion)
+          : target?.buildId === known.targetBuild && target.isOffered === known.isOffered
+      if (!isKnown) this.#onConnected(tunnel)
     }
   }
 
@@ -135,7 +169,7 @@ export class AgentUpgrades {
   }
 
   #isConnected({ boxId, generation }: Tunnel): boolean {
-    return !this.#isClosed && this.#options.tunnels.current(boxId)?.generation === generation
+    return !this.#isClosed && this.#options.tunnels.local(boxId)?.generation === generation
   }
 
   async #consider(tunnel: Tunnel): Promise<void> {
@@ -144,13 +178,14 @@ export class AgentUpgrades {
     this.#waiting.delete(boxId)
     const target = await this.#options.findTarget(tunnel)
     if (target === null || getBuild(agentVersion) === target.buildId) return this.#forget(boxId)
-    const targetBuild = target.buildId
+    const { buildId: targetBuild, isOffered } = target
     const box = await this.#options.loadBox(boxId, tunnel.failedBuild)
     if (box === undefined || !this.#isConnected(tunnel)) return
     const { workspaceId, failedBuild, rollout } = box
-    const decision = decideUpgrade({ boxId, version: agentVersion, targetBuild, failedBuild, rollout })
+    const input = { boxId, version: agentVersion, targetBuild, isOffered, failedBuild, rollout }
+    const decision = decideUpgrade(input)
     if (decision === 'current') return this.#forget(boxId)
-    const status: Outdated = { workspaceId, targetBuild, state: 'outdated', detail: null }
+    const status: Outdated = { workspaceId, targetBuild, isOffered, state: 'outdated', detail: null }
     this.#outdated.set(boxId, status)
     if (decision !== 'upgrade') {
       status.state = decision === 'failed' ? 'failed' : 'outdated'
@@ -206,12 +241,11 @@ export class AgentUpgrades {
   #restartIdleAgents(): void {
     const { clock, tunnels, isIdle, log } = this.#options
     for (const [boxId, restart] of this.#waiting) {
-      const tunnel = tunnels.current(boxId)
+      const tunnel = tunnels.local(boxId)
       const earliest = this.#refused.get(boxId) ?? 0
       if (tunnel !== undefined && (clock.now() < earliest || !isIdle(boxId))) continue
       this.#waiting.delete(boxId)
       if (tunnel === undefined) continue
-      this.#restarted.set(boxId, restart.buildId)
       this.#restart(tunnel, restart).catch((err: unknown) =>
         log.warn(
           { err, boxId },
@@ -224,8 +258,32 @@ export class AgentUpgrades {
     this.#timer = undefined
   }
 
-  async #restart({ boxId, agentVersion }: Tunnel, restart: Restart): Promise<void> {
+  /** Whether the agent may still restart with the build, as the coordinators report now. If not, decides again. */
+  async #confirm(tunnel: Tunnel, restart: Restart): Promise<boolean> {
+    const { refreshTargets, findTarget, isIdle, clock, retryMs, log } = this.#options
+    const { boxId } = tunnel
+    try {
+      await refreshTargets?.()
+      const target = await findTarget(tunnel)
+      if (!this.#isConnected(tunnel)) return false
+      if (target?.buildId !== restart.buildId || !target.isOffered) {
+        this.#onConnected(tunnel)
+        return false
+      }
+    } catch (err) {
+      log.warn({ err, boxId, retryInMs: retryMs }, 'failed to read the builds of the other coordinators')
+      this.#refused.set(boxId, clock.now() + retryMs)
+    }
+    if (clock.now() >= (this.#refused.get(boxId) ?? 0) && isIdle(boxId)) return true
+    this.#waitForRestart(boxId, restart)
+    return false
+  }
+
+  async #restart(tunnel: Tunnel, restart: Restart): Promise<void> {
     const { restartAgent, clock, retryMs, log } = this.#options
+    const { boxId, agentVersion } = tunnel
+    if (this.#options.refreshTargets !== undefined && !(await this.#confirm(tunnel, restart))) return
+    this.#restarted.set(boxId, restart.buildId)
     if (await restartAgent(boxId, restart.isInstalled ? restart.buildId : undefined)) {
       this.#refused.delete(boxId)
       log.info({ boxId, from: agentVersion, to: restart.buildId }, 'restarted an agent of another build')

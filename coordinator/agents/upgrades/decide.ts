@@ -15,25 +15,32 @@ export type UpgradeInput = {
   version: string
   /** The build that its agents should run. */
   targetBuild: string
+  /** Whether this coordinator may bring the agent to this build. */
+  isOffered: boolean
   /** The build that did not connect on this box, and that no operator has released again; null: none. */
   failedBuild: string | null
   rollout: RolloutRules
 }
 
-/** failed: the box has returned from this build. not_selected: the box is not in the share of the rollout. */
-export type UpgradeDecision = 'current' | 'failed' | 'paused' | 'not_selected' | 'upgrade'
+/**
+ * failed: the box has returned from this build. not_selected: the box is not in the share of the rollout. elsewhere: another
+ * coordinator upgrades the agent.
+ */
+export type UpgradeDecision = 'current' | 'failed' | 'paused' | 'not_selected' | 'elsewhere' | 'upgrade'
 
 export function decideUpgrade({
   boxId,
   version,
   targetBuild,
+  isOffered,
   failedBuild,
   rollout,
 }: UpgradeInput): UpgradeDecision {
   if (getBuild(version) === targetBuild) return 'current'
   if (failedBuild === targetBuild) return 'failed'
   if (rollout.paused) return 'paused'
-  return getPercentile(boxId, targetBuild) < rollout.share ? 'upgrade' : 'not_selected'
+  if (getPercentile(boxId, targetBuild) >= rollout.share) return 'not_selected'
+  return isOffered ? 'upgrade' : 'elsewhere'
 }
 
 /** The build in a version; an agent that runs from its sources has none, and the version stands for it. */

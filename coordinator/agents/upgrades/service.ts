@@ -4,6 +4,7 @@ import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { recordAuditEvent } from '../../audit/service.ts'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
+import { defineTopic, notify } from '../../db/notifications.ts'
 import type { Db } from '../../db/open.ts'
 import type { AgentRolloutRow, BoxRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
@@ -23,12 +24,14 @@ export type AgentService = {
   updateRollout(actor: Actor, changes: PatchRolloutRequest): Promise<RolloutResponse>
 }
 
+type AgentFields = 'id' | 'hostname' | 'host' | 'agent_version'
+
 /** What upgrades read and write of boxes. */
 export type UpgradedBoxes = {
   find(
     db: Db,
     boxId: string,
-  ): Promise<Pick<BoxRow, 'workspace_id' | 'agent_failure' | 'agent_failure_dismissed'> | undefined>
+  ): Promise<Pick<BoxRow, 'workspace_id' | 'host' | 'agent_failure' | 'agent_failure_dismissed'> | undefined>
   /** @param failure as BoxRow.agent_failure */
   storeFailure(trx: Trx, boxId: string, failure: string | null): Promise<unknown>
   /** Failed builds are offered again to the boxes of the workspace. */
@@ -38,7 +41,7 @@ export type UpgradedBoxes = {
     db: Db,
     workspaceId: string,
     page: { before: PageCursor | undefined; limit: number },
-  ): Promise<Pick<BoxRow, 'id' | 'hostname' | 'agent_version' | 'created_at'>[]>
+  ): Promise<Pick<BoxRow, AgentFields | 'created_at'>[]>
 }
 
 export type AgentServiceOptions = {
@@ -46,7 +49,7 @@ export type AgentServiceOptions = {
   clock: Clock
   boxes: UpgradedBoxes
   tunnels: Pick<Tunnels, 'current'>
-  upgrades: Pick<AgentUpgrades, 'getStatus' | 'applyRollout'>
+  upgrades: Pick<AgentUpgrades, 'getStatus'>
 }
 
 const toRules = (row: AgentRolloutRow | undefined): RolloutRules =>
@@ -74,17 +77,20 @@ export const createAgentLoader =
     }
   }
 
+/** The coordinators apply a changed rollout to the agents that are connected to them. */
+export const AGENT_ROLLOUTS = defineTopic<{ workspaceId: string }>('agent rollouts')
+
 export function createAgentService(options: AgentServiceOptions): AgentService {
   const { db, clock, boxes, tunnels, upgrades } = options
 
-  async function presentAgent(row: Pick<BoxRow, 'id' | 'hostname' | 'agent_version'>): Promise<Agent> {
+  async function presentAgent(row: Pick<BoxRow, AgentFields>): Promise<Agent> {
     const { id: boxId, hostname, agent_version: lastVersion } = row
     const tunnel = tunnels.current(boxId)
     if (tunnel === undefined) {
       const offline = { state: 'offline', detail: null, targetBuild: null } as const
       return { boxId, hostname, version: lastVersion, ...offline }
     }
-    const { state, detail, build: targetBuild } = await upgrades.getStatus(tunnel)
+    const { state, detail, build: targetBuild } = await upgrades.getStatus(tunnel, row.host)
     return { boxId, hostname, version: tunnel.agentVersion, targetBuild, state, detail }
   }
 
@@ -100,7 +106,7 @@ export function createAgentService(options: AgentServiceOptions): AgentService {
     },
 
     updateRollout: (actor, changes) =>
-      transaction(db, async (trx, onCommit) => {
+      transaction(db, async (trx) => {
         if (changes.share === undefined && changes.paused === undefined)
           throw new ApiError('bad_request', 'body must have share or paused')
         const { workspaceId } = actor
@@ -120,7 +126,7 @@ export function createAgentService(options: AgentServiceOptions): AgentService {
         if (changes.paused === false) await boxes.dismissFailures(trx, workspaceId)
         const detail = { share, paused }
         recordAuditEvent(trx, { kind: 'agent_rollout.update', actor, boxId: null, detail, at: now })
-        onCommit(() => upgrades.applyRollout(workspaceId))
+        notify(trx, AGENT_ROLLOUTS, { workspaceId })
         return { rollout: presentRollout(row) }
       }),
   }

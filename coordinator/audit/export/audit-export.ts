@@ -7,7 +7,7 @@ import { resolveWithDns, resolveWithSystem } from '../../base/resolve-name.ts'
 import type { Db } from '../../db/open.ts'
 import type { Trx } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
-import { createDeliveries, type Deliveries } from './deliveries.ts'
+import { createDeliveries, type Deliveries, type DeliveriesOptions } from './deliveries.ts'
 import { createPost, type PostOptions } from './post.ts'
 import { type AuditSinkService, createAuditSinkService } from './service.ts'
 import { setSystemTimer } from './timers.ts'
@@ -21,6 +21,7 @@ export function createAuditExport(options: {
   db: Db
   clock: Clock
   log: Pick<Logger, 'info' | 'error'>
+  replica: DeliveriesOptions['replica']
   /** Whether endpoints may have addresses that are not public. */
   allowsPrivate: boolean
   overrides?: AuditExportOverrides | undefined
@@ -29,7 +30,7 @@ export function createAuditExport(options: {
   /** See createAuditSinkService. */
   confirmActor(trx: Trx, actor: Actor, now: number): Promise<unknown>
 }): AuditExport {
-  const { db, clock, log, allowsPrivate, overrides, assertOpen, confirmActor } = options
+  const { db, clock, log, replica, allowsPrivate, overrides, assertOpen, confirmActor } = options
   const setTimer = overrides?.setTimer ?? setSystemTimer
   const resolve = allowsPrivate ? resolveWithSystem : resolveWithDns
   const post = createPost({ allowsPrivate, resolve, setTimer, ...overrides })
@@ -37,6 +38,7 @@ export function createAuditExport(options: {
     db,
     clock,
     log,
+    replica,
     post,
     setTimer,
     userAgent: `Boxwood/${VERSION}`,
@@ -46,7 +48,6 @@ export function createAuditExport(options: {
       db,
       clock,
       allowsPrivate,
-      onChange: deliveries.onSinkChange,
       assertOpen,
       confirmActor,
     }),

@@ -4,28 +4,36 @@ import type { Logger } from 'pino'
 import { backoffDelay, equalJitter } from '../../../shared/backoff.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { LIMITS } from '../../../shared/limits.ts'
+import { defineTopic, notify, subscribe } from '../../db/notifications.ts'
 import type { Db } from '../../db/open.ts'
 import type { AuditSinkRow } from '../../db/schema.ts'
-import { onAuditEvents } from '../service.ts'
+import type { Trx } from '../../db/transaction.ts'
+import type { Replica } from '../../replicas/replica.ts'
+import { subscribeToAuditEvents } from '../service.ts'
 import { createBatchRequest, limitSize } from './batch.ts'
 import type { Post } from './post.ts'
-import { findSink, listEventsAfter, listSinks, recordDelivery, recordFailure } from './store.ts'
+import { claimSink, findSink, listEventsAfter, listSinks, recordDelivery, recordFailure } from './store.ts'
 import type { SetTimer } from './timers.ts'
 import { WorkspaceRuns } from './workspace-runs.ts'
 
 export type Deliveries = {
   /** Continues the deliveries that an earlier coordinator has not completed. */
   start(): Promise<void>
-  /** Call it after the endpoint of the workspace has been configured or deleted. Delivers at once, also after failures. */
-  onSinkChange(workspaceId: string): void
   /** Aborts the requests in flight, which are sent again after the next start. */
   close(): Promise<void>
 }
+
+const AUDIT_SINKS = defineTopic<{ workspaceId: string }>('audit sinks')
+
+/** The endpoint of the workspace is configured or deleted: the events are delivered at once after the commit, also after failures. */
+export const recordSinkChange = (trx: Trx, workspaceId: string): void =>
+  notify(trx, AUDIT_SINKS, { workspaceId })
 
 export type DeliveriesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'info' | 'error'>
+  replica: Pick<Replica, 'id' | 'isShared' | 'isLeaseValid' | 'events'>
   post: Post
   setTimer: SetTimer
   userAgent: string
@@ -50,7 +58,7 @@ export const getRetryDelay = (failures: number, random = Math.random): number =>
   backoffDelay(failures - 1, RETRY_BACKOFF, equalJitter, random)
 
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
-  const { db, clock, log, post, setTimer, userAgent, random } = options
+  const { db, clock, log, replica, post, setTimer, userAgent, random } = options
   const closing = new AbortController()
   /** The workspaces with an endpoint: events of the others cost nothing. */
   const workspaceIds = new Set<string>()
@@ -68,7 +76,9 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     setTimer,
     closing: closing.signal,
   })
-  let removeListener: () => void = () => undefined
+  let unsubscribe: (() => void)[] = []
+  /** Aborts when this coordinator has lost its lease: another one delivers. */
+  let lost = new AbortController()
 
   /** Returns whether there may be more events to deliver now. */
   async function deliverBatch(workspaceId: string): Promise<boolean> {
@@ -79,6 +89,9 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
       slow.delete(workspaceId)
       return false
     }
+    if (replica.isShared && !(await claimSink(db, workspaceId, replica.id))) return false
+    // The claim may have waited for the database until after the lease was lost.
+    if (!replica.isLeaseValid) return false
     const waitMs = (sink.next_attempt_at ?? 0) - clock.now()
     if (waitMs > 0) {
       runs.retryIn(workspaceId, Math.min(waitMs, RETRY_BACKOFF.maxMs))
@@ -90,8 +103,9 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     const startedAt = clock.now()
     const range = { first: first.no, last: last.no }
     const request = createBatchRequest(sink, rows, range, { now: startedAt, userAgent })
-    const result = await post(request, closing.signal)
-    if (closing.signal.aborted && !result.delivered) return false
+    const signal = replica.isShared ? AbortSignal.any([closing.signal, lost.signal]) : closing.signal
+    const result = await post(request, signal)
+    if (signal.aborted && !result.delivered) return false
     const now = clock.now()
     if (result.delivered && now - startedAt < SLOW_MS) slow.delete(workspaceId)
     else slow.add(workspaceId)
@@ -112,24 +126,53 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     await recordFailure(db, sink, { attempt, next_attempt_at: nextAttemptAt, last_error: error })
   }
 
+  async function requestPending(): Promise<void> {
+    for (const { workspace_id: workspaceId, is_pending: isPending } of await listSinks(db)) {
+      workspaceIds.add(workspaceId)
+      if (isPending) runs.request(workspaceId)
+    }
+  }
+
+  function onEvents(workspaceId: string): void {
+    if (workspaceIds.has(workspaceId)) runs.request(workspaceId)
+  }
+
+  function onSinkChange({ workspaceId }: { workspaceId: string }): void {
+    workspaceIds.add(workspaceId)
+    runs.cancelRetry(workspaceId)
+    runs.request(workspaceId)
+  }
+
+  function onGap(): void {
+    requestPending().catch((err: unknown) =>
+      log.error({ err }, 'failed to list the endpoints of audit events'),
+    )
+  }
+
+  function onLost(): void {
+    lost.abort()
+    lost = new AbortController()
+  }
+
   return {
     async start() {
-      removeListener = onAuditEvents(db, (workspaceId) => {
-        if (workspaceIds.has(workspaceId)) runs.request(workspaceId)
-      })
-      for (const { workspace_id: workspaceId, is_pending: isPending } of await listSinks(db)) {
-        workspaceIds.add(workspaceId)
-        if (isPending) runs.request(workspaceId)
-      }
-    },
-    onSinkChange(workspaceId) {
-      workspaceIds.add(workspaceId)
-      runs.cancelRetry(workspaceId)
-      runs.request(workspaceId)
+      replica.events.on('lost', onLost)
+      replica.events.on('regained', onGap)
+      replica.events.on('stopped', onGap)
+      unsubscribe = [
+        subscribeToAuditEvents(db, onEvents, { onGap }),
+        subscribe(db, AUDIT_SINKS, onSinkChange, { onGap }),
+        () => {
+          replica.events.off('lost', onLost)
+          replica.events.off('regained', onGap)
+          replica.events.off('stopped', onGap)
+        },
+      ]
+      await requestPending()
     },
     async close() {
       closing.abort()
-      removeListener()
+      for (const stop of unsubscribe) stop()
       await runs.close()
     },
   }

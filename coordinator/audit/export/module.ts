@@ -6,10 +6,12 @@ import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { AuditSettings } from '../settings.ts'
 import { type AuditExportOverrides, createAuditExport } from './audit-export.ts'
+import type { DeliveriesOptions } from './deliveries.ts'
 import { auditSinkRoutes } from './routes.ts'
 
 export type AuditExportModuleContext = ModuleBase & {
   config: AuditSettings
+  replica: DeliveriesOptions['replica']
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
   /** Throws unauthorized or not_allowed for an actor that has lost its rights. */
@@ -18,11 +20,12 @@ export type AuditExportModuleContext = ModuleBase & {
 }
 
 export function auditExportModule(context: AuditExportModuleContext): Module {
-  const { config, db, clock, log, overrides } = context
+  const { config, db, clock, log, replica, overrides } = context
   const auditExport = createAuditExport({
     db,
     clock,
     log,
+    replica,
     allowsPrivate: config.auditSinkPrivate,
     overrides: overrides.auditExport,
     assertOpen: context.assertOpen,

@@ -9,6 +9,7 @@ import type { AuditHeadRow, AuditSinkRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { recordAuditEvent } from '../service.ts'
+import { recordSinkChange } from './deliveries.ts'
 import { newSigningSecret } from './signature.ts'
 import { deleteSink, findHead, findSink, writeSink } from './store.ts'
 
@@ -43,19 +44,17 @@ function getFirstPosition(
   return from === 'now' || existing === undefined ? head.no : existing.delivered_no
 }
 
-/** @param options.onChange called after the commit of a change */
 export function createAuditSinkService(options: {
   db: Db
   clock: Clock
   /** Whether the endpoint may have addresses that are not public. */
   allowsPrivate: boolean
-  onChange(workspaceId: string): void
   /** Throws workspace_closing. */
   assertOpen(trx: Trx, workspaceId: string): Promise<void>
   /** Locks the workspace. Throws unauthorized or not_allowed for an actor that has lost its rights. */
   confirmActor(trx: Trx, actor: Actor, now: number): Promise<unknown>
 }): AuditSinkService {
-  const { db, clock, allowsPrivate, onChange, assertOpen, confirmActor } = options
+  const { db, clock, allowsPrivate, assertOpen, confirmActor } = options
 
   function assertAllowed({ hostname }: URL): void {
     const address = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -78,7 +77,7 @@ export function createAuditSinkService(options: {
       const { workspaceId } = actor
       const url = new URL(text)
       assertAllowed(url)
-      const { sink, secret } = await transaction(db, async (trx, onCommit) => {
+      const { sink, secret } = await transaction(db, async (trx) => {
         const now = clock.now()
         await confirmActor(trx, actor, now)
         await assertOpen(trx, workspaceId)
@@ -100,14 +99,14 @@ export function createAuditSinkService(options: {
         await writeSink(trx, sink)
         const detail = { host: url.host, ...(from && { from }) }
         recordAuditEvent(trx, { kind: 'audit_sink.update', actor, boxId: null, detail, at: now })
-        onCommit(() => onChange(workspaceId))
+        recordSinkChange(trx, workspaceId)
         return { sink: present(sink, head), secret: isSameUrl ? null : secret }
       })
       return { sink, secret }
     },
 
     remove: (actor) =>
-      transaction(db, async (trx, onCommit) => {
+      transaction(db, async (trx) => {
         const { workspaceId } = actor
         const now = clock.now()
         await confirmActor(trx, actor, now)
@@ -122,7 +121,7 @@ export function createAuditSinkService(options: {
           detail,
           at: now,
         })
-        onCommit(() => onChange(workspaceId))
+        recordSinkChange(trx, workspaceId)
       }),
   }
 }

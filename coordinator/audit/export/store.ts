@@ -1,4 +1,5 @@
 // Queries of the export of the audit log.
+import { isFreeFor } from '../../db/is-alive.ts'
 import type { Db } from '../../db/open.ts'
 import type { AuditEventRow, AuditHeadRow, AuditSinkRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
@@ -28,6 +29,17 @@ export async function writeSink(trx: Trx, row: AuditSinkRow): Promise<void> {
 
 export const deleteSink = (trx: Trx, workspaceId: string) =>
   trx.deleteFrom('audit_sinks').where('workspace_id', '=', workspaceId).execute()
+
+/** Claims the deliveries to an endpoint for a coordinator. Returns false when another one that is alive delivers. */
+export async function claimSink(db: Db, workspaceId: string, owner: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('audit_sinks')
+    .set({ lease_owner: owner })
+    .where('workspace_id', '=', workspaceId)
+    .where(isFreeFor(db, 'audit_sinks', owner))
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
 
 /** All workspaces with an endpoint, and whether events are not delivered yet. */
 export const listSinks = (db: Db): Promise<{ workspace_id: string; is_pending: boolean }[]> =>

@@ -18,6 +18,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { encodeCursor, parseCursor } from '../../http/page-cursor.ts'
 import { findWorkspace, listOwners, listWorkspaceIds, listWorkspaces } from '../../identity/lookups.ts'
+import { recordDueTime } from '../../jobs/due-times.ts'
 import type { Billing } from '../billing.ts'
 import { evaluateSoon, postCredit } from '../credit.ts'
 import { toEntry } from '../ledger.ts'
@@ -30,8 +31,6 @@ export type OperatorServiceOptions = {
   db: Db
   clock: Clock
   billing: Billing
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
 }
 
 /** The access of the routes admits operators only. Each function throws bad_request while billing is off. */
@@ -47,7 +46,7 @@ export type OperatorService = {
 
 const MICROS_PER_CENT = 10_000
 
-export function createOperatorService({ db, clock, billing, onSchedule }: OperatorServiceOptions) {
+export function createOperatorService({ db, clock, billing }: OperatorServiceOptions) {
   function requireBilling(): NonNullable<Billing> {
     if (billing === null)
       throw new ApiError('bad_request', 'Billing is off. Start the coordinator with BOXWOOD_BILLING=manual.')
@@ -77,12 +76,12 @@ export function createOperatorService({ db, clock, billing, onSchedule }: Operat
     apply: (trx: Trx, finances: Finances, now: number) => Promise<Result>,
   ): Promise<{ result: Result; workspace: OperatorWorkspace }> {
     const { finances } = requireBilling()
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const workspace = isId('workspace', workspaceId) ? await findWorkspace(trx, workspaceId) : undefined
       if (workspace === undefined) throw new ApiError('not_found', NO_SUCH_WORKSPACE)
       const now = clock.now()
       const result = await apply(trx, await finances.load(trx, workspaceId), now)
-      onCommit(() => onSchedule(now))
+      recordDueTime(trx, now)
       return { result, workspace: await present(trx, workspace, await finances.load(trx, workspaceId)) }
     })
   }

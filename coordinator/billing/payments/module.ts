@@ -4,7 +4,6 @@ import { ApiError } from '../../../shared/errors.ts'
 import type { Module, ModuleBase, Schedules } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../../identity/mail/mailer.ts'
-import type { Scheduler } from '../../jobs/scheduler.ts'
 import type { Billing } from '../billing.ts'
 import { createOwnerMails } from '../owner-mails.ts'
 import type { BillingSettings } from '../settings.ts'
@@ -16,7 +15,6 @@ export type PaymentsModuleContext = ModuleBase & {
   config: BillingSettings
   billing: Billing
   mailer: Pick<Mailer, 'send'>
-  scheduler: Pick<Scheduler, 'scheduleAt'>
   overrides: { stripeApi?: StripeOptions['api'] }
 }
 
@@ -30,7 +28,7 @@ export function paymentsModule(context: PaymentsModuleContext) {
 }
 
 function open(context: PaymentsModuleContext): { payments: PaymentService; schedules: Schedules } | null {
-  const { db, clock, log, config, billing, mailer, scheduler, overrides } = context
+  const { db, clock, log, config, billing, mailer, overrides } = context
   const { stripeKey, stripeWebhookSecret, autoTopUpMicros } = config
   const billingUrl = billing?.billingUrl ?? null
   if (billing === null || billingUrl === null || stripeKey === null || stripeWebhookSecret === null)
@@ -50,7 +48,6 @@ function open(context: PaymentsModuleContext): { payments: PaymentService; sched
     provider,
     billingUrl,
     autoTopUpMicros,
-    onSchedule: scheduler.scheduleAt,
   })
   const mailFailure = createOwnerMails({
     db,

@@ -11,6 +11,7 @@ import { afterCommit, type Trx, transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import { findWorkspace, listOwners } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
+import { recordDueTime } from '../../jobs/due-times.ts'
 import { evaluateSoon } from '../credit.ts'
 import type { OwnerMail } from '../owner-mails.ts'
 import type { FinanceService, Finances } from '../service.ts'
@@ -27,8 +28,6 @@ export type PaymentServiceOptions = {
   /** The page of the dashboard to which an owner returns after a payment. */
   billingUrl: string
   autoTopUpMicros: number
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
 }
 
 export type PaymentService = {
@@ -45,18 +44,18 @@ export type PaymentService = {
 const MICROS_PER_CENT = 10_000
 
 export function createPaymentService(options: PaymentServiceOptions): PaymentService {
-  const { db, clock, log, finances, provider, billingUrl, autoTopUpMicros, onSchedule } = options
+  const { db, clock, log, finances, provider, billingUrl, autoTopUpMicros } = options
 
   /** Locks the account. @returns false when the workspace does not exist */
   function change(
     workspaceId: string,
     apply: (trx: Trx, finances: Finances, now: number) => Promise<unknown>,
   ): Promise<boolean> {
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       if ((await findWorkspace(trx, workspaceId)) === undefined) return false
       const now = clock.now()
       await apply(trx, await finances.load(trx, workspaceId), now)
-      onCommit(() => onSchedule(now))
+      recordDueTime(trx, now)
       return true
     })
   }

@@ -47,11 +47,21 @@ const MONTH_CHARS = '2030-01'.length
 
 export type PeriodsQuery = { workspaceId: string; first: string; last: string; userId?: string | undefined }
 
+type SumRow = { period: string; amount: number | string | bigint; seconds: number | string | bigint }
+
 /** The totals of each period from `first` to `last`, in their order. */
-export const sumPeriods = (
+export const sumPeriods = (db: Db | Trx, query: PeriodsQuery): Promise<SumRow[]> =>
+  selectSums(db, query).orderBy('period').execute()
+
+/** The same for each box or each user, in no order. */
+export const sumPeriodsOf = (
   db: Db | Trx,
-  { workspaceId, first, last, userId }: PeriodsQuery,
-): Promise<{ period: string; amount: number | string | bigint; seconds: number | string | bigint }[]> => {
+  column: 'box_id' | 'user_id',
+  query: PeriodsQuery,
+): Promise<(SumRow & { id: string })[]> =>
+  selectSums(db, query).select(`${column} as id`).groupBy(column).execute()
+
+function selectSums(db: Db | Trx, { workspaceId, first, last, userId }: PeriodsQuery) {
   const query = db
     .selectFrom('billing_totals')
     .select(({ fn }) => [
@@ -63,6 +73,5 @@ export const sumPeriods = (
     .where('period', '>=', first)
     .where('period', '<=', last)
     .groupBy('period')
-    .orderBy('period')
-  return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()
+  return userId === undefined ? query : query.where('user_id', '=', userId)
 }

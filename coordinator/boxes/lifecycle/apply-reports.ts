@@ -38,9 +38,13 @@ export async function applyReports(
   batch: readonly BoxReports[],
 ): Promise<void> {
   await handlers.commands.loadKey()
-  await transaction(db, async (trx, onCommit) => {
-    for (const boxReports of batch) await applyBoxReports(trx, onCommit, handlers, boxReports)
-  })
+  await transaction(
+    db,
+    async (trx, onCommit) => {
+      for (const boxReports of batch) await applyBoxReports(trx, onCommit, handlers, boxReports)
+    },
+    { notifiesLocally: true },
+  )
 }
 
 const hasProcesses = ({ observed_state: state, suspended_as: suspendedAs }: BoxRow): boolean =>

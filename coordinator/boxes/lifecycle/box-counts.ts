@@ -14,6 +14,7 @@ export function createBoxCounts(countBoxes: Lifecycle['countBoxes']): Metric {
     name: 'boxwood_boxes',
     help: 'Boxes by observed state, without deleted ones. Counted once a minute.',
     label: 'state',
+    isOfDatabase: true,
     async collect() {
       if (counts === undefined || performance.now() - countedAt > REFRESH_MS) {
         countedAt = performance.now()

@@ -6,6 +6,7 @@ import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Providers } from '../../providers/regions.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { enqueueStop } from './enqueue-jobs.ts'
 import type { MachineLimits } from './machine-limits.ts'
@@ -14,16 +15,17 @@ export type CheckFrozenBoxesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn'>
+  replica: Pick<Replica, 'host'>
   providers: Providers
   machineLimits: MachineLimits
   /** Triggers a reconciliation of the box. */
   schedule(boxId: string): void
 }
 
-/** Stops every suspended box that is recorded as frozen and whose machine is not frozen. */
+/** Stops every suspended box of the host that is recorded as frozen and whose machine is not frozen. */
 export async function checkFrozenBoxes(options: CheckFrozenBoxesOptions): Promise<void> {
-  const { db, clock, log, providers, machineLimits, schedule } = options
-  const suspended = await listBoxesByObservedState(db, ['suspended'])
+  const { db, clock, log, replica, providers, machineLimits, schedule } = options
+  const suspended = await listBoxesByObservedState(db, ['suspended'], replica.host)
   const frozen = suspended.filter((box) => box.suspended_as === 'frozen')
   await Promise.all(
     frozen.map(async (frozenBox) => {

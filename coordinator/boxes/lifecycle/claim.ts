@@ -10,8 +10,10 @@ import type { BoxRow, JobRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
 import { countFailedAttempts, type FailureKind, isFinalFailure } from '../../jobs/failures.ts'
-import { type Lease, UNTIL_CONNECTED } from '../../jobs/leases.ts'
+import { type Claimant, UNTIL_CONNECTED } from '../../jobs/leases.ts'
 import { completeOperation, startOperation } from '../../jobs/operations/service.ts'
+import { isElsewhere } from '../../replicas/hosts.ts'
+import { hasOtherOwner } from '../../replicas/owners.ts'
 import { type BoxSource, findBoxSource, isWaitingForSnapshot } from '../sources/sources.ts'
 import { updateBox } from '../store/boxes.ts'
 import { insertDeletedMachine } from '../store/deleted-machines.ts'
@@ -29,9 +31,10 @@ import { describeSituation, plan } from './plan.ts'
 import { createJobRow } from './set-desired-state.ts'
 import { recordStopped, setObservedState } from './set-observed-state.ts'
 import { findStage, nextStage, OP_DEFINITIONS, type Step } from './transitions.ts'
+import { explainWait } from './unavailable-hosts.ts'
 import { delayDeepSleep } from './update-schedules.ts'
 
-/** A step that no other coordinator runs until the lease expires. */
+/** A step that no other coordinator runs while this one is alive. */
 export type Claim = {
   box: BoxRow
   op: JobRow['op']
@@ -48,30 +51,35 @@ export type Claim = {
   move: MoveParams
 }
 
-/** 'settled': nothing to do. `dueAt`: when to try again, in milliseconds since the epoch. */
-export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled'
+/**
+ * settled: nothing to do. leased: another coordinator runs the job. elsewhere: a coordinator of another host runs it. `dueAt`: when to try again, in milliseconds since the epoch.
+ */
+export type ClaimResult = { claim: Claim } | { dueAt: number } | 'settled' | 'leased' | 'elsewhere'
 
 /** The box is also scheduled when the snapshot that it waits for changes. */
 const WAIT_FOR_SNAPSHOT_MS = 10_000
 
 /**
- * Plans the box's next step and claims it, unless it is not due or another coordinator holds the lease.
+ * Plans the box's next step and claims it, unless it is not due, another coordinator holds the lease, or the files are on another host.
  * @param isConnected whether the agent of the box is connected. The job of a machine waits for its agent without a lease. The
  *   disconnect monitor schedules the box when its agent has connected.
  */
 export function claimNextStep(
   db: Db,
   boxId: string,
-  { owner, now, leaseMs }: Lease,
+  { owner, host, now }: Claimant,
   isConnected: (boxId: string) => boolean = () => true,
 ): Promise<ClaimResult> {
   return transaction(db, async (trx) => {
     let box = await lockBox(trx, boxId)
     if (!box) return 'settled'
+    if (isElsewhere(box, host)) {
+      await explainWait(trx, box, host)
+      return 'elsewhere'
+    }
     const job = (await findJob(trx, boxId)) ?? null
-    if (job && job.lease_owner !== owner && (job.lease_until ?? 0) > now)
-      return { dueAt: job.lease_until ?? now }
-    const next = plan(describeSituation(box, job))
+    if (job && (await hasOtherOwner(trx, job.lease_owner, owner))) return 'leased'
+    const next = plan(describeSituation(box, job && restartStep(job, owner)))
     if (!next) {
       if (job) await deleteJob(trx, boxId)
       return 'settled'
@@ -79,21 +87,21 @@ export function claimNextStep(
     const currentJob = job?.op === next.op ? job : null
     const isWaiting = currentJob?.next_retry_at === UNTIL_CONNECTED
     if (!isWaiting && currentJob?.next_retry_at && currentJob.next_retry_at > now) {
-      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      await updateJob(trx, boxId, { lease_owner: null })
       return { dueAt: currentJob.next_retry_at }
     }
     const row = currentJob ?? createJobRow(boxId, next.op, next.step, job?.actor ?? 'system', now)
     const source = next.step === 'provision' ? await findBoxSource(trx, box) : null
-    if (source === 'creating' || (await isWaitingForSnapshot(trx, boxId, next.step, now))) {
+    if (source === 'creating' || (await isWaitingForSnapshot(trx, boxId, next.step))) {
       await upsertJob(trx, row)
-      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      await updateJob(trx, boxId, { lease_owner: null })
       return { dueAt: now + WAIT_FOR_SNAPSHOT_MS }
     }
     const { state } = findStage(next.op, next.step)
     if (box.kind === 'machine' && next.step === 'connect' && !isConnected(boxId)) {
       if (isWaiting) return 'settled'
       await upsertJob(trx, { ...row, step: next.step, next_retry_at: UNTIL_CONNECTED })
-      await updateJob(trx, boxId, { lease_owner: null, lease_until: null })
+      await updateJob(trx, boxId, { lease_owner: null })
       if (state) await setObservedState(trx, box, state, eventReason(row), row.actor, now)
       return 'settled'
     }
@@ -104,7 +112,7 @@ export function claimNextStep(
       box = await updateBox(trx, boxId, { region: source.region, provider: source.provider, leftovers })
     }
     await upsertJob(trx, { ...row, step: next.step, next_retry_at: null })
-    await updateJob(trx, boxId, { lease_owner: owner, lease_until: now + leaseMs })
+    await updateJob(trx, boxId, { lease_owner: owner })
     let updatedBox = state ? await setObservedState(trx, box, state, eventReason(row), row.actor, now) : box
     // From now on the memory of a frozen box may be lost: the stop must succeed before the box is woken.
     if (state === 'suspended' && next.step === 'stop')
@@ -119,6 +127,15 @@ export function claimNextStep(
     return { claim: { box: updatedBox, op, step, attempt, agentToken, source, actor, move } }
   })
 }
+
+/**
+ * The job, with the step start instead of connect when another coordinator waited for the agent: the machine may have stopped
+ * meanwhile. The jobs of enrolled machines have no step start.
+ */
+const restartStep = (job: JobRow, owner: string): JobRow =>
+  job.step === 'connect' && job.lease_owner !== owner && job.op !== 'enroll' && job.op !== 'reconnect'
+    ? { ...job, step: 'start' }
+    : job
 
 async function replaceAgentToken(trx: Trx, boxId: string): Promise<string> {
   const token = newBoxToken()
@@ -158,7 +175,7 @@ export function completeStep(
   db: Db,
   { box: { id: boxId }, op, step }: Claim,
   result: StepResult,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+  { owner, now }: Claimant,
 ): Promise<boolean> {
   return transaction(db, async (trx) => {
     const leased = await findLeasedJob(trx, boxId, owner)
@@ -258,12 +275,7 @@ export const isFinalAttempt = ({ op, step, attempt }: Claim, kind: FailureKind):
 }
 
 /** Records that the step failed: schedules a retry, or ends the job in its failure state after the last attempt. */
-export function failStep(
-  db: Db,
-  claim: Claim,
-  failure: Failure,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
-): Promise<void> {
+export function failStep(db: Db, claim: Claim, failure: Failure, { owner, now }: Claimant): Promise<void> {
   const {
     box: { id: boxId },
     op,
@@ -285,7 +297,6 @@ export function failStep(
       last_error: failure.message,
       next_retry_at: failure.retryAt,
       lease_owner: null,
-      lease_until: null,
     })
   })
 }

@@ -9,16 +9,21 @@ import type { Db } from '../../db/open.ts'
 import type { JobRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Providers } from '../../providers/regions.ts'
+import { isElsewhere } from '../../replicas/hosts.ts'
+import type { Replica } from '../../replicas/replica.ts'
+import { recordBoxJob } from '../job-changes.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { findBox } from '../store/boxes.ts'
 import { findJob, updateJob, upsertJob } from '../store/jobs.ts'
 import type { MachineLimits } from './machine-limits.ts'
 import { createJobRow } from './set-desired-state.ts'
+import { degradeIfUnavailable } from './unavailable-hosts.ts'
 
 export type DisconnectMonitorOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
+  replica: Pick<Replica, 'host'>
   providers: Providers
   tunnels: Tunnels
   machineLimits: MachineLimits
@@ -30,7 +35,7 @@ export type DisconnectMonitorOptions = {
 
 export type DisconnectMonitor = {
   /**
-   * Watches every box that should be running and is not connected: its machine may have stopped while no coordinator was
+   * Watches every box of the host that should be running and is not connected: its machine may have stopped while no coordinator was
    * running.
    */
   start(): Promise<void>
@@ -41,7 +46,7 @@ export type DisconnectMonitor = {
 const MIN_INSPECT_INTERVAL_MS = 250
 
 export function createDisconnectMonitor(options: DisconnectMonitorOptions): DisconnectMonitor {
-  const { db, clock, log, providers, tunnels, machineLimits, schedule, disconnectGraceMs } = options
+  const { db, clock, log, replica, providers, tunnels, machineLimits, schedule, disconnectGraceMs } = options
   /** The boxes whose agent is disconnected. Aborting ends the watch. */
   const watches = new Map<string, AbortController>()
   let closed = false
@@ -67,11 +72,10 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
    */
   async function recoverUnlessConnected(boxId: string, signal: AbortSignal): Promise<void> {
     const graceEndsAt = performance.now() + disconnectGraceMs
-    const isEnrolled = await isEnrolledMachine(boxId)
-    // Only its agent knows whether an enrolled machine runs.
-    if (isEnrolled) await wait(disconnectGraceMs, signal)
+    const canInspect = await hasMachineHere(boxId)
+    if (!canInspect) await wait(disconnectGraceMs, signal)
     for (let intervalMs = MIN_INSPECT_INTERVAL_MS; !signal.aborted; intervalMs *= 2) {
-      const hasStopped = !isEnrolled && (await hasMachineStopped(boxId, signal))
+      const hasStopped = canInspect && (await hasMachineStopped(boxId, signal))
       if (signal.aborted || tunnels.current(boxId)) return
       const remainingMs = graceEndsAt - performance.now()
       if (hasStopped || remainingMs <= 0) {
@@ -86,12 +90,14 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     }
   }
 
-  async function isEnrolledMachine(boxId: string): Promise<boolean> {
+  /** Only its agent knows whether an enrolled machine runs, and only its host whether another machine does. */
+  async function hasMachineHere(boxId: string): Promise<boolean> {
     try {
-      return (await findBox(db, boxId))?.kind === 'machine'
+      const box = await findBox(db, boxId)
+      return box === undefined || (box.kind !== 'machine' && !isElsewhere(box, replica.host))
     } catch (err) {
       log.warn({ err, boxId }, 'failed to read the box of a disconnected agent')
-      return false
+      return true
     }
   }
 
@@ -99,7 +105,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     if (signal.aborted) return false
     try {
       const box = await findBox(db, boxId)
-      if (box === undefined) return false
+      if (box === undefined || isElsewhere(box, replica.host)) return false
       return await machineLimits(box)(async () => {
         return !signal.aborted && (await providers.for(box).inspect(boxId)) !== 'running'
       })
@@ -117,12 +123,14 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
       if (job && job.op !== 'clean_up') return false
       // The agent may have connected while the transaction waited for a job of the box.
       if (tunnels.current(boxId)) return false
+      if (await degradeIfUnavailable(trx, box, replica.host, clock.now())) return true
       const [op, step] =
         box.kind === 'machine' ? (['reconnect', 'connect'] as const) : (['recover', 'inspect'] as const)
       await upsertJob(trx, {
         ...createJobRow(boxId, op, step, 'system', clock.now()),
         reason: 'the agent of the box disconnected',
       })
+      recordBoxJob(trx, boxId)
       return true
     })
     if (created) schedule(boxId)
@@ -136,6 +144,7 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
     if (!awaitsAgent(await findJob(db, boxId))) return
     await transaction(db, async (trx) => {
       if (awaitsAgent(await findJob(trx, boxId))) await updateJob(trx, boxId, { next_retry_at: null })
+      recordBoxJob(trx, boxId)
     })
     schedule(boxId)
   }
@@ -157,20 +166,25 @@ export function createDisconnectMonitor(options: DisconnectMonitorOptions): Disc
   }
 
   async function start(): Promise<void> {
-    const boxes = await listBoxesByObservedState(db, ['running'])
+    const boxes = await listBoxesByObservedState(db, ['running'], replica.host)
     for (const { id, desired_state, job_op } of boxes) {
       const isSettled = desired_state === 'running' && (job_op === null || job_op === 'clean_up')
       if (isSettled && !tunnels.current(id)) startWatch(id)
     }
   }
 
+  const onConnectedElsewhere = (boxId: string) => onConnected({ boxId })
   tunnels.on('connected', onConnected)
   tunnels.on('disconnected', startWatch)
+  tunnels.on('connectedElsewhere', onConnectedElsewhere)
+  tunnels.on('disconnectedElsewhere', startWatch)
 
   function close(): void {
     closed = true
     tunnels.off('connected', onConnected)
     tunnels.off('disconnected', startWatch)
+    tunnels.off('connectedElsewhere', onConnectedElsewhere)
+    tunnels.off('disconnectedElsewhere', startWatch)
     for (const boxId of [...watches.keys()]) stopWatch(boxId)
   }
 

@@ -15,6 +15,7 @@ import {
   type Provider,
   type SharedDisk,
 } from '../../providers/provider.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { BYTES, DiskLimits, type Excess, INODES } from './disk-limits.ts'
 import { suspendBySystem } from './suspend-by-system.ts'
@@ -23,6 +24,7 @@ export type DiskMonitorOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
+  replica: Pick<Replica, 'host'>
   /** The disks of the regions on one file system. */
   disks: ReadonlyMap<Region, SharedDisk>
   /** Triggers a reconciliation of the box. */
@@ -50,7 +52,7 @@ type Space = { bytes: DiskSpace; inodes: DiskSpace }
 const UNLIMITED = { free: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY }
 
 export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
-  const { db, clock, log, disks, schedule } = options
+  const { db, clock, log, replica, disks, schedule } = options
   const limits = { bytes: new DiskLimits(BYTES), inodes: new DiskLimits(INODES) }
   let measuredAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -92,7 +94,7 @@ export function createDiskMonitor(options: DiskMonitorOptions): DiskMonitor {
   async function measureRunningBoxes() {
     const boxes: { box: BoxRow; usage: DiskUsage }[] = []
     const uncounted: BoxRow[] = []
-    for (const box of await listBoxesByObservedState(db, ['running'])) {
+    for (const box of await listBoxesByObservedState(db, ['running'], replica.host)) {
       const disk = box.kind === 'managed' ? disks.get(box.region) : undefined
       const usage = disk && (await measure(disk, box.id))
       if (usage === 'timeout') uncounted.push(box)

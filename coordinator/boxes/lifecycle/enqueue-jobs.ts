@@ -1,9 +1,10 @@
-// Creates the jobs that are not the way to a new desired state. Call schedule(box.id) after the commit.
+// Creates the jobs that are not the way to a new desired state. Call schedule(box.id) after the commit, as after setDesiredState().
 import type { JobOp } from '../../../shared/api/boxes.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Region, Tier } from '../../../shared/tiers.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
+import { recordBoxJob } from '../job-changes.ts'
 import { updateBox } from '../store/boxes.ts'
 import { findJob, updateJob, upsertJob } from '../store/jobs.ts'
 import type { MoveParams } from './moves.ts'
@@ -43,6 +44,7 @@ export async function enqueueStopInsteadOfFreeze(
   // The result of a freeze in progress does not finish the job then.
   if (job?.op !== 'suspend' || job.step !== 'freeze') return enqueueStop(trx, box, request)
   await updateJob(trx, box.id, { step: 'stop' })
+  recordBoxJob(trx, box.id)
   return true
 }
 
@@ -94,16 +96,18 @@ export async function isSettled(trx: Trx, box: BoxRow): Promise<boolean> {
 const isIdle = async (trx: Trx, box: BoxRow): Promise<boolean> =>
   box.observed_state === 'suspended' && isSettled(trx, box)
 
-const insertJob = (
+async function insertJob(
   trx: Trx,
   box: BoxRow,
   op: JobOp,
   step: Step,
   request: JobRequest,
   params: MoveParams | null = null,
-) =>
-  upsertJob(trx, {
+): Promise<void> {
+  await upsertJob(trx, {
     ...createJobRow(box.id, op, step, request.actor ?? 'system', request.now),
     reason: request.reason,
     params: params && JSON.stringify(params),
   })
+  recordBoxJob(trx, box.id)
+}

@@ -79,11 +79,14 @@ export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatO
     const batch = [...unwrittenPorts]
     for (let offset = 0; offset < batch.length; offset += PORT_LISTS_PER_STATEMENT) {
       const part = batch.slice(offset, offset + PORT_LISTS_PER_STATEMENT)
-      await transaction(db, (trx) =>
-        updatePorts(
-          trx,
-          part.map(([id, { ports }]) => ({ id, ports })),
-        ),
+      await transaction(
+        db,
+        (trx) =>
+          updatePorts(
+            trx,
+            part.map(([id, { ports }]) => ({ id, ports })),
+          ),
+        { notifiesLocally: true },
       )
       for (const [boxId, written] of part)
         if (unwrittenPorts.get(boxId) === written) unwrittenPorts.delete(boxId)
@@ -99,10 +102,14 @@ export function createHeartbeats({ db, clock, log, flushMs = 5_000 }: HeartbeatO
         const heartbeat = latest.get(id)
         return heartbeat ? [{ id, ...heartbeat }] : []
       })
-      await transaction(db, async (trx) => {
-        for (let offset = 0; offset < rows.length; offset += ROWS_PER_STATEMENT)
-          await updateVitals(trx, rows.slice(offset, offset + ROWS_PER_STATEMENT))
-      })
+      await transaction(
+        db,
+        async (trx) => {
+          for (let offset = 0; offset < rows.length; offset += ROWS_PER_STATEMENT)
+            await updateVitals(trx, rows.slice(offset, offset + ROWS_PER_STATEMENT))
+        },
+        { notifiesLocally: true },
+      )
     } catch (error) {
       for (const id of batch) unwrittenIds.add(id)
       throw error

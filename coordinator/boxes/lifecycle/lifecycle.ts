@@ -1,4 +1,4 @@
-// Assembles the lifecycle of this coordinator's boxes: reconciler, disconnect monitor, waiting and suspending.
+// Assembles the lifecycle of this coordinator's boxes: reconciler, monitors, waiting and suspending.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { ObservedState } from '../../../shared/api/boxes.ts'
@@ -8,15 +8,16 @@ import { countBoxesByObservedState } from '../store/box-lists.ts'
 import { checkFrozenBoxes } from './check-frozen-boxes.ts'
 import { createDisconnectMonitor } from './disconnect-monitor.ts'
 import { createDiskMonitor, groupByFileSystem } from './disk-monitor.ts'
+import { createHostMonitor } from './host-monitor.ts'
 import { createMachineLimits } from './machine-limits.ts'
-import { createReconciler, type ReconcilerOptions } from './reconciler.ts'
+import { createReconciler, type Reconciler, type ReconcilerOptions } from './reconciler.ts'
 import { suspendLocalBoxes } from './suspend-local-boxes.ts'
 import { createWaitUntilRunning, type WaitUntilRunning } from './wait-until-running.ts'
 
 export type LifecycleOptions = Omit<ReconcilerOptions, 'machineLimits'> & {
   /** Limit of concurrent calls to a provider. Default: 8. */
   maxConcurrentMachines?: number
-  /** How long the agent of a running box may be disconnected before the box is recovered. Default: 60 s. */
+  /** How long the agent of a running box may be disconnected, or its host without a coordinator, before the box is degraded. Default: 60 s. */
   disconnectGraceMs?: number
   /** How long a stop waits for the running steps. Default: 20 s. */
   closeTimeoutMs?: number
@@ -31,7 +32,7 @@ export type Lifecycle = {
   schedule(boxId: string): void
   waitUntilRunning: WaitUntilRunning
   /** Calls the listener after the state or the job of a box has been written. Returns the unsubscribe function. */
-  onChange(listener: (boxId: string) => void): () => void
+  onChange: Reconciler['onChange']
   /** The number of live boxes in each observed state. Reads every live box. */
   countBoxes(): Promise<Map<ObservedState, number>>
   /**
@@ -58,6 +59,8 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     disconnectGraceMs,
   })
 
+  const hostMonitor = createHostMonitor({ ...options, schedule, graceMs: disconnectGraceMs })
+
   const diskMonitors = groupByFileSystem(options.providers.byRegion).map((disks) =>
     createDiskMonitor({ ...options, schedule, disks }),
   )
@@ -65,6 +68,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   let closed: Promise<void> | undefined
   async function closeOnce(): Promise<void> {
     disconnectMonitor.close()
+    hostMonitor.close()
     const steps = Promise.all([...diskMonitors.map((monitor) => monitor.close()), reconciler.close()])
     await withTimeout(steps, closeTimeoutMs, `lifecycle steps run for more than ${closeTimeoutMs} ms`).catch(
       (err: unknown) => log.error({ err }, 'stopping without waiting for lifecycle steps'),
@@ -83,6 +87,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     async start() {
       await reconciler.start()
       await disconnectMonitor.start()
+      await hostMonitor.start()
       const checking = checkFrozenBoxes({ ...options, machineLimits, schedule })
       // An engine that does not answer must not delay the start: the check continues.
       await Promise.race([checking, sleep(MAX_START_DELAY_MS, undefined, { ref: false })])

@@ -2,19 +2,21 @@
 import { EventEmitter } from 'node:events'
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
-import { newUuid } from '../../../shared/ids.ts'
 import type { Ingest } from '../../agents/tunnel/reports.ts'
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxNames } from '../../base/log/logger.ts'
+import type { SubscribeOptions } from '../../db/notifications.ts'
 import type { Db } from '../../db/open.ts'
+import { type RowSubscriber, subscribeToRows } from '../../db/row-changes.ts'
 import { RetryDelays } from '../../jobs/failures.ts'
-import { createJobRunner, INTERRUPTED } from '../../jobs/job-runner.ts'
-import { createLeases, runWithLease } from '../../jobs/leases.ts'
+import { createJobRunner, INTERRUPTED, type JobRunner } from '../../jobs/job-runner.ts'
+import { createLeases } from '../../jobs/leases.ts'
 import { classifyFailure } from '../../providers/classify-failure.ts'
 import { ImageError } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
+import type { Replica } from '../../replicas/replica.ts'
+import { subscribeToBoxJobs } from '../job-changes.ts'
 import { listLiveBoxNames, listUnreconciledBoxIds } from '../store/box-lists.ts'
-import { resetConnectSteps } from '../store/jobs.ts'
 import { type Claim, claimNextStep, completeStep, failStep, isFinalAttempt } from './claim.ts'
 import { createMachineLimits, type MachineLimits } from './machine-limits.ts'
 import type { StepObserver } from './step-observer.ts'
@@ -25,6 +27,7 @@ export type ReconcilerOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+  replica: Pick<Replica, 'id' | 'host' | 'isLeaseValid' | 'events'>
   /** Gets the names of the live boxes, for the log. */
   boxNames?: BoxNames
   providers: Providers
@@ -40,8 +43,6 @@ export type ReconcilerOptions = {
   /** The coordinator's URL for agents to connect to, without a path. */
   coordinatorUrl: string
   machineLimits: MachineLimits
-  /** How long a lease is valid after its last renewal. Default: 30 s. */
-  leaseMs?: number
   /** How long a started agent has to connect. Default: 60 s. */
   connectTimeoutMs?: number
   /**
@@ -61,8 +62,11 @@ export type Reconciler = {
   start(): Promise<void>
   /** Triggers a reconciliation of the box. Call it after writing the box's desired state or job. */
   schedule(boxId: string): void
-  /** Calls the listener after this reconciler has written a box's state or job. Returns the unsubscribe function. */
-  onChange(listener: (boxId: string) => void): () => void
+  /**
+   * Calls the listener after this reconciler has written a box's state or job, and after another coordinator has changed the
+   * box. Returns the unsubscribe function.
+   */
+  onChange(listener: (boxId: string) => void, options: SubscribeOptions): () => void
   /** Resolves when the running steps have finished. Unfinished jobs continue at the next start. */
   close(): Promise<void>
 }
@@ -72,21 +76,22 @@ const MAX_CONCURRENT_ARCHIVES = 4
 const MAX_CONCURRENT_SPOOLS = 4
 
 export function createReconciler(options: ReconcilerOptions): Reconciler {
-  const { db, clock, log, boxNames = new Map(), providers, tunnels, ingest } = options
+  const { db, clock, log, replica, boxNames = new Map(), providers, tunnels, ingest } = options
   const { coordinatorUrl, machineLimits, prepareBox = async () => undefined } = options
   const { restartAgent = async () => false, ensureImage = async () => undefined } = options
-  const { leaseMs = 30_000, connectTimeoutMs = 60_000 } = options
+  const { connectTimeoutMs = 60_000 } = options
   const { freezesBoxes = true, observer, agentReconnectMs = 35_000 } = options
   const reconnectsUntil = performance.now() + agentReconnectMs
-  const owner = newUuid()
+  const { id: owner, host } = replica
   const retryDelays = new RetryDelays(options.backoff)
-  const changes = new EventEmitter<{ change: [boxId: string] }>().setMaxListeners(0)
+  const changes: BoxChanges = new EventEmitter<BoxChangeEvents>().setMaxListeners(0)
   const archiveLimits = createMachineLimits(MAX_CONCURRENT_ARCHIVES)
   const spoolLimits = createMachineLimits(MAX_CONCURRENT_SPOOLS)
-  const leases = createLeases(db, 'jobs')
+  const leases = createLeases(db, 'jobs', replica)
   const runner = createJobRunner({
     clock,
     log,
+    replica,
     target: 'box',
     run: reconcile,
     listDueIds: leases.listDueIds,
@@ -103,9 +108,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     let connectDeadline: number | undefined
     let job: { op: Claim['op']; startedAt: number } | undefined
     for (let controller = nextStep(); controller; controller = nextStep()) {
-      const result = await claimNextStep(db, boxId, { owner, now: clock.now(), leaseMs }, isConnected)
+      const result = await claimNextStep(db, boxId, { owner, host, now: clock.now() }, isConnected)
       changes.emit('change', boxId)
-      if (result === 'settled') return undefined
+      if (typeof result === 'string') return undefined
       if ('dueAt' in result) return result.dueAt
       const { claim } = result
       boxNames.set(boxId, claim.box.hostname)
@@ -126,7 +131,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       }
       changes.emit('change', boxId)
     }
-    await leases.release(boxId, owner)
+    await leases.release(boxId)
     return undefined
   }
 
@@ -157,11 +162,11 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         log,
       }
       const run = () => runStep(claim, context)
-      const result = await runWithLease(leases, { clock, log, id: box.id, owner, leaseMs, controller }, () =>
-        observer ? observer.observe(claim, run) : run(),
-      )
+      // The claim may have waited for the database until after the lease was lost.
+      if (!replica.isLeaseValid) return false
+      const result = await (observer ? observer.observe(claim, run) : run())
       retryDelays.reset(box.id)
-      return await completeStep(db, claim, result, { owner, now: clock.now() })
+      return await completeStep(db, claim, result, { owner, host, now: clock.now() })
     } catch (error) {
       if (controller.signal.aborted && isInterruption(step, error)) return false
       await handleStepFailure(claim, error)
@@ -189,24 +194,44 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const now = clock.now()
     const retryAt = now + retryDelays.next(box.id, kind, attempt)
     const code = err instanceof ImageError ? err.code : null
-    await failStep(db, claim, { message, kind, code, retryAt }, { owner, now })
+    await failStep(db, claim, { message, kind, code, retryAt }, { owner, host, now })
   }
 
   async function start(): Promise<void> {
     for (const { id, hostname } of await listLiveBoxNames(db)) boxNames.set(id, hostname)
-    // No other coordinator is running: the stored leases are obsolete.
-    await leases.reset()
-    await resetConnectSteps(db)
-    for (const boxId of await listUnreconciledBoxIds(db)) runner.schedule(boxId)
+    for (const boxId of await listUnreconciledBoxIds(db, host)) runner.schedule(boxId)
     runner.runDue()
   }
 
-  function onChange(listener: (boxId: string) => void) {
-    changes.on('change', listener)
-    return () => void changes.off('change', listener)
-  }
+  return { start, schedule: runner.schedule, ...connectOthers(db, runner, changes) }
+}
 
-  return { start, schedule: runner.schedule, onChange, close: runner.close }
+type BoxChangeEvents = { change: [boxId: string]; gap: [] }
+type BoxChanges = EventEmitter<BoxChangeEvents>
+
+/** Other coordinators write jobs that this one may run, and run jobs for which this one waits. */
+function connectOthers(
+  db: Db,
+  runner: JobRunner,
+  changes: BoxChanges,
+): Pick<Reconciler, 'onChange' | 'close'> {
+  const onRow: RowSubscriber = ({ table, id }, origin) => {
+    if (table === 'boxes' && origin === 'elsewhere') changes.emit('change', id)
+  }
+  const unsubscribe = [
+    subscribeToBoxJobs(db, runner.schedule, { onGap: runner.runAll }),
+    subscribeToRows(db, onRow, { onGap: () => void changes.emit('gap') }),
+  ]
+  return {
+    onChange(listener, { onGap }) {
+      changes.on('change', listener).on('gap', onGap)
+      return () => void changes.off('change', listener).off('gap', onGap)
+    },
+    async close() {
+      for (const stop of unsubscribe) stop()
+      await runner.close()
+    },
+  }
 }
 
 /** Whether to plan again now: the job may have changed, or the agent may have connected. */

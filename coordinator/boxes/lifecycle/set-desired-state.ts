@@ -3,6 +3,7 @@ import type { DesiredState, JobOp } from '../../../shared/api/boxes.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { UNTIL_CONNECTED } from '../../jobs/leases.ts'
+import { recordBoxJob } from '../job-changes.ts'
 import { updateBox } from '../store/boxes.ts'
 import { recordStateChange } from '../store/events.ts'
 import { deleteJob, findJob, updateJob, upsertJob } from '../store/jobs.ts'
@@ -29,6 +30,7 @@ export async function enqueueCreateJob(
   const change = { from: null, to: box.observed_state, reason: 'created', actor, at: now }
   await recordStateChange(trx, box.id, change)
   await upsertJob(trx, createJobRow(box.id, 'create', 'provision', actor, now))
+  recordBoxJob(trx, box.id)
   await updateSchedules(trx, box, now)
 }
 
@@ -42,6 +44,7 @@ export async function enqueueEnrollJob(
   await recordStateChange(trx, box.id, change)
   const job = createJobRow(box.id, 'enroll', 'connect', actor, now)
   await upsertJob(trx, { ...job, next_retry_at: UNTIL_CONNECTED })
+  recordBoxJob(trx, box.id)
 }
 
 /** Sets the desired state of a box and creates, updates or deletes its job to match. The caller has locked the box. */
@@ -66,6 +69,7 @@ export async function setDesiredState(
       reason: reason ?? null,
     })
   }
+  recordBoxJob(trx, box.id)
   return updatedBox
 }
 
@@ -77,7 +81,6 @@ export const createJobRow = (box_id: string, op: JobOp, step: string, actor: str
   last_error: null,
   next_retry_at: null,
   lease_owner: null,
-  lease_until: null,
   actor,
   reason: null,
   operation_id: null,

@@ -14,6 +14,7 @@ import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Provider } from '../../providers/provider.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import { listBoxesByObservedState } from '../store/box-lists.ts'
 import { deleteJob, findJob } from '../store/jobs.ts'
 import { collectReports } from './collect-reports.ts'
@@ -23,6 +24,7 @@ export type SuspendLocalBoxesOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
+  replica: Pick<Replica, 'host'>
   providers: { inRegion(region: Region): Pick<Provider, 'stop' | 'inspect'> }
   /** Whether the providers can stop the box. Default: they can stop every box. */
   canStop?(box: BoxRow): boolean
@@ -49,7 +51,7 @@ const UNCHANGED_STATES: readonly ObservedState[] = [
 ]
 
 /**
- * Stops the machine of every box in the states above, and of every frozen box. Desired states do not change, so the next
+ * Stops the machine of every box of the host in the states above, and of every frozen box. Desired states do not change, so the next
  * start wakes the boxes that ran and continues the jobs in progress. Close the reconciler first.
  * @param reason the reason of the boxes' state events.
  * @returns the names of the boxes.
@@ -58,9 +60,22 @@ export async function suspendLocalBoxes(
   options: SuspendLocalBoxesOptions,
   reason: string,
 ): Promise<SuspendedBoxes> {
-  const { db, log, providers, tunnels, machineLimit, stopTimeoutMs = 30_000, canStop = () => true } = options
+  const {
+    db,
+    log,
+    replica,
+    providers,
+    tunnels,
+    machineLimit,
+    stopTimeoutMs = 30_000,
+    canStop = () => true,
+  } = options
   const boxes = (
-    await listBoxesByObservedState(db, [...SUSPENDABLE_STATES, ...UNCHANGED_STATES, 'suspended'])
+    await listBoxesByObservedState(
+      db,
+      [...SUSPENDABLE_STATES, ...UNCHANGED_STATES, 'suspended'],
+      replica.host,
+    )
   )
     // An enrolled machine is not local.
     .filter(({ kind }) => kind === 'managed')

@@ -4,6 +4,7 @@ import type { Tunnel, Tunnels } from '../../agents/tunnel/types.ts'
 import type { Db } from '../../db/open.ts'
 import { findBox } from '../store/boxes.ts'
 import { findJob } from '../store/jobs.ts'
+import type { Reconciler } from './reconciler.ts'
 
 export type WaitUntilRunning = (boxId: string, ms: number, signal?: AbortSignal) => Promise<Tunnel>
 
@@ -15,7 +16,7 @@ export type WaitUntilRunning = (boxId: string, ms: number, signal?: AbortSignal)
 export function createWaitUntilRunning(options: {
   db: Db
   tunnels: Tunnels
-  onChange(listener: (boxId: string) => void): () => void
+  onChange: Reconciler['onChange']
 }): WaitUntilRunning {
   const { db, tunnels, onChange } = options
 
@@ -50,12 +51,15 @@ async function explainTimeout(db: Db, boxId: string): Promise<string> {
     : `The box did not start in time. The last attempt failed: ${problem}`
 }
 
-/** `next()` resolves at the first change after the call. */
-function subscribeToBox(onChange: (listener: (boxId: string) => void) => () => void, boxId: string) {
+/** `next()` resolves at the first change after the call, and when a change may have been missed. */
+function subscribeToBox(onChange: Reconciler['onChange'], boxId: string) {
   let resolveNext: () => void = () => undefined
-  const unsubscribe = onChange((changedId) => {
-    if (changedId === boxId) resolveNext()
-  })
+  const unsubscribe = onChange(
+    (changedId) => {
+      if (changedId === boxId) resolveNext()
+    },
+    { onGap: () => resolveNext() },
+  )
   const next = () =>
     new Promise<void>((resolve) => {
       resolveNext = resolve

@@ -8,10 +8,10 @@ const MAX_BYTES = 4096
 /** Rejects when the agent is not connected, and when it does not respond correctly in time. */
 export async function readIdleSeconds(
   boxId: string,
-  tunnels: Pick<Tunnels, 'current'>,
+  tunnels: Pick<Tunnels, 'local'>,
   closing: AbortSignal,
 ): Promise<number> {
-  const tunnel = tunnels.current(boxId)
+  const tunnel = tunnels.local(boxId)
   if (tunnel === undefined) throw new Error('the agent is not connected')
   const call = { method: 'GET', path: '/activity', signal: closing, timeoutMs: TIMEOUT_MS } as const
   const { status, body } = await tunnel.call({ ...call, maxBytes: () => MAX_BYTES })

@@ -9,7 +9,7 @@ import { type BoxScheduleHandlersOptions, createBoxScheduleHandlers } from './sc
 
 export type BoxSchedulesModuleContext = ModuleBase & { config: BoxSettings } & Pick<
     BoxScheduleHandlersOptions,
-    'tunnels' | 'pauseGate' | 'snapshots' | 'memory'
+    'tunnels' | 'replica' | 'pauseGate' | 'snapshots' | 'memory'
   > & {
     heartbeats: Pick<Heartbeats, 'latest'>
     lifecycle: Pick<Lifecycle, 'schedule'>
@@ -20,12 +20,14 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
 export function boxSchedulesModule(context: BoxSchedulesModuleContext): Module {
-  const { config, db, clock, log, tunnels, pauseGate, snapshots, heartbeats, lifecycle, memory } = context
+  const { config, db, clock, log, replica, tunnels, pauseGate, snapshots, heartbeats, lifecycle, memory } =
+    context
   return {
     schedules: createBoxScheduleHandlers({
       db,
       clock,
       log,
+      replica,
       tunnels,
       pauseGate,
       snapshots,

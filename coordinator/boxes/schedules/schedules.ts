@@ -6,6 +6,7 @@ import type { MemoryPressure } from '../../base/memory-pressure.ts'
 import type { Db } from '../../db/open.ts'
 import type { Schedules } from '../../http/module.ts'
 import { moveSchedule } from '../../jobs/schedules.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import { BOX_SCHEDULE_KINDS, type BoxScheduleKind } from '../lifecycle/update-schedules.ts'
 import { findOldestFrozenBoxId } from '../store/boxes.ts'
 import { readIdleSeconds } from './ask-agent.ts'
@@ -18,7 +19,8 @@ export type BoxScheduleHandlersOptions = BoxSchedulesOptions & {
   clock: Clock
   log: Pick<Logger, 'info' | 'error'>
   settings: ScheduleSettings
-  tunnels: Pick<Tunnels, 'current'>
+  tunnels: Pick<Tunnels, 'current' | 'local'>
+  replica: Pick<Replica, 'host'>
   pauseGate: PauseGate
   memory: MemoryPressure
   /** Returns when the box was last active, by its last heartbeat, in milliseconds since the epoch; null: unknown. */
@@ -31,7 +33,7 @@ const RETRY_MS = 60_000
 const REQUEST_RETRY_MS = 5_000
 
 export function createBoxScheduleHandlers(options: BoxScheduleHandlersOptions): Schedules {
-  const { db, clock, log, settings, tunnels, pauseGate, memory, findLastActivity } = options
+  const { db, clock, log, replica, settings, tunnels, pauseGate, memory, findLastActivity } = options
   const runBoxSchedule = createBoxSchedules(options)
   /** The frozen box to stop because the memory is scarce. */
   let boxToStop: string | undefined
@@ -72,13 +74,13 @@ export function createBoxScheduleHandlers(options: BoxScheduleHandlersOptions): 
     return result === 'busy' ? movePause(boxId, REQUEST_RETRY_MS) : result.nextAt
   }
 
-  /** Makes the schedule of the box that has been frozen for the longest time due. */
+  /** Makes the schedule of the box of this machine that has been frozen for the longest time due. */
   async function checkMemory(now: number): Promise<void> {
     const isScarce = await memory.isUnderMemoryPressure().catch((err: unknown) => {
       log.error({ err }, 'failed to read the memory usage of the machine; will retry')
       return false
     })
-    boxToStop = isScarce ? await findOldestFrozenBoxId(db) : undefined
+    boxToStop = isScarce ? await findOldestFrozenBoxId(db, replica.host) : undefined
     if (boxToStop !== undefined) await moveSchedule(db, { kind: 'stop_frozen', target_id: boxToStop }, now)
   }
 
@@ -87,6 +89,8 @@ export function createBoxScheduleHandlers(options: BoxScheduleHandlersOptions): 
       ...Object.fromEntries(BOX_SCHEDULE_KINDS.map((kind) => [kind, createHandler(kind)])),
       auto_pause: autoPause,
     },
+    // The coordinator with the tunnel knows the requests in flight.
+    isElsewhere: (boxId) => tunnels.local(boxId) === undefined && tunnels.current(boxId) !== undefined,
     beforeList: checkMemory,
   }
 }

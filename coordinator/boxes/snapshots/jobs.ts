@@ -5,13 +5,15 @@ import type { Db } from '../../db/open.ts'
 import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
 import { countFailedAttempts, type FailureKind, isFinalFailure } from '../../jobs/failures.ts'
-import type { Lease } from '../../jobs/leases.ts'
+import type { Claimant } from '../../jobs/leases.ts'
 import { completeOperation, startOperation } from '../../jobs/operations/service.ts'
 import type { ArchiveInfo } from '../../providers/provider.ts'
+import { isElsewhere } from '../../replicas/hosts.ts'
+import { hasOtherOwner } from '../../replicas/owners.ts'
 import { createJobRow, enqueueDeletion, scheduleExpiry } from '../sources/enqueue.ts'
 import { findFilesProblem } from '../sources/file-rules.ts'
 import { listBoxIdsBySource } from '../store/boxes.ts'
-import { findJob } from '../store/jobs.ts'
+import { findJob, isStepRunning } from '../store/jobs.ts'
 import {
   deleteSnapshot,
   deleteSnapshotJob,
@@ -27,8 +29,17 @@ import {
 /** `box`: null when the row of the box has been deleted. */
 export type SnapshotClaim = { snapshot: SnapshotRow; job: SnapshotJobRow; box: BoxRow | null }
 
-/** `dueAt`: when to try again, in milliseconds since the epoch. changed: the job has failed without a step. */
-export type SnapshotClaimResult = { claim: SnapshotClaim } | { dueAt: number } | 'settled' | 'changed'
+/**
+ * `dueAt`: when to try again, in milliseconds since the epoch. changed: the job has failed without a step. leased: another
+ * coordinator runs the job. elsewhere: a coordinator of another host runs it.
+ */
+export type SnapshotClaimResult =
+  | { claim: SnapshotClaim }
+  | { dueAt: number }
+  | 'settled'
+  | 'changed'
+  | 'leased'
+  | 'elsewhere'
 
 export const MAX_ATTEMPTS = 5
 /** A job that waits for a box is also run when the box changes. */
@@ -37,7 +48,7 @@ const WAIT_FOR_BOX_MS = 10_000
 export function claimSnapshotJob(
   db: Db,
   id: string,
-  { owner, now, leaseMs }: Lease,
+  { owner, host, now }: Claimant,
 ): Promise<SnapshotClaimResult> {
   return transaction(db, async (trx) => {
     const found = await findSnapshot(trx, id)
@@ -46,9 +57,10 @@ export function claimSnapshotJob(
     const snapshot = await lockSnapshot(trx, id)
     const job = await findSnapshotJob(trx, id)
     if (!snapshot || !job) return 'settled'
-    if (job.lease_owner !== owner && (job.lease_until ?? 0) > now) return { dueAt: job.lease_until ?? now }
+    if (isElsewhere(snapshot, host)) return 'elsewhere'
+    if (await hasOtherOwner(trx, job.lease_owner, owner)) return 'leased'
     const wait = async (dueAt: number) => {
-      await updateSnapshotJob(trx, id, { lease_owner: null, lease_until: null })
+      await updateSnapshotJob(trx, id, { lease_owner: null })
       return { dueAt }
     }
     if (job.next_retry_at !== null && job.next_retry_at > now) return wait(job.next_retry_at)
@@ -61,11 +73,12 @@ export function claimSnapshotJob(
       // The move decides which machine has the files. A machine that is being discarded has only some of them.
       // The deletion of a box ends its move, after the step that runs now.
       const boxJob = await findJob(trx, snapshot.box_id)
-      const isStepRunning = (boxJob?.lease_until ?? 0) > now
-      const isMoving = box?.desired_region && (box.desired_state !== 'terminated' || isStepRunning)
+      const isMoving =
+        box?.desired_region &&
+        (box.desired_state !== 'terminated' || (await isStepRunning(trx, snapshot.box_id)))
       if (isMoving || boxJob?.step === 'discard') return wait(now + WAIT_FOR_BOX_MS)
     } else if ((await listBoxIdsBySource(trx, id)).length > 0) return wait(now + WAIT_FOR_BOX_MS)
-    await updateSnapshotJob(trx, id, { next_retry_at: null, lease_owner: owner, lease_until: now + leaseMs })
+    await updateSnapshotJob(trx, id, { next_retry_at: null, lease_owner: owner })
     if (job.op === 'delete' && job.operation_id !== null) await startOperation(trx, job.operation_id)
     return { claim: { snapshot, job, box } }
   })
@@ -107,7 +120,7 @@ export function recordCopy(
   db: Db,
   claim: SnapshotClaim,
   { contentBytes, pausedMs }: ArchiveInfo,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+  { owner, now }: Claimant,
 ): Promise<void> {
   return recordResult(db, claim, owner, async (trx, row) => {
     await updateSnapshot(trx, row.id, {
@@ -123,7 +136,7 @@ export function completeCapture(
   db: Db,
   claim: SnapshotClaim,
   { contentBytes, storedBytes, pausedMs }: ArchiveInfo,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+  { owner, now }: Claimant,
 ): Promise<void> {
   return recordResult(db, claim, owner, async (trx, row, job) => {
     const isDeleted = row.status === 'deleting'
@@ -156,11 +169,7 @@ async function pruneAutoSnapshots(trx: Trx, { id, auto_snapshot_keep: keep }: Bo
 }
 
 /** Records that the files have been removed: deletes the snapshot, except one that has failed. */
-export function completeRemoval(
-  db: Db,
-  claim: SnapshotClaim,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
-): Promise<void> {
+export function completeRemoval(db: Db, claim: SnapshotClaim, { owner, now }: Claimant): Promise<void> {
   return recordResult(db, claim, owner, async (trx, row, job) => {
     await deleteSnapshotJob(trx, row.id)
     if (row.status !== 'deleting') return
@@ -186,7 +195,7 @@ export function failSnapshotJob(
   db: Db,
   claim: SnapshotClaim,
   { message, kind, retryAt }: SnapshotFailure,
-  { owner, now }: Pick<Lease, 'owner' | 'now'>,
+  { owner, now }: Claimant,
 ): Promise<void> {
   return recordResult(db, claim, owner, async (trx, row, job) => {
     if (isFinalAttempt(claim, kind)) return failSnapshot(trx, row, job, message, now)
@@ -195,7 +204,6 @@ export function failSnapshotJob(
       last_error: message,
       next_retry_at: retryAt,
       lease_owner: null,
-      lease_until: null,
     })
   })
 }

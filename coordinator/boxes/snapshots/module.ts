@@ -3,6 +3,7 @@
 
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
+import type { Replica } from '../../replicas/replica.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { BoxSettings } from '../settings.ts'
 import { boxSnapshotRoutes, snapshotRoutes } from './routes.ts'
@@ -11,28 +12,29 @@ import { createSnapshots, type Snapshots, type SnapshotsOptions } from './snapsh
 
 export type SnapshotJobsModuleContext = ModuleBase & { config: BoxSettings } & Pick<
     SnapshotsOptions,
-    'providers' | 'boxSecrets'
+    'providers' | 'boxSecrets' | 'replica'
   > & {
     lifecycle: Pick<Lifecycle, 'schedule' | 'onChange'>
-    overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'leaseMs' | 'backoff'>> }
+    overrides: { lifecycle?: Partial<Pick<SnapshotsOptions, 'backoff'>> }
   }
 
 /** This limit is higher than that of snapshots.close(). */
 const CLOSE_MS = 15_000
 
 export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
-  const { config, db, clock, log, providers, lifecycle, boxSecrets, overrides } = context
+  const { config, db, clock, log, replica, providers, lifecycle, boxSecrets, overrides } = context
   const snapshots: Snapshots = createSnapshots({
     ...overrides.lifecycle,
     db,
     clock,
     log,
+    replica,
     providers,
     boxSecrets,
     scheduleBox: lifecycle.schedule,
     finalSnapshots: config.finalSnapshots,
   })
-  lifecycle.onChange(snapshots.onBoxChange)
+  lifecycle.onChange(snapshots.onBoxChange, { onGap: snapshots.onBoxChange })
   return {
     services: { snapshots },
     schedules: {
@@ -48,6 +50,7 @@ export function snapshotJobsModule(context: SnapshotJobsModuleContext) {
 export type SnapshotsModuleContext = ModuleBase &
   Pick<SnapshotServiceOptions, 'boxes' | 'boxSecrets' | 'providers' | 'admit' | 'loadPlanLimits'> & {
     snapshots: Pick<Snapshots, 'schedule'>
+    replica: Pick<Replica, 'host'>
   }
 
 export function snapshotsModule(context: SnapshotsModuleContext) {
@@ -56,6 +59,7 @@ export function snapshotsModule(context: SnapshotsModuleContext) {
   const snapshots: SnapshotService = createSnapshotService({
     db,
     clock,
+    host: context.replica.host,
     boxes,
     boxSecrets,
     providers,

@@ -1,16 +1,17 @@
 // Runs the jobs of snapshots: captures the files of boxes, and removes the files of deleted snapshots.
 import type { Logger } from 'pino'
 import type { Clock } from '../../../shared/clock.ts'
-import { newUuid } from '../../../shared/ids.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import { RetryDelays } from '../../jobs/failures.ts'
 import { createJobRunner } from '../../jobs/job-runner.ts'
-import { createLeases, runWithLease } from '../../jobs/leases.ts'
+import { createLeases } from '../../jobs/leases.ts'
 import { classifyFailure } from '../../providers/classify-failure.ts'
 import type { ArchiveInfo, ArchiveKey, Provider } from '../../providers/provider.ts'
 import type { Providers } from '../../providers/regions.ts'
+import type { Replica } from '../../replicas/replica.ts'
+import { subscribeToSnapshotJobs } from '../job-changes.ts'
 import { listWaitingBoxIds } from '../store/box-lists.ts'
 import { listBoxIdsBySource } from '../store/boxes.ts'
 import {
@@ -28,11 +29,10 @@ export type SnapshotReconcilerOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+  replica: Pick<Replica, 'id' | 'host' | 'isLeaseValid' | 'events'>
   providers: Pick<Providers, 'for' | 'inRegion' | 'byRegion'>
   /** Schedules a box that may wait for a snapshot. */
   scheduleBox(boxId: string): void
-  /** How long a lease is valid after its last renewal. Default: 30 s. */
-  leaseMs?: number
   /** See RetryDelays. */
   backoff?: (failures: number) => number
 }
@@ -52,15 +52,15 @@ const MAX_ERROR_LENGTH = 500
 const MAX_CONCURRENT_CAPTURES = 4
 
 export function createSnapshotReconciler(options: SnapshotReconcilerOptions): SnapshotReconciler {
-  const { db, clock, log, providers, scheduleBox } = options
-  const { leaseMs = 30_000 } = options
-  const owner = newUuid()
+  const { db, clock, log, replica, providers, scheduleBox } = options
+  const { id: owner, host } = replica
   const retryDelays = new RetryDelays(options.backoff)
   const captures = createFairQueue(MAX_CONCURRENT_CAPTURES)
-  const leases = createLeases(db, 'snapshot_jobs')
+  const leases = createLeases(db, 'snapshot_jobs', replica)
   const runner = createJobRunner({
     clock,
     log,
+    replica,
     target: 'snapshot',
     run,
     listDueIds: leases.listDueIds,
@@ -69,34 +69,33 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
 
   async function run(id: string, nextStep: () => AbortController | undefined): Promise<number | undefined> {
     for (let controller = nextStep(); controller; controller = nextStep()) {
-      const result = await claimSnapshotJob(db, id, { owner, now: clock.now(), leaseMs })
-      if (result === 'settled') return undefined
+      const result = await claimSnapshotJob(db, id, { owner, host, now: clock.now() })
+      if (result === 'settled' || result === 'leased' || result === 'elsewhere') return undefined
       if (typeof result === 'object' && 'dueAt' in result) return result.dueAt
+      // The claim may have waited for the database until after the lease was lost.
+      if (!replica.isLeaseValid) break
       if (result !== 'changed') await runClaim(result.claim, controller)
       // A new automatic snapshot replaces older ones.
       runner.runDue()
       await scheduleWaitingBoxes(id)
     }
-    await leases.release(id, owner)
+    await leases.release(id)
     return undefined
   }
 
   async function runClaim(claim: SnapshotClaim, controller: AbortController): Promise<void> {
     const { snapshot, job } = claim
     const { signal } = controller
-    const lease = { clock, log, id: snapshot.id, owner, leaseMs, controller }
     try {
       if (job.op === 'create') {
-        const info = await runWithLease(leases, lease, () =>
-          captures.run(snapshot.workspace_id, () => capture(claim, signal)),
-        )
+        const info = await captures.run(snapshot.workspace_id, () => capture(claim, signal))
         retryDelays.reset(snapshot.id)
-        await completeCapture(db, claim, info, { owner, now: clock.now() })
+        await completeCapture(db, claim, info, { owner, host, now: clock.now() })
         log.info({ snapshotId: snapshot.id, boxId: snapshot.box_id, ...info }, 'snapshot created')
       } else {
-        await runWithLease(leases, lease, () => removeArchive(snapshot))
+        await removeArchive(snapshot)
         retryDelays.reset(snapshot.id)
-        await completeRemoval(db, claim, { owner, now: clock.now() })
+        await completeRemoval(db, claim, { owner, host, now: clock.now() })
         log.info({ snapshotId: snapshot.id }, 'snapshot removed')
       }
     } catch (error) {
@@ -140,7 +139,7 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     if (snapshot.transient === 1 && provider.copyMachine !== undefined)
       return provider.copyMachine(boxId, key, await findFork(db, snapshot.id), signal)
     return provider.capture(boxId, key, 'files', signal, async (info) => {
-      await recordCopy(db, claim, info, { owner, now: clock.now() })
+      await recordCopy(db, claim, info, { owner, host, now: clock.now() })
       await scheduleWaitingBoxes(snapshot.id)
     })
   }
@@ -161,11 +160,6 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     for (const boxId of await listWaitingBoxIds(db, id)) scheduleBox(boxId)
   }
 
-  const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
-    workspaceId: snapshot.workspace_id,
-    archiveId: snapshot.id,
-  })
-
   const removeArchive = (snapshot: SnapshotClaim['snapshot']) =>
     providers.inRegion(snapshot.region).removeArchive(getArchiveKey(snapshot))
 
@@ -180,16 +174,27 @@ export function createSnapshotReconciler(options: SnapshotReconcilerOptions): Sn
     )
     const now = clock.now()
     const retryAt = now + retryDelays.next(snapshot.id, kind, job.attempt)
-    await failSnapshotJob(db, claim, { message, kind, retryAt }, { owner, now })
+    await failSnapshotJob(db, claim, { message, kind, retryAt }, { owner, host, now })
   }
 
   async function start(): Promise<void> {
-    await leases.reset()
     runner.runDue()
   }
 
-  return { start, schedule: runner.schedule, runDue: runner.runDue, close: runner.close }
+  const unsubscribe = subscribeToSnapshotJobs(db, runner.schedule, { onGap: runner.runAll })
+
+  async function close(): Promise<void> {
+    unsubscribe()
+    await runner.close()
+  }
+
+  return { start, schedule: runner.schedule, runDue: runner.runDue, close }
 }
+
+const getArchiveKey = (snapshot: SnapshotClaim['snapshot']): ArchiveKey => ({
+  workspaceId: snapshot.workspace_id,
+  archiveId: snapshot.id,
+})
 
 /**
  * Returns the box with the region of its machine. The deletion of a box ends its move, also when the coordinator was killed

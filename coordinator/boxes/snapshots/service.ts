@@ -24,6 +24,7 @@ import { createOperation, findLatestOperation, presentOperation } from '../../jo
 import type { Providers } from '../../providers/regions.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
 import { listImageNames } from '../choose-machine.ts'
+import { assertBoxAvailable, assertSnapshotAvailable } from '../refuse-unavailable.ts'
 import type { BoxService } from '../service.ts'
 import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { assertFits, assertHasFiles, estimateContentBytes } from '../sources/file-rules.ts'
@@ -36,6 +37,8 @@ import { createTemplateNames, freeTemplateName, recordTemplate } from './templat
 export type SnapshotServiceOptions = {
   db: Db
   clock: Clock
+  /** Of this coordinator. */
+  host: string
   boxes: Pick<BoxService, 'lockLive' | 'createFromSnapshot'>
   boxSecrets: Pick<BoxSecrets, 'listCarried'>
   providers: Pick<Providers, 'byRegion'>
@@ -72,7 +75,7 @@ export type SnapshotService = {
 }
 
 export function createSnapshotService(options: SnapshotServiceOptions): SnapshotService {
-  const { db, clock, boxes, boxSecrets, providers, admit, schedule, loadPlanLimits } = options
+  const { db, clock, host, boxes, boxSecrets, providers, admit, schedule, loadPlanLimits } = options
 
   const listNames = ({ image, region }: Pick<BoxRow, 'image' | 'region'>): string[] =>
     listImageNames(image, providers.byRegion.get(region))
@@ -99,6 +102,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     return transaction(trx, async (trx, onCommit) => {
       const box = await boxes.lockLive(trx, actor, boxId)
       assertHasFiles(box)
+      await assertBoxAvailable(trx, box, host, 'no_volume')
       await admit(trx, actor, { action, box })
       await assertBelowLimit(trx, actor)
       const now = clock.now()
@@ -133,6 +137,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
     return transaction(trx ?? db, async (trx, onCommit) => {
       const box = await boxes.lockLive(trx, actor, boxId)
       assertHasFiles(box)
+      await assertBoxAvailable(trx, box, host, 'no_volume')
       const { name, tier = box.tier, environment, keepSnapshot = false } = input
       assertFits(tier, estimateContentBytes(box))
       const request = { action: 'fork', box, tier, imageNames: listNames(box) } as const
@@ -166,6 +171,7 @@ export function createSnapshotService(options: SnapshotServiceOptions): Snapshot
       const admitRestore = await admit.begin(trx, actor, 'restore')
       const snapshot = await requireSnapshot(trx, actor, id)
       assertUsable(snapshot)
+      await assertSnapshotAvailable(trx, snapshot, host)
       const chosenTier = tier ?? snapshot.tier
       assertFits(chosenTier, snapshot.content_bytes)
       const imageNames = listNames(snapshot)

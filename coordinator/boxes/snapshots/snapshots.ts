@@ -7,6 +7,7 @@ import { type Trx, transaction } from '../../db/transaction.ts'
 import type { ScheduleHandler } from '../../http/module.ts'
 import { deleteSchedule, lockSchedule } from '../../jobs/schedules.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
+import { recordSnapshotJob } from '../job-changes.ts'
 import { enqueueDeletion, enqueueSnapshot, type NewSnapshot } from '../sources/enqueue.ts'
 import { findFilesProblem } from '../sources/file-rules.ts'
 import {
@@ -39,7 +40,7 @@ export type Snapshots = {
   expireSnapshot: ScheduleHandler
   /** Call it in the transaction that requests the deletion of a box, before the desired state is written. */
   onBoxDelete(trx: Trx, box: BoxRow, actor: string, now: number): Promise<void>
-  /** Call it when the state of a box has changed: snapshots may have waited for it. */
+  /** Call it when the state of a box has changed, or may have changed: snapshots may have waited for it. */
   onBoxChange(): void
   /**
    * Requests the deletion of every snapshot of the workspace. Returns whether all are deleted.
@@ -101,9 +102,10 @@ export function createSnapshots(options: SnapshotsOptions): Snapshots {
     return transaction(trx, async (trx, onCommit) => {
       // Aborts the captures of the box, which then fail because the box has been deleted.
       const captures = await listCreatingSnapshotsOfBox(trx, box.id)
-      onCommit(() => {
-        for (const { id } of captures) schedule(id)
-      })
+      for (const { id } of captures) {
+        onCommit(() => schedule(id))
+        recordSnapshotJob(trx, id)
+      }
       if (!finalSnapshots || findFilesProblem(box) !== null) return
       const name = createSnapshotName(box.hostname, 'final', now)
       const snapshot = await enqueueSnapshot(trx, box, { name, kind: 'final', actor, now }, boxSecrets)

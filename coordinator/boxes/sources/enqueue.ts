@@ -4,6 +4,7 @@ import type { BoxRow, SnapshotJobRow, SnapshotRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
 import { setSchedule } from '../../jobs/schedules.ts'
 import type { BoxSecrets } from '../box-hooks.ts'
+import { recordSnapshotJob } from '../job-changes.ts'
 import { listBoxIdsBySource } from '../store/boxes.ts'
 import {
   findSnapshotJob,
@@ -49,6 +50,7 @@ export async function enqueueSnapshot(
     tier: box.tier,
     region: box.region,
     provider: box.provider,
+    host: box.host,
     image: box.image,
     image_digest: box.image_digest,
     restricted: box.restricted,
@@ -67,6 +69,7 @@ export async function enqueueSnapshot(
   }
   await insertSnapshot(trx, row)
   await upsertSnapshotJob(trx, createJobRow(row.id, 'create', actor, now))
+  recordSnapshotJob(trx, row.id)
   if (row.expires_at !== null) await scheduleExpiry(trx, row.id, row.expires_at)
   return row
 }
@@ -93,6 +96,7 @@ export async function enqueueDeletion(
   else {
     const deletion = createJobRow(row.id, 'delete', actor, now)
     await upsertSnapshotJob(trx, { ...deletion, operation_id: operationId ?? job?.operation_id ?? null })
+    recordSnapshotJob(trx, row.id)
   }
   return updateSnapshot(trx, row.id, { status: 'deleting', updated_at: now })
 }
@@ -109,7 +113,6 @@ export const createJobRow = (
   last_error: null,
   next_retry_at: null,
   lease_owner: null,
-  lease_until: null,
   actor,
   operation_id: null,
   created_at: now,

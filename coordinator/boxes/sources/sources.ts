@@ -115,13 +115,8 @@ export async function releaseSource(trx: Trx, box: BoxRow, now: number): Promise
 const REMOVING_STEPS: readonly string[] = ['discard', 'relocate', 'clean_up']
 
 /** Whether the step must wait: a deleted box for its final snapshot, and the removal of files for a capture of them. */
-export async function isWaitingForSnapshot(
-  trx: Trx,
-  boxId: string,
-  step: string,
-  now: number,
-): Promise<boolean> {
+export async function isWaitingForSnapshot(trx: Trx, boxId: string, step: string): Promise<boolean> {
   // collect, the first step of a deletion, terminates the processes.
   if (step === 'collect' || step === 'destroy') return isFinalSnapshotCreating(trx, boxId)
-  return REMOVING_STEPS.includes(step) && (await hasRunningCapture(trx, boxId, now))
+  return REMOVING_STEPS.includes(step) && (await hasRunningCapture(trx, boxId))
 }

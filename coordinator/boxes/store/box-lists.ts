@@ -4,6 +4,8 @@ import type { ObservedState } from '../../../shared/api/boxes.ts'
 import type { LabelSelector } from '../../../shared/labels.ts'
 import { findUuidRange, isUuid } from '../../../shared/uuid.ts'
 import { dialectTraits } from '../../db/dialects.ts'
+import { isOwnerAlive } from '../../db/is-alive.ts'
+import { isOnHost } from '../../db/is-on-host.ts'
 import type { Db } from '../../db/open.ts'
 import type { BoxRow } from '../../db/schema.ts'
 import type { Trx } from '../../db/transaction.ts'
@@ -291,10 +293,10 @@ export async function listTerminatedBoxIds(db: Db, workspaceId: string, limit: n
 }
 
 /**
- * Ids of the boxes that are not in their desired state or have leftovers, and have no job, such as boxes that Ctrl-C
+ * Ids of the boxes of the host that are not in their desired state or have leftovers, and have no job, such as boxes that Ctrl-C
  * suspended. Excludes boxes whose provisioning failed.
  */
-export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
+export async function listUnreconciledBoxIds(db: Db, host: string): Promise<string[]> {
   const rows = await db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
@@ -302,6 +304,7 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
     .where('jobs.box_id', 'is', null)
     .where('boxes.terminated_at', 'is', null)
     .where('boxes.observed_state', '!=', 'provision_failed')
+    .where(isOnHost('boxes', host))
     .where((eb) =>
       eb.or([
         eb('boxes.observed_state', '!=', eb.ref('boxes.desired_state')),
@@ -312,21 +315,22 @@ export async function listUnreconciledBoxIds(db: Db): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-/** The live boxes on this machine: an enrolled machine, and the box of an engine, have no files in the directory of a region. */
-export const listLocalBoxRegions = (db: Db) =>
+/** The live boxes of the host: an enrolled machine, and the box of an engine, have no files in the directory of a region. */
+export const listLocalBoxRegions = (db: Db, host: string) =>
   db
     .selectFrom('boxes')
     .select(['id', 'region'])
     .where('terminated_at', 'is', null)
     .where('kind', '=', 'managed')
     .where('provider', '=', 'local')
+    .where(isOnHost('boxes', host))
     .execute()
 
 export const listLiveBoxNames = (db: Db) =>
   db.selectFrom('boxes').select(['id', 'hostname']).where('terminated_at', 'is', null).execute()
 
-/** Live boxes in one of these states, with the operation of their job. `job_op` is null when the box has no job. */
-export function listBoxesByObservedState(db: Db, states: readonly ObservedState[]) {
+/** Live boxes of the host in one of these states, and enrolled machines, with the operation of their job. `job_op` is null when the box has no job. */
+export function listBoxesByObservedState(db: Db, states: readonly ObservedState[], host: string) {
   return db
     .selectFrom('boxes')
     .leftJoin('jobs', 'jobs.box_id', 'boxes.id')
@@ -334,6 +338,7 @@ export function listBoxesByObservedState(db: Db, states: readonly ObservedState[
     .select('jobs.op as job_op')
     .where('boxes.terminated_at', 'is', null)
     .where('boxes.observed_state', 'in', [...states])
+    .where(isOnHost('boxes', host))
     .execute()
 }
 
@@ -352,7 +357,7 @@ export async function countBoxesByObservedState(db: Db): Promise<Map<ObservedSta
 export const listAgents = (db: Db, workspaceId: string, { before, limit }: Page) =>
   db
     .selectFrom('boxes')
-    .select(['id', 'hostname', 'agent_version', 'created_at'])
+    .select(['id', 'hostname', 'host', 'agent_version', 'created_at'])
     .where('workspace_id', '=', workspaceId)
     .where('terminated_at', 'is', null)
     .where('desired_state', '!=', 'terminated')
@@ -368,7 +373,7 @@ export async function listWaitingBoxIds(db: Db, snapshotId: string): Promise<str
     .selectFrom('jobs')
     .innerJoin('boxes', 'boxes.id', 'jobs.box_id')
     .select('boxes.id')
-    .where('jobs.lease_owner', 'is', null)
+    .where((eb) => eb.not(isOwnerAlive(db, 'jobs')))
     .where((eb) =>
       eb.or([
         eb('boxes.source_snapshot_id', '=', snapshotId),

@@ -1,5 +1,6 @@
 // Reads and writes rows of boxes. No other directory writes the table.
 import type { Updateable } from 'kysely'
+import { isOnHost } from '../../db/is-on-host.ts'
 import type { Db } from '../../db/open.ts'
 import { prepareQuery, prepareWrite } from '../../db/prepared-queries.ts'
 import { recordRowChange } from '../../db/row-changes.ts'
@@ -104,7 +105,7 @@ export const listTokenHashes = (db: Db, boxIds: readonly string[]): Promise<Toke
 export const findAgent = (db: Db | Trx, boxId: string) =>
   db
     .selectFrom('boxes')
-    .select(['workspace_id', 'agent_failure', 'agent_failure_dismissed'])
+    .select(['workspace_id', 'host', 'agent_failure', 'agent_failure_dismissed'])
     .where('id', '=', boxId)
     .executeTakeFirst()
 
@@ -162,13 +163,14 @@ export async function listBoxIdsBySource(db: Db | Trx, snapshotId: string): Prom
   return rows.map(({ id }) => id)
 }
 
-/** The box that has been frozen for the longest time. */
-export async function findOldestFrozenBoxId(db: Db): Promise<string | undefined> {
+/** The box of the host that has been frozen for the longest time. */
+export async function findOldestFrozenBoxId(db: Db, host: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('boxes')
     .select('id')
     .where('suspended_as', '=', 'frozen')
     .where('observed_state', '=', 'suspended')
+    .where(isOnHost('boxes', host))
     .orderBy('state_since')
     .limit(1)
     .executeTakeFirst()

@@ -1,6 +1,7 @@
 // Reads and writes rows of snapshots and their jobs. Of the other directories, only the purge of a workspace
 // writes the tables.
 import type { Updateable } from 'kysely'
+import { isOwnerAlive } from '../../db/is-alive.ts'
 import { lockWorkspace } from '../../db/lock-workspace.ts'
 import type { Db } from '../../db/open.ts'
 import { recordRowChange } from '../../db/row-changes.ts'
@@ -167,7 +168,7 @@ export const findSnapshotJob = (db: Db | Trx, snapshotId: string): Promise<Snaps
 
 /** Inserts the job of a snapshot, or replaces its current job and keeps the lease on that job. */
 export async function upsertSnapshotJob(trx: Trx, row: SnapshotJobRow): Promise<void> {
-  const { snapshot_id: _snapshotId, lease_owner: _leaseOwner, lease_until: _leaseUntil, ...changes } = row
+  const { snapshot_id: _snapshotId, lease_owner: _leaseOwner, ...changes } = row
   await trx
     .insertInto('snapshot_jobs')
     .values(row)
@@ -193,14 +194,14 @@ export async function isFinalSnapshotCreating(trx: Trx, boxId: string): Promise<
 }
 
 /** Whether files of the box are being captured. */
-export async function hasRunningCapture(trx: Trx, boxId: string, now: number): Promise<boolean> {
+export async function hasRunningCapture(trx: Trx, boxId: string): Promise<boolean> {
   const row = await trx
     .selectFrom('snapshots')
     .innerJoin('snapshot_jobs', 'snapshot_jobs.snapshot_id', 'snapshots.id')
     .select('snapshots.id')
     .where('snapshots.box_id', '=', boxId)
     .where('snapshot_jobs.op', '=', 'create')
-    .where('snapshot_jobs.lease_until', '>', now)
+    .where(isOwnerAlive(trx, 'snapshot_jobs'))
     .executeTakeFirst()
   return row !== undefined
 }

@@ -30,6 +30,10 @@ import { labels } from './0027-labels.ts'
 import { deleteAfter } from './0028-delete-after.ts'
 import { deletedBoxNames } from './0029-deleted-box-names.ts'
 import { warmMachines } from './0030-warm-machines.ts'
+import { replicas } from './0031-replicas.ts'
+import { deployment } from './0032-deployment.ts'
+import { hosts } from './0033-hosts.ts'
+import { fleet } from './0034-fleet.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -62,4 +66,8 @@ export const migrations: Record<string, Migration> = {
   '0028-delete-after': deleteAfter,
   '0029-deleted-box-names': deletedBoxNames,
   '0030-warm-machines': warmMachines,
+  '0031-replicas': replicas,
+  '0032-deployment': deployment,
+  '0033-hosts': hosts,
+  '0034-fleet': fleet,
 }

@@ -1,10 +1,18 @@
-// The advisory lock with which one coordinator uses a Postgres database. A connection of its own holds the lock.
-import { hostname } from 'node:os'
+// The lock with which one coordinator uses a Postgres database alone. A connection of its own holds the lock.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client, ClientConfig } from 'pg'
+import type { Client } from 'pg'
 import type { Logger } from 'pino'
-import { newUuid } from '../../../shared/ids.ts'
 import { withTimeout } from '../../base/timeout.ts'
+import {
+  acquireLock,
+  connectForLock,
+  createConnectionName,
+  describeTaken,
+  findHolder,
+  type LockConnectionOptions,
+  LockTakenError,
+  tryAcquireLock,
+} from './advisory-lock.ts'
 
 export type CoordinatorLock = {
   readonly isHeld: boolean
@@ -14,58 +22,27 @@ export type CoordinatorLock = {
   close(): Promise<void>
 }
 
-export type CoordinatorLockOptions = {
-  connect(config: ClientConfig): Promise<Client>
-  /** Names the database in messages. */
-  description: string
+export type CoordinatorLockOptions = LockConnectionOptions & {
   log: Pick<Logger, 'warn' | 'error'>
-  /** How long to wait for a previous coordinator that is still stopping. */
-  waitMs: number
   /** Another coordinator has got the lock after this one had lost its connection. */
   onTaken(error: Error): void
 }
 
-/** Any number that other programs in the same database do not use. */
-const LOCK_KEY = 7_236_841_905
-const LOCK_NOT_AVAILABLE = '55P03'
 const RETRY_MS = 500
 const QUERY_WAIT_MS = 10_000
-/** The server detects within 25 s that the machine of the coordinator has disappeared, and releases the lock. */
-const KEEP_ALIVE =
-  'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3'
-/** Postgres truncates longer names. */
-const MAX_NAME_LENGTH = 63
-
-type Holder = { pid: number; name: string }
 
 /** Throws an Error for the operator when another coordinator holds the lock for longer than `waitMs`. */
 export async function acquireCoordinatorLock(options: CoordinatorLockOptions): Promise<CoordinatorLock> {
-  const { description, log, waitMs, onTaken } = options
-  /** Identifies the connections of this coordinator. */
-  const name = `boxwood ${newUuid().slice(0, 8)} pid ${process.pid} on ${hostname()}`.slice(
-    0,
-    MAX_NAME_LENGTH,
-  )
+  const { description, log, onTaken } = options
+  const name = createConnectionName()
+  const connect = () => connectForLock(options, name)
   let isClosed = false
   let isHeld = true
   let client = await connect()
   let held: Promise<void> = Promise.resolve()
 
-  try {
-    await client.query(`set lock_timeout = ${waitMs}`)
-    await client.query('select pg_advisory_lock($1)', [LOCK_KEY])
-  } catch (error) {
-    const holder = await findHolder(client)
-    await client.end()
-    throw isLockTimeout(error) ? describeTaken(description, holder) : error
-  }
+  await acquireLock(client, 'exclusive', options)
   client.once('end', onDisconnect)
-
-  async function connect(): Promise<Client> {
-    const connected = await options.connect({ application_name: name })
-    await connected.query(KEEP_ALIVE)
-    return connected
-  }
 
   function onDisconnect(): void {
     if (isClosed) return
@@ -96,19 +73,18 @@ export async function acquireCoordinatorLock(options: CoordinatorLockOptions): P
   }
 
   async function tryRegain(): Promise<boolean> {
-    const next = await connect()
+    const next: Client = await connect()
     try {
-      const { rows } = await next.query('select pg_try_advisory_lock($1) as locked', [LOCK_KEY])
-      if (rows[0].locked === true) {
+      if (await tryAcquireLock(next, 'exclusive')) {
         client = next
         client.once('end', onDisconnect)
         return true
       }
-      const holder = await findHolder(next)
+      const holder = await findHolder(next, 'exclusive')
       if (holder === undefined) return false
       // The server has not noticed that the earlier connection is lost.
       if (holder.name === name) await next.query('select pg_terminate_backend($1)', [holder.pid])
-      else throw new LockTakenError(describeTaken(description, holder).message)
+      else throw describeTaken('exclusive', description, holder)
       return false
     } finally {
       if (client !== next) await next.end()
@@ -128,27 +104,4 @@ export async function acquireCoordinatorLock(options: CoordinatorLockOptions): P
       await client.end()
     },
   }
-}
-
-const describeTaken = (database: string, holder: Holder | undefined): Error =>
-  new Error(
-    `Another coordinator uses the database ${database}${holder === undefined ? '' : ` (${holder.name})`}. Stop that coordinator, or set another database in BOXWOOD_DATABASE_URL.`,
-  )
-
-class LockTakenError extends Error {}
-
-const isLockTimeout = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE
-
-/** undefined: the lock has become free. The name is empty when the user may not see the connections of the holder. */
-async function findHolder(client: Client): Promise<Holder | undefined> {
-  const { rows } = await client.query<Holder>(
-    `select activity.pid, coalesce(activity.application_name, '') as name
-     from pg_locks lock join pg_stat_activity activity on activity.pid = lock.pid
-     where lock.locktype = 'advisory' and lock.granted and lock.objsubid = 1
-       and lock.database = (select oid from pg_database where datname = current_database())
-       and (lock.classid::bigint << 32) | lock.objid::bigint = $1`,
-    [LOCK_KEY],
-  )
-  return rows[0]
 }

@@ -11,11 +11,11 @@ import { RejectedUpgrade } from '../../agents/tunnel/secret-sockets.ts'
 import type { SecretConnectionServer } from '../../agents/tunnel/types.ts'
 import { createLineLimiter } from '../../base/log/line-limiter.ts'
 import { createTokenBuckets } from '../../base/token-buckets.ts'
+import { isForwardableUpgrade } from '../../http/forward/forwardable.ts'
 import { closeAfterEarlyResponse } from '../../http/lingering-close.ts'
 import { getUpgrade, isWebSocketUpgrade, serveUpgrade } from '../../http/websocket.ts'
 import type { LeafCertificate, SecretBroker, WorkspaceAuthorities } from '../../secrets/types.ts'
 import { CONNECTION_MESSAGES } from '../connect-to-port.ts'
-import { isForwardableUpgrade } from '../forward/forwardable.ts'
 import { type BrokerConnection, BrokerConnections } from './broker-connections.ts'
 import { BrokerError, formatBrokerError, sendBrokerError } from './broker-error.ts'
 import { isHostName } from './host-name.ts'
@@ -67,6 +67,7 @@ export class BrokerServer implements SecretConnectionServer {
     this.#limitLines = createLineLimiter(options.clock)
     this.#http = this.#createHttpServer()
     options.broker.events.on('cut', this.#connections.cut)
+    options.broker.events.on('missed', this.#checkAll)
   }
 
   #createHttpServer(): Server {
@@ -95,6 +96,20 @@ export class BrokerServer implements SecretConnectionServer {
     // Without this event, which listen() emits, Node does not enforce the timeouts.
     server.emit('listening')
     return server
+  }
+
+  /** Each request reads the mounts, but an upgraded connection is never checked again. */
+  readonly #checkAll = (): void => {
+    for (const connection of this.#connections.all)
+      if (connection.isUpgraded) connection.close()
+      else void this.#check(connection)
+  }
+
+  /** Closes the connection when no mount covers its host any more, or the mounts cannot be read. The client connects again. */
+  async #check(connection: BrokerConnection): Promise<void> {
+    const { boxId, host } = connection
+    const found = await this.#options.broker.find(boxId, host).catch(() => null)
+    if (found === null) connection.close()
   }
 
   readonly admit = async (boxId: string, host: string): Promise<(ws: WebSocket) => void> => {
@@ -220,6 +235,7 @@ export class BrokerServer implements SecretConnectionServer {
   close(): void {
     this.#isStopping = true
     this.#options.broker.events.off('cut', this.#connections.cut)
+    this.#options.broker.events.off('missed', this.#checkAll)
     for (const connection of this.#connections.all) connection.close()
     this.#upstreamAgents.close()
     this.#values.close()

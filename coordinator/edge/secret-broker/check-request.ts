@@ -1,6 +1,6 @@
 // Refuses requests that another server might interpret differently, or that are meant for another host.
 import type { IncomingMessage } from 'node:http'
-import { isNamed, toPairs } from '../forward/raw-headers.ts'
+import { isNamed, toPairs } from '../../http/forward/raw-headers.ts'
 import { BrokerError } from './broker-error.ts'
 
 /** What Node's strict parser accepts. @param host of the connection */

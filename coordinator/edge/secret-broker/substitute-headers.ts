@@ -1,5 +1,5 @@
 // Replaces placeholders by values in the header values of a request. Header names are never changed.
-import type { HeaderPair } from '../forward/raw-headers.ts'
+import type { HeaderPair } from '../../http/forward/raw-headers.ts'
 import { BrokerError } from './broker-error.ts'
 import type { Substitution } from './substitution.ts'
 import type { OpenedSecret } from './value-cache.ts'

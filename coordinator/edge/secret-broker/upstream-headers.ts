@@ -1,6 +1,6 @@
 // The headers of a request as the real host gets them.
-import { removeHopByHop } from '../forward/hop-by-hop.ts'
-import { type HeaderPair, isNamed } from '../forward/raw-headers.ts'
+import { removeHopByHop } from '../../http/forward/hop-by-hop.ts'
+import { type HeaderPair, isNamed } from '../../http/forward/raw-headers.ts'
 import { type SubstitutedHeaders, substituteHeaders } from './substitute-headers.ts'
 import type { Substitution } from './substitution.ts'
 

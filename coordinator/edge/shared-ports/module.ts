@@ -10,6 +10,7 @@ import type { OpenRequests } from '../../http/open-requests.ts'
 import type { HttpSettings } from '../../http/settings.ts'
 import type { PortShares } from '../../port-shares/types.ts'
 import type { ConnectToPort } from '../connect-to-port.ts'
+import type { ForwardExchange } from '../forward-to-owner.ts'
 import type { EdgeLimiter } from '../limits.ts'
 import { createShareMetrics } from './metrics.ts'
 import { OpenShares } from './open-shares.ts'
@@ -27,6 +28,7 @@ export type SharedPortsModuleContext = ModuleBase & {
   pauseGate: PauseGate
   openRequests: OpenRequests
   connections: Connections
+  forwardExchange: ForwardExchange | undefined
   urls: { public: string }
 }
 
@@ -37,7 +39,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
   const { portShares, authorizeViewer, connectToPort, tunnels, clock } = context
   const closing = new AbortController()
   const closed = new AbortController()
-  const open = new OpenShares({ clock, events: portShares.events })
+  const open = new OpenShares({ clock, shares: portShares })
   const boxConnections = new BoxConnections({
     limits: SHARE_LIMITS,
     async connect(box, port) {
@@ -57,6 +59,7 @@ export function sharedPortsModule(context: SharedPortsModuleContext): Module {
       boxConnections,
       bodyIdleMs: SHARE_LIMITS.bodyIdleMs,
       connections: context.connections,
+      forwardExchange: context.forwardExchange,
       limiter: context.limiter,
       pauseGate: context.pauseGate,
       isProxy: createProxyCheck(context.config.trustedProxies),

@@ -12,23 +12,31 @@ type OpenShare = {
 /** The longest delay of setTimeout(), about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
+export type OpenSharesOptions = { clock: Clock; shares: Pick<PortShares, 'events' | 'find'> }
+
 export class OpenShares {
   readonly #clock: Clock
+  readonly #find: PortShares['find']
   readonly #shares = new Map<string, OpenShare>()
   /** Responses that end only when the viewer or the box ends them: event streams and upgraded connections. */
   readonly #streams = new Set<ServerResponse>()
   #endedCount = 0
   #isClosing = false
 
-  constructor({ clock, events }: { clock: Clock; events: PortShares['events'] }) {
+  constructor({ clock, shares: { events, find } }: OpenSharesOptions) {
     this.#clock = clock
+    this.#find = find
     events.on('ended', (shareId) => {
       this.#endedCount += 1
       this.#end(this.#shares.get(shareId))
     })
+    events.on('missed', () => {
+      this.#endedCount += 1
+      for (const open of this.#shares.values()) void this.#check(open)
+    })
   }
 
-  /** Number of shares that have ended. Read it before a share is read. */
+  /** Number of shares that have, or may have, ended. Read it before a share is read. */
   get endedCount(): number {
     return this.#endedCount
   }
@@ -84,6 +92,12 @@ export class OpenShares {
       else this.#armExpiryTimer(open)
     }
     open.expiryTimer = setTimeout(fire, Math.min(Math.max(leftMs, 1), MAX_TIMER_MS)).unref()
+  }
+
+  /** Ends the share when it is not served any more, or cannot be read: viewers connect again. */
+  async #check(open: OpenShare): Promise<void> {
+    const found = await this.#find(open.share.slug).catch(() => undefined)
+    if (found?.share.id !== open.share.id) this.#end(open)
   }
 
   #end(open: OpenShare | undefined): void {

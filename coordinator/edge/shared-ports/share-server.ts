@@ -2,12 +2,14 @@
 
 import { ApiError } from '../../../shared/errors.ts'
 import { type Actor, toSubject } from '../../http/actor.ts'
+import { readClientAddress } from '../../http/client-address.ts'
 import type { Connections } from '../../http/connections.ts'
+import { isForwardable, isForwardableUpgrade } from '../../http/forward/forwardable.ts'
 import type { HostHandler } from '../../http/host-handler.ts'
 import { sendLargeCookiesPage } from '../../http/large-requests.ts'
 import type { OpenRequests } from '../../http/open-requests.ts'
 import type { PortShares, ServedShare } from '../../port-shares/types.ts'
-import { isForwardable, isForwardableUpgrade } from '../forward/forwardable.ts'
+import type { ForwardExchange } from '../forward-to-owner.ts'
 import { type BoxServerOptions, createBoxServer } from './box-server.ts'
 import type { Exchange, Found } from './exchange.ts'
 import { type Page, sendPage, sendRedirect } from './pages/page.ts'
@@ -31,6 +33,8 @@ export type ShareServerOptions = BoxServerOptions & {
   openRequests: Pick<OpenRequests, 'add' | 'changeCount'>
   /** The connections of viewers. */
   connections: Pick<Connections, 'setAuthenticated' | 'setUnauthenticated'>
+  /** Default: this is the only coordinator of the database. */
+  forwardExchange?: ForwardExchange | undefined
   /** Aborts when the coordinator is about to stop. */
   closing: AbortSignal
 }
@@ -66,6 +70,9 @@ export function createShareServer(options: ShareServerOptions): HostHandler {
     if (viewer.url.startsWith(RESERVED_PATH)) return sendPage(request, response, NO_SUCH_PAGE)
     if (share.access !== 'public' && isRootServiceWorker(viewer))
       return sendPage(request, response, SERVICE_WORKER_REFUSED)
+    const clientAddress = readClientAddress(request, options.isProxy)
+    const forwarding = options.forwardExchange?.(exchange, share.boxId, { clientAddress, keepsExpect: true })
+    if (await forwarding) return
     if (isOpening(viewer)) shares.recordOpening(share.id)
     await serveBox(exchange, found, decision, pausesBefore)
   }

@@ -24,7 +24,7 @@ export type FileDeliveryOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  tunnels: Pick<Tunnels, 'current'>
+  tunnels: Pick<Tunnels, 'local'>
   environments: EnvironmentVersions
 }
 
@@ -71,7 +71,7 @@ export function createFileDelivery(options: FileDeliveryOptions): DeliverFiles {
     const request = await createRequest(box)
     if (request === null) return record(box, 'the secret files of the environment could not be decrypted')
     if (request.write.length + request.remove.length === 0) return record(box, null)
-    const tunnel = tunnels.current(boxId)
+    const tunnel = tunnels.local(boxId)
     if (tunnel === undefined) throw new ApiError('box_unreachable')
     return record(box, describeFailures(await send(tunnel, request, signal)))
   }

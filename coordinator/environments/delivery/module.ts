@@ -7,14 +7,16 @@ import type { BoxSecrets } from '../../boxes/box-hooks.ts'
 import type { Lifecycle } from '../../boxes/lifecycle/lifecycle.ts'
 import { findBox } from '../../boxes/lookups.ts'
 import { updateBox } from '../../boxes/updates.ts'
-import type { BoxVariableChanges } from '../../boxes/variable-sender.ts'
+import { subscribeToVariableChanges } from '../../boxes/variable-changes.ts'
+import type { VariableSender } from '../../boxes/variable-sender.ts'
 import { lockBox } from '../../db/lock-box.ts'
-import { afterCommit, type Trx } from '../../db/transaction.ts'
+import type { Trx } from '../../db/transaction.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
 import type { Environments } from '../types.ts'
 import { createFileDelivery } from './deliver-files.ts'
+import { type Delivery, recordDelivery, subscribeToDeliveries } from './delivery-changes.ts'
 import { createBoxRepoService } from './repo-service.ts'
 import { boxRepoRoutes } from './routes.ts'
 import { RepoSync } from './sync-repos.ts'
@@ -24,7 +26,7 @@ export type EnvironmentDeliveryModuleContext = ModuleBase & {
   boxFinder: BoxFinder
   lifecycle: Pick<Lifecycle, 'onChange'>
   boxEnvironments: Environments
-  boxVariables: Pick<BoxVariableChanges, 'onChange' | 'subscribe' | 'whenSent'>
+  boxVariables: Pick<VariableSender, 'whenSent'>
   boxSecrets: Pick<BoxSecrets, 'mountForRepo'>
 }
 
@@ -33,12 +35,13 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
   const closing = new AbortController()
   const deliverFiles = createFileDelivery({ db, clock, log, tunnels, environments: boxEnvironments })
   const repoSync = new RepoSync({ db, clock, log, tunnels, boxSecrets, boxVariables })
-  /** The boxes that have their files and are not running yet. */
+  const connected = new Set<string>()
+  /** The connected boxes that may not be running yet: their repositories are cloned when they are. */
   const starting = new Set<string>()
 
   /** A box that is not connected gets everything when its agent connects. */
   function applyChange(boxId: string): void {
-    if (closing.signal.aborted || tunnels.current(boxId) === undefined) return
+    if (closing.signal.aborted || tunnels.local(boxId) === undefined) return
     deliverFiles(boxId, closing.signal).catch((err: unknown) => {
       if (!closing.signal.aborted)
         log.warn(
@@ -49,7 +52,17 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
     repoSync.schedule(boxId)
   }
 
-  /** The repositories are cloned when the box is running. */
+  function onDelivery({ boxId, content }: Delivery): void {
+    if (content === 'repos') repoSync.schedule(boxId)
+    else applyChange(boxId)
+  }
+
+  function checkStart(boxId: string): void {
+    onBoxChange(boxId).catch((err: unknown) =>
+      log.error({ err, boxId }, 'failed to read a box that has started'),
+    )
+  }
+
   async function onBoxChange(boxId: string): Promise<void> {
     if (!starting.has(boxId)) return
     const box = await findBox(db, boxId)
@@ -58,27 +71,30 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
     repoSync.schedule(boxId)
   }
 
-  const onConnected = ({ boxId }: Tunnel) => applyChange(boxId)
+  const onConnected = ({ boxId }: Tunnel) => {
+    connected.add(boxId)
+    // Another coordinator may have prepared the box.
+    starting.add(boxId)
+    applyChange(boxId)
+  }
+  const onDisconnected = (boxId: string) => {
+    connected.delete(boxId)
+    starting.delete(boxId)
+  }
   tunnels.on('connected', onConnected)
+  tunnels.on('disconnected', onDisconnected)
+  const onGap = () => connected.forEach(applyChange)
   const unsubscribe = [
-    boxVariables.subscribe(applyChange),
-    lifecycle.onChange((boxId) => {
-      onBoxChange(boxId).catch((err: unknown) =>
-        log.error({ err, boxId }, 'failed to read a box that has started'),
-      )
-    }),
+    subscribeToVariableChanges(db, applyChange, { onGap }),
+    subscribeToDeliveries(db, onDelivery, { onGap }),
+    lifecycle.onChange(checkStart, { onGap: () => starting.forEach(checkStart) }),
   ]
 
   return {
     routes: withTag(
       'Environments',
       boxRepoRoutes({
-        repos: createBoxRepoService({
-          db,
-          clock,
-          finder: boxFinder,
-          schedule: repoSync.schedule.bind(repoSync),
-        }),
+        repos: createBoxRepoService({ db, clock, finder: boxFinder }),
       }),
     ),
     async prepareBox(boxId: string, signal: AbortSignal) {
@@ -95,13 +111,14 @@ export function environmentDeliveryModule(context: EnvironmentDeliveryModuleCont
       const applied = { ...box, environment_version_no: box.applied_version_no }
       const paths = await boxEnvironments.listFilePaths(trx, applied)
       await updateBox(trx, boxId, { applied_version_no: null, stale_files: JSON.stringify(paths) })
-      afterCommit(trx, () => applyChange(boxId))
+      recordDelivery(trx, { boxId, content: 'files' })
     },
     close: {
       name: 'stop the delivery of environments',
       async run() {
         closing.abort()
         tunnels.off('connected', onConnected)
+        tunnels.off('disconnected', onDisconnected)
         for (const stop of unsubscribe) stop()
         await repoSync.close()
       },

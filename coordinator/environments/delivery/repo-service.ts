@@ -7,14 +7,13 @@ import type { BoxRepoRow } from '../../db/schema.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { BoxFinder } from '../../http/find-box.ts'
+import { recordDelivery } from './delivery-changes.ts'
 import { listBoxRepos, requestRepoUpdates } from './store.ts'
 
 export type BoxRepoServiceOptions = {
   db: Db
   clock: Clock
   finder: Pick<BoxFinder, 'find' | 'lockLive'>
-  /** Called after the commit. */
-  schedule(boxId: string): void
 }
 
 /** Both functions throw not_found for a box that the actor may not see. */
@@ -24,19 +23,19 @@ export type BoxRepoService = {
   update(actor: Actor, boxId: string): Promise<BoxRepo[]>
 }
 
-export function createBoxRepoService({ db, clock, finder, schedule }: BoxRepoServiceOptions): BoxRepoService {
+export function createBoxRepoService({ db, clock, finder }: BoxRepoServiceOptions): BoxRepoService {
   return {
     async list(actor, boxId) {
       await finder.find(actor, boxId)
       return (await listBoxRepos(db, boxId)).map(presentBoxRepo)
     },
     update: (actor, boxId) =>
-      transaction(db, async (trx, onCommit) => {
+      transaction(db, async (trx) => {
         const box = await finder.lockLive(trx, actor, boxId)
         const now = clock.now()
         await requestRepoUpdates(trx, boxId, now)
         recordBoxChange(trx, 'box.repos_update', box, { actor, now })
-        onCommit(() => schedule(boxId))
+        recordDelivery(trx, { boxId, content: 'repos' })
         return (await listBoxRepos(trx, boxId)).map(presentBoxRepo)
       }),
   }

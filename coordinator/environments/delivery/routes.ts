@@ -13,6 +13,7 @@ export const boxRepoRoutes = ({ repos }: { repos: BoxRepoService }): Route[] => 
     id: 'repos.list',
     method: 'GET',
     path: '/boxes/:id/repos',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'read'),
     summary: 'Get the repositories of a box, with what git has done for each',
     description:
@@ -25,6 +26,7 @@ export const boxRepoRoutes = ({ repos }: { repos: BoxRepoService }): Route[] => 
     id: 'repos.update',
     method: 'POST',
     path: '/boxes/:id/repos/update',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'run'),
     summary: 'Update the repositories of a box',
     description:

@@ -11,6 +11,7 @@ import { coversHost } from '../../../shared/secret-hosts.ts'
 import type { Tunnel, Tunnels } from '../../agents/tunnel/types.ts'
 import type { BoxSecrets } from '../../boxes/box-hooks.ts'
 import { findBox } from '../../boxes/lookups.ts'
+import { recordVariableChange } from '../../boxes/variable-changes.ts'
 import { getBoxVariables } from '../../boxes/variables.ts'
 import { lockBox } from '../../db/lock-box.ts'
 import type { Db } from '../../db/open.ts'
@@ -24,10 +25,9 @@ export type RepoSyncOptions = {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  tunnels: Pick<Tunnels, 'current'>
+  tunnels: Pick<Tunnels, 'local'>
   boxSecrets: Pick<BoxSecrets, 'mountForRepo'>
   boxVariables: {
-    onChange(boxId: string): void
     /** Resolves when the agent has got the changes, or could not be reached. */
     whenSent(boxId: string): Promise<void>
   }
@@ -58,7 +58,7 @@ export class RepoSync {
     this.#options = { retryMs: RETRY_MS, ...options }
   }
 
-  /** Continues what is unfinished, if the box is running. */
+  /** Continues what is unfinished, if the box is running and its agent is connected to this coordinator. */
   schedule(boxId: string): void {
     if (this.#closing.signal.aborted) return
     if (this.#running.has(boxId)) return void this.#running.set(boxId, true)
@@ -93,7 +93,7 @@ export class RepoSync {
     if (rows.length === 0) return
     const box = await findBox(db, boxId)
     if (box?.observed_state !== 'running' || box.desired_state === 'terminated') return
-    const tunnel = tunnels.current(boxId)
+    const tunnel = tunnels.local(boxId)
     if (tunnel === undefined) return
     const limit = pLimit(MAX_CONCURRENT_PER_BOX)
     await Promise.all(rows.map((row) => limit(() => this.#ensure(row, tunnel))))
@@ -102,13 +102,13 @@ export class RepoSync {
   async #ensure(row: BoxRepoRow, tunnel: Tunnel): Promise<void> {
     const { boxVariables, db, clock } = this.#options
     const { box_id: boxId } = row
-    const claim = await transaction(db, async (trx, onCommit) => {
+    const claim = await transaction(db, async (trx) => {
       const box = await lockBox(trx, boxId)
       const started = { state: 'cloning', updated_at: clock.now() } as const
       if (!box || !(await updateBoxRepo(trx, row, ['pending', 'cloning'], started))) return undefined
       const access = await this.#findAccess(trx, box, row)
       const isMounted = (await findBox(trx, boxId))?.mount_vars !== box.mount_vars
-      if (isMounted) onCommit(() => boxVariables.onChange(boxId))
+      if (isMounted) recordVariableChange(trx, boxId)
       return { access }
     })
     if (claim === undefined) return
@@ -145,7 +145,7 @@ export class RepoSync {
       try {
         return await requestRepo(row, box, password, tunnel, signal)
       } catch (err) {
-        if (signal.aborted || tunnels.current(box.id) !== tunnel) return undefined
+        if (signal.aborted || tunnels.local(box.id) !== tunnel) return undefined
         log.warn({ err, boxId: box.id }, 'the agent has not answered a request for a repository')
         if (attempt === MAX_ATTEMPTS) return { error: 'git was terminated, or the agent does not respond' }
         await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined)

@@ -13,6 +13,7 @@ import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { createFairQueue } from '../../base/fair-queue.ts'
 import { createDueTimer } from '../../jobs/due-timer.ts'
 import type { IdentityToken } from '../issuer/issuer.ts'
+import type { CredentialChange } from './credential-changes.ts'
 import { type CredentialLoader, toRequest } from './load-credentials.ts'
 
 const TIMEOUT_MS = 30_000
@@ -32,7 +33,7 @@ type ConnectedBox = {
 
 export type CredentialSenderOptions = {
   loader: CredentialLoader
-  tunnels: Pick<Tunnels, 'current' | 'on' | 'off'>
+  tunnels: Pick<Tunnels, 'local' | 'on' | 'off'>
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
   /** Whether this deployment has an issuer. */
@@ -65,19 +66,15 @@ export class CredentialSender {
     tunnels.on('disconnected', this.#onDisconnected)
   }
 
-  /** Sends the state of the box after a change. */
-  onBoxChange(boxId: string): void {
-    if (this.#connected.has(boxId)) this.#enqueue(boxId)
+  /** Sends the state of the box, or of the boxes of the workspace. */
+  onChange(change: CredentialChange): void {
+    if ('workspaceId' in change) this.#enqueueWorkspace(change.workspaceId)
+    else if (this.#connected.has(change.boxId)) this.#enqueue(change.boxId)
   }
 
-  /** The same, unless the agent has these profiles already: the change may concern something else. */
+  /** Sends the state of the box, unless the agent has these profiles already: the change may concern something else. */
   onEnvironmentChange(boxId: string): void {
     if (this.#connected.has(boxId)) this.#enqueue(boxId, { onlyIfChanged: true })
-  }
-
-  /** The AWS roles of a workspace have changed. */
-  onRolesChange(workspaceId: string): void {
-    this.#enqueueWorkspace(workspaceId)
   }
 
   /**
@@ -86,6 +83,11 @@ export class CredentialSender {
    */
   onAccessChange(workspaceId: string): void {
     this.#enqueueWorkspace(workspaceId, { onlyIfChanged: true })
+  }
+
+  /** Any of these changes may have been missed. */
+  onMissedChanges(): void {
+    for (const boxId of this.#connected.keys()) this.#enqueue(boxId, { onlyIfChanged: true })
   }
 
   /**
@@ -194,7 +196,7 @@ export class CredentialSender {
   ): Promise<void> {
     const { tunnels, log } = this.#options
     return this.#queue.run(workspaceId, async () => {
-      const tunnel = tunnels.current(boxId)
+      const tunnel = tunnels.local(boxId)
       if (tunnel === undefined) throw new ApiError('box_unreachable')
       const { status, body } = await tunnel.call({
         method: 'PUT',

@@ -2,17 +2,18 @@
 
 import type { Tunnels } from '../../agents/tunnel/types.ts'
 import { unlessAborted } from '../../base/unless-aborted.ts'
-import type { BoxVariableChanges } from '../../boxes/variable-sender.ts'
-import { afterCommit, type Trx } from '../../db/transaction.ts'
+import { subscribeToVariableChanges } from '../../boxes/variable-changes.ts'
+import type { Trx } from '../../db/transaction.ts'
 import type { EnvironmentVersions } from '../../environments/types.ts'
+import { subscribeToAccessChanges } from '../../http/access-changes.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { HttpSettings } from '../../http/settings.ts'
 import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import type { Issuer } from '../issuer/issuer.ts'
 import type { FederationSettings } from '../settings.ts'
 import { getAvailability } from './availability.ts'
+import { recordCredentialChange, subscribeToCredentialChanges } from './credential-changes.ts'
 import { CredentialSender } from './credential-sender.ts'
 import { createCredentialLoader } from './load-credentials.ts'
 import { createRoleLinks } from './role-links.ts'
@@ -26,28 +27,31 @@ export type AwsModuleContext = ModuleBase & {
   issuer: Issuer
   tunnels: Tunnels
   boxEnvironments: EnvironmentVersions
-  boxVariables: Pick<BoxVariableChanges, 'subscribe'>
   confirmActor: ConfirmActor
-  openRequests: Pick<OpenRequests, 'subscribe'>
 }
 
 export function awsModule(context: AwsModuleContext) {
-  const { config, db, clock, log, issuer, tunnels, boxEnvironments, boxVariables } = context
-  const { confirmActor, openRequests } = context
+  const { config, db, clock, log, issuer, tunnels, boxEnvironments } = context
+  const { confirmActor } = context
   const loader = createCredentialLoader({ db, issuer, environments: boxEnvironments })
   const sender = new CredentialSender({ loader, tunnels, clock, log, isEnabled: issuer.url !== null })
+  const onGap = () => sender.onMissedChanges()
   const unsubscribe = [
-    boxVariables.subscribe((boxId) => sender.onEnvironmentChange(boxId)),
-    openRequests.subscribe(({ workspaceId, credentialId }) => {
-      if (credentialId === undefined) sender.onAccessChange(workspaceId)
-    }),
+    subscribeToVariableChanges(db, (boxId) => sender.onEnvironmentChange(boxId), { onGap }),
+    subscribeToCredentialChanges(db, (change) => sender.onChange(change), { onGap }),
+    subscribeToAccessChanges(
+      db,
+      ({ workspaceId, credentialId }) => {
+        if (credentialId === undefined) sender.onAccessChange(workspaceId)
+      },
+      { onGap },
+    ),
   ]
   const assumeRole = createAssumeRole({ endpoint: getStsEndpoint(config) })
   const common = {
     ...{ db, clock, issuer, confirmActor },
     availability: getAvailability(config, issuer.url),
     verifyRole: createVerifyRole(issuer, assumeRole),
-    onChange: (workspaceId: string) => sender.onRolesChange(workspaceId),
   }
   const roles = createAwsRoles(common)
   const links = createRoleLinks({ ...common, region: config.awsRegion })
@@ -66,7 +70,7 @@ export function awsModule(context: AwsModuleContext) {
     /** The first command of a box can use the roles. */
     prepareBox: (boxId: string, signal: AbortSignal) => unlessAborted(sender.prepare(boxId), signal),
     async restrictBox(trx: Trx, boxId: string) {
-      afterCommit(trx, () => sender.onBoxChange(boxId))
+      recordCredentialChange(trx, { boxId })
     },
     close: {
       name: 'stop sending cloud credentials',

@@ -25,6 +25,7 @@ import { findKey, findRole as findRoleOfUser } from '../../identity/lookups.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
 import type { Availability } from './availability.ts'
+import { recordCredentialChange } from './credential-changes.ts'
 import { toVerification } from './present.ts'
 import { createQuickCreateUrl } from './quick-create.ts'
 import {
@@ -72,11 +73,10 @@ export type RoleLinksOptions = {
   confirmActor: ConfirmActor
   verifyRole: VerifyRole
   /** Called after the commit of a change of the roles of a workspace. */
-  onChange(workspaceId: string): void
 }
 
 export function createRoleLinks(options: RoleLinksOptions): RoleLinks {
-  const { db, clock, issuer, availability, region, confirmActor, verifyRole, onChange } = options
+  const { db, clock, issuer, availability, region, confirmActor, verifyRole } = options
   const callbacks = createTokenBuckets(clock, CALLBACKS)
 
   function requireQuickConnect() {
@@ -158,7 +158,7 @@ export function createRoleLinks(options: RoleLinksOptions): RoleLinks {
     if (isExpired(link)) return repeatResult(db, link, roleArn)
     const result = await verifyRole(link.workspace_id, roleArn)
     if ('error' in result) return { connected: false, message: result.error }
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       await lockWorkspace(trx, link.workspace_id)
       // The link may have been cancelled or used during the verification.
       const { link: current, actor } = await requireLink(trx, { id, token })
@@ -176,7 +176,7 @@ export function createRoleLinks(options: RoleLinksOptions): RoleLinks {
         recordConnection(trx, actor, row, now)
       }
       await spendRoleLink(trx, link.id, now)
-      onCommit(() => onChange(link.workspace_id))
+      recordCredentialChange(trx, { workspaceId: link.workspace_id })
       return { connected: true, message: null }
     }).catch(describeRefusal)
   }

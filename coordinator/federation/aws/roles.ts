@@ -17,6 +17,7 @@ import type { ConfirmActor } from '../../identity/confirm-actor.ts'
 import { assertOpen } from '../../identity/workspaces/service.ts'
 import { getSubjectPattern, type Issuer } from '../issuer/issuer.ts'
 import type { Availability } from './availability.ts'
+import { recordCredentialChange } from './credential-changes.ts'
 import type { VerifyResult } from './parse-sts-response.ts'
 import { presentRole, toVerification } from './present.ts'
 import { deleteRole, findRole, insertRole, listRoles, updateRole } from './role-store.ts'
@@ -51,7 +52,6 @@ export type AwsRolesOptions = {
   confirmActor: ConfirmActor
   verifyRole: VerifyRole
   /** Called after the commit of a change of the roles of a workspace. */
-  onChange(workspaceId: string): void
 }
 
 export const createVerifyRole =
@@ -62,7 +62,7 @@ export const createVerifyRole =
   }
 
 export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
-  const { db, clock, issuer, availability, confirmActor, verifyRole, onChange } = options
+  const { db, clock, issuer, availability, confirmActor, verifyRole } = options
   const verifications = createTokenBuckets(clock, VERIFICATIONS)
 
   function assertEnabled(): void {
@@ -91,7 +91,7 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
   }
 
   const insert = (actor: Actor, { roleArn, profile }: ConnectRoleRequest) =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const roles = await listRoles(trx, actor.workspaceId)
@@ -102,12 +102,12 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       await insertRole(trx, row)
       recordConnection(trx, actor, row, now)
       // AWS may need some seconds to respond.
-      onCommit(() => onChange(actor.workspaceId))
+      recordCredentialChange(trx, { workspaceId: actor.workspaceId })
       return { row, isNew: true }
     })
 
   const disconnectOnce = (actor: Actor, id: string): Promise<void> =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       const at = clock.now()
       await confirmActor(trx, actor, at)
       const role = await requireRole(trx, actor, id)
@@ -115,7 +115,7 @@ export function createAwsRoles(options: AwsRolesOptions): AwsRoles {
       await recordDeletion(trx, actor, role.id, at)
       const detail = describeRole(role)
       recordAuditEvent(trx, { kind: 'aws_role.disconnect', actor, boxId: null, detail, at })
-      onCommit(() => onChange(actor.workspaceId))
+      recordCredentialChange(trx, { workspaceId: actor.workspaceId })
     })
 
   return {

@@ -11,9 +11,11 @@ import {
 import type { Clock } from '../../../shared/clock.ts'
 import type { Keyring } from '../../base/sealing/keyring.ts'
 import { SecretValue } from '../../base/sealing/secret-value.ts'
+import { defineTopic, notify, subscribe } from '../../db/notifications.ts'
 import type { Db } from '../../db/open.ts'
 import type { FederationKeyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { lockValue } from '../../deployment/values.ts'
 import { getFirstUse, planRotation } from './plan-rotation.ts'
 import { deleteKey, insertKey, listKeys, updateKey } from './store.ts'
 
@@ -42,13 +44,23 @@ export type SigningKeys = {
   rotate(record: (trx: Trx, rotation: Rotation, now: number) => void): Promise<Rotation>
 }
 
+const SIGNING_KEYS = defineTopic<Pick<Rotation, 'rotated' | 'activeKeyId'>>('signing keys')
+
 export type SigningKeysOptions = { db: Db; clock: Clock; keyring: Pick<Keyring, 'seal' | 'open'> }
 
 export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): SigningKeys {
   let active: SigningKey | undefined
   let rotations = 0
-  /** One change at a time. */
+  /** One change of this coordinator at a time. A lock in the database orders those of all. */
   let last: Promise<unknown> = Promise.resolve()
+  const forget = () => {
+    rotations += 1
+    active = undefined
+  }
+  const onChange = ({ rotated, activeKeyId }: Pick<Rotation, 'rotated' | 'activeKeyId'>) => {
+    if (rotated || (active !== undefined && active.id !== activeKeyId)) forget()
+  }
+  subscribe(db, SIGNING_KEYS, onChange, { onGap: forget })
 
   async function createRow(state: FederationKeyRow['state'], now: number): Promise<FederationKeyRow> {
     const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
@@ -72,17 +84,20 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
     record?: (trx: Trx, rotation: Rotation, now: number) => void
   }): Promise<Rotation> {
     const now = clock.now()
-    const plan = planRotation(await listKeys(db), now, options)
+    const expected = planRotation(await listKeys(db), now, options)
     // Before the transaction: the creation of a key takes a tenth of a second.
-    const created = await Promise.all(plan.create.map((state) => createRow(state, now)))
-    const { promote } = plan
-    const rotation = await transaction(db, async (trx) => {
+    const rows = await Promise.all(expected.create.map((state) => createRow(state, now)))
+    return transaction(db, async (trx) => {
+      await lockValue(trx, 'issuer_keys')
+      // Another coordinator may have created or rotated the keys meanwhile, so that there is less to do.
+      const { promote, create, remove } = planRotation(await listKeys(trx), now, options)
+      const created = rows.filter(({ state }) => create.some((other) => other === state))
       if (promote !== null) {
         await updateKey(trx, promote.active, { state: 'retired', retired_at: now })
         await updateKey(trx, promote.next, { state: 'active', activated_at: now })
       }
       for (const row of created) await insertKey(trx, row)
-      for (const id of plan.remove) await deleteKey(trx, id)
+      for (const id of remove) await deleteKey(trx, id)
       const keys = await listKeys(trx)
       const next = requireKey(keys, 'next')
       const rotation = {
@@ -92,11 +107,11 @@ export function createSigningKeys({ db, clock, keyring }: SigningKeysOptions): S
         possibleAt: getFirstUse(next),
       }
       options.record?.(trx, rotation, now)
+      const hasChanged = promote !== null || created.length > 0 || remove.length > 0
+      if (hasChanged)
+        notify(trx, SIGNING_KEYS, { rotated: rotation.rotated, activeKeyId: rotation.activeKeyId })
       return rotation
     })
-    if (rotation.rotated) rotations += 1
-    if (active?.id !== rotation.activeKeyId) active = undefined
-    return rotation
   }
 
   function applyInTurn(options: Parameters<typeof apply>[0]): Promise<Rotation> {

@@ -11,6 +11,7 @@ export const metricsRoutes = ({ metrics }: { metrics: MetricsService }): Route[]
     id: 'boxes.getMetrics',
     method: 'GET',
     path: '/boxes/:id/metrics',
+    atOwnerOf: 'id',
     access: byKey('boxes', 'read'),
     summary: 'Get CPU, memory, disk and network usage of a box over time',
     description:

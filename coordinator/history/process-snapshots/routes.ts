@@ -12,6 +12,7 @@ export function processSnapshotRoutes({ procsAt }: { procsAt: ProcsAtService }):
       id: 'boxes.getProcessesAt',
       method: 'GET',
       path: '/boxes/:id/procs-at',
+      atOwnerOf: 'id',
       access: byKey('boxes', 'read'),
       summary: 'Get the processes and listening ports of a box at a moment',
       description:

@@ -8,7 +8,7 @@ import type { BundleFile } from '../../base/bundle-cache.ts'
 import { getCachedBundle, runEsbuild } from '../../base/cached-bundle.ts'
 
 const BUILD_OPTIONS = {
-  entryPoints: { app: './dashboard/app.tsx', style: './dashboard/styles/style.css' },
+  entryPoints: { app: './dashboard/app.tsx', style: './dashboard/design/style.css' },
   // The directory is in no path of the output: it is not written.
   outdir: '/',
   write: false,
@@ -25,6 +25,7 @@ const BUILD_OPTIONS = {
   entryNames: '[name]-[hash]',
   chunkNames: 'chunk-[hash]',
   assetNames: '[name]-[hash]',
+  loader: { '.woff2': 'file' },
   // The files then do not depend on tsconfig.json.
   tsconfigRaw: {},
   metafile: true,

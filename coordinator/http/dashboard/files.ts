@@ -17,6 +17,7 @@ const FAILURE_MS = 10_000
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.woff2': 'font/woff2',
 }
 
 export type DashboardFile = { type: string; bytes: Buffer; br: Buffer; gzip: Buffer }
@@ -25,6 +26,8 @@ export type DashboardFiles = {
   /** The names of the files that the page loads. */
   script: string
   style: string
+  /** Of the text of the pages. */
+  font: string
   /** Identifies the content of all files. */
   buildId: string
 }
@@ -107,5 +110,5 @@ function indexFiles(files: readonly BundleFile[]): DashboardFiles {
   }
   // The names contain hashes of the content.
   const buildId = createHash('sha256').update(names.join('\n')).digest('base64url').slice(0, 22)
-  return { byName, script: find('app-'), style: find('style-'), buildId }
+  return { byName, script: find('app-'), style: find('style-'), font: find('inter-'), buildId }
 }

@@ -1,5 +1,6 @@
 // The HTML document of all pages of the dashboard, and its headers. URLs in the document are relative to its base, for proxies
 // that add a path.
+import { MARK_ICON } from '../../../shared/mark.ts'
 import { OPEN_REFUSED_URL } from '../large-requests.ts'
 import type { DashboardFiles } from './files.ts'
 
@@ -44,8 +45,9 @@ export const createShell = ({ files, base, nonce }: Shell): string => `<!doctype
 <meta name="boxwood-build" content="${files.buildId}">
 <meta name="boxwood-nonce" content="${nonce}">
 <title>Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 ${OPEN_REFUSED_URL.element}
+<link rel="preload" href="dashboard/${files.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="dashboard/${files.style}">
 <script type="module" src="dashboard/${files.script}"></script>
 </head>
@@ -66,7 +68,7 @@ export const createFailurePage = (base: string, reason: string): string => `<!do
 <base href="${base}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>The dashboard could not be built · Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="docs/page.css">
 </head>
 <body>

@@ -1,8 +1,10 @@
 // The page of GET /desktop?box=NAME: the desktop of a box. desktop.js shows it with noVNC. URLs are relative, for proxies that
 // add a path.
+
 import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { MARK_ELEMENT, MARK_ICON } from '../../../shared/mark.ts'
 
 export const DESKTOP_PAGE = `<!doctype html>
 <html lang="en">
@@ -10,7 +12,7 @@ export const DESKTOP_PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Desktop · Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="docs/page.css">
 <link rel="stylesheet" href="docs/desktop.css">
 <script type="module" src="docs/desktop.js"></script>
@@ -18,7 +20,7 @@ export const DESKTOP_PAGE = `<!doctype html>
 <body>
 <main>
 <header>
-<p><a href="./">Boxes</a></p>
+<p><a class="home" href="./" aria-label="Boxes">${MARK_ELEMENT}</a></p>
 <h1>Desktop <span id="box"></span></h1>
 <noscript>This page needs JavaScript.</noscript>
 <div id="controls" hidden>

@@ -1,4 +1,5 @@
 // The page of GET /docs. docs.js shows the OpenAPI document with Swagger UI. URLs are relative, for proxies that add a path.
+import { MARK_ICON } from '../../../shared/mark.ts'
 
 export const DOCS_PAGE = `<!doctype html>
 <html lang="en">
@@ -6,7 +7,7 @@ export const DOCS_PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference · Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 <link rel="stylesheet" href="docs/docs.css">
 <script defer src="docs/swagger-ui-bundle.js"></script>

@@ -55,6 +55,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     machines: 'Machines',
     'machine-service': 'The agent of a machine',
     postgres: 'Postgres',
+    replicas: 'Replicas',
     backup: 'Backup, restore and move',
     upgrade: 'Upgrade',
     monitoring: 'Log, metrics and traces',
@@ -83,7 +84,6 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     'protocol-reports': 'Reports of the agent',
     'protocol-upgrades': 'Upgrades of the agent',
     locks: 'The order of locks',
-    'one-process': 'What assumes one process',
     providers: 'A new provider',
   }),
 ]

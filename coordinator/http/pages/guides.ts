@@ -1,8 +1,10 @@
 // The guides: the Markdown pages of the directory docs/. Browsers get them as pages, programs as text.
+
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import type { FastifyReply } from 'fastify'
+import { MARK_ICON } from '../../../shared/mark.ts'
 import { PROJECT_DIR } from '../../base/project-directory.ts'
 import { createContentHandler } from '../fixed-content.ts'
 import type { PublicRoute } from '../public-routes.ts'
@@ -52,7 +54,7 @@ const createGuidePage = (
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="../page.css">
 <link rel="stylesheet" href="../guides.css">
 </head>

@@ -1,4 +1,5 @@
 // The page that the browser of a visitor gets for GET /. URLs are relative, for proxies that add a path.
+import { MARK_ELEMENT, MARK_ICON } from '../../../shared/mark.ts'
 import type { GuideGroup } from './guide-groups.ts'
 import { formatGroups } from './guides.ts'
 
@@ -15,14 +16,17 @@ export const createHomePage = ({ publicUrl, version, guides }: HomePage): string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Boxwood</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="docs/page.css">
 </head>
 <body>
 <main>
+<div class="welcome">
+${MARK_ELEMENT}
 <h1>Boxwood <small>${version}</small></h1>
 <p>This is the coordinator of a Boxwood installation. Boxwood hosts boxes: Linux machines on which people and coding agents work.</p>
-<p><a href="sign-in">Sign in</a> · <a href="docs">API reference</a> · <a href="openapi.json">OpenAPI document</a> · <a href="#guides">Guides</a></p>
+<p class="links"><a class="primary" href="sign-in">Sign in</a> <a href="#guides">Guides</a> <a href="docs">API reference</a> <a href="openapi.json">OpenAPI document</a></p>
+</div>
 <h2>Command line</h2>
 <p>On the coordinator's machine, in the directory of Boxwood, this command puts <code>box</code> on the <code>PATH</code>:</p>
 <pre>./box install</pre>

@@ -5,7 +5,6 @@ import type { Box } from '../../../shared/api/boxes.ts'
 import { newApiKey } from '../../../shared/api-key.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import { keyRoutes } from '../keys/key-routes.ts'
 import { createKeyService } from '../keys/key-service.ts'
@@ -13,7 +12,6 @@ import { accountRoutes } from './routes.ts'
 import { type AccountBilling, createAccountService } from './service.ts'
 
 export type AccountModuleContext = ModuleBase & {
-  openRequests: Pick<OpenRequests, 'accessChanged'>
   boxes: {
     list(actor: Actor, options: { live: boolean }): Promise<Box[]>
     listPages(actor: Actor, query: AccountQuery): AsyncIterable<Box[]>
@@ -24,8 +22,8 @@ export type AccountModuleContext = ModuleBase & {
 }
 
 export function accountModule(context: AccountModuleContext): Module {
-  const { db, clock, openRequests, boxes, urls, billing } = context
-  const keys = createKeyService({ db, clock, newApiKey, boxes, openRequests })
+  const { db, clock, boxes, urls, billing } = context
+  const keys = createKeyService({ db, clock, newApiKey, boxes })
   return {
     routes: [
       ...withTag(

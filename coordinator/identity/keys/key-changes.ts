@@ -6,9 +6,9 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { Db } from '../../db/open.ts'
 import type { ApiKeyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { recordAccessChange } from '../../http/access-changes.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { lockKey, updateKey } from '../store/keys.ts'
 import { findUserById } from '../store/users.ts'
@@ -40,11 +40,10 @@ export type KeyChangesOptions = {
   clock: Clock
   newApiKey(): string
   boxes: KeyBoxes
-  openRequests: Pick<OpenRequests, 'accessChanged'>
 }
 
 export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
-  const { db, clock, newApiKey, boxes, openRequests } = options
+  const { db, clock, newApiKey, boxes } = options
 
   /** @param change returns the changed columns */
   async function change(
@@ -53,13 +52,13 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
     kind: 'key.update' | 'key.rotate',
     change: (row: ApiKeyRow, now: number) => Partial<ApiKeyRow>,
   ): Promise<ApiKey> {
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const before = requireUsableKey(requireVisible(actor, await lockKey(trx, id)), now)
       const after = await updateKey(trx, id, change(before, now))
       recordKeyEvent(trx, actor, kind, after, now)
-      if (before.hash !== after.hash || isNarrower(before, after)) onCommit(() => notify(after))
+      if (before.hash !== after.hash || isNarrower(before, after)) recordChange(trx, after)
       return presentKey(after)
     })
   }
@@ -102,18 +101,18 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
 
   async function revoke(actor: Actor, id: string): Promise<void> {
     await findVisibleKey(db, actor, id)
-    await transaction(db, async (trx, onCommit) => {
+    await transaction(db, async (trx) => {
       const now = clock.now()
       await confirmActor(trx, actor, now)
       const row = requireVisible(actor, await lockKey(trx, id))
       if (row.revoked_at !== null) return
       recordKeyEvent(trx, actor, 'key.revoke', await updateKey(trx, id, { revoked_at: now }), now)
-      onCommit(() => notify(row))
+      recordChange(trx, row)
     })
   }
 
-  const notify = ({ id, workspace_id: workspaceId }: ApiKeyRow) =>
-    openRequests.accessChanged({ workspaceId, credentialId: id })
+  const recordChange = (trx: Trx, { id, workspace_id: workspaceId }: ApiKeyRow) =>
+    recordAccessChange(trx, { workspaceId, credentialId: id })
 
   return { update, rotate, revoke }
 }

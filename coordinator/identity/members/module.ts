@@ -1,7 +1,6 @@
 // The members of workspaces (spec §2.3, §5.7).
 
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import { withTag } from '../../http/route.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { IdentitySettings } from '../settings.ts'
@@ -13,19 +12,17 @@ export type MembersModuleContext = ModuleBase & { config: IdentitySettings } & P
     'restrictBoxesOf' | 'hasUnrestrictedBoxes'
   > & {
     mailer: Mailer
-    openRequests: Pick<OpenRequests, 'accessChanged'>
     modules: Pick<ModuleRegistry, 'removeMember'>
     /** `public`: the origin at which clients reach the coordinator. */
     urls: { public: string }
   }
 
 export function membersModule(context: MembersModuleContext) {
-  const { config, db, clock, mailer, openRequests, modules, urls } = context
+  const { config, db, clock, mailer, modules, urls } = context
   const { restrictBoxesOf, hasUnrestrictedBoxes } = context
   const members: MemberService = createMemberService({
     db,
     clock,
-    openRequests,
     restrictBoxesOf,
     hasUnrestrictedBoxes,
     onRemove: modules.removeMember,

@@ -10,9 +10,9 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { Db } from '../../db/open.ts'
 import type { UserRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { recordAccessChange } from '../../http/access-changes.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { RemovedMember } from '../../http/module.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { endSessionsOfUser } from '../sessions/end-sessions.ts'
 import { revokeKeysOfUser } from '../store/keys.ts'
@@ -37,7 +37,6 @@ export type MemberServiceOptions = {
   sendMail: ((mail: InvitationMail & { workspaceId: string }) => Promise<unknown>) | null
   /** The origin at which clients reach the coordinator. */
   publicUrl: string
-  openRequests: Pick<OpenRequests, 'accessChanged'>
   /**
    * Restricts the boxes of a user who becomes a contractor. Locks the boxes, so it runs before the lock on the workspace: a
    * box is locked before its workspace, never after it.
@@ -74,7 +73,7 @@ class BoxCreatedError extends Error {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createMemberService(options: MemberServiceOptions): MemberService {
-  const { db, clock, sendMail, publicUrl, openRequests, onRemove } = options
+  const { db, clock, sendMail, publicUrl, onRemove } = options
   const { restrictBoxesOf, hasUnrestrictedBoxes } = options
 
   async function invite(actor: Actor, { email, name, role }: InviteRequest): Promise<Invitation> {
@@ -127,7 +126,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
   /** Throws BoxCreatedError. */
   function tryUpdate(actor: Actor, id: string, input: UpdateMemberRequest): Promise<Member> {
     const { workspaceId } = actor
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       assertMemberId(id)
       const now = clock.now()
       // Boxes are locked before the workspace. The transaction reverts this change when the update fails.
@@ -140,7 +139,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
       if (Object.keys(changes).length === 0) return presentMember(row)
       if (changes.role !== undefined) {
         await assertNotLastOwner(trx, row)
-        onCommit(() => openRequests.accessChanged({ workspaceId, userId: id }))
+        recordAccessChange(trx, { workspaceId, userId: id })
       }
       await updateUser(trx, id, changes)
       recordAuditEvent(trx, {
@@ -162,7 +161,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
         'Only an owner may remove other members. Use your own id to leave the workspace.',
       )
     assertMemberId(id)
-    await transaction(db, async (trx, onCommit) => {
+    await transaction(db, async (trx) => {
       await onRemove?.(trx, { actor, userId: id })
       const now = clock.now()
       await confirmActor(trx, actor, now)
@@ -180,7 +179,7 @@ export function createMemberService(options: MemberServiceOptions): MemberServic
         at: now,
         detail: { userId: id, email: row.email, role: row.role },
       })
-      onCommit(() => openRequests.accessChanged({ workspaceId, userId: id }))
+      recordAccessChange(trx, { workspaceId, userId: id })
     })
   }
 

@@ -1,5 +1,4 @@
 // Reads and changes the policies of a workspace (spec §2.9, §4.11).
-import { EventEmitter } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import {
   DEFAULT_POLICY,
@@ -13,6 +12,8 @@ import {
 import { type Clock, toTimestampOrNull } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { type AuditDetail, recordAuditEvent } from '../../audit/service.ts'
+import type { Origin } from '../../db/notification-hub.ts'
+import { defineTopic, notify, type SubscribeOptions, subscribe } from '../../db/notifications.ts'
 import type { Db } from '../../db/open.ts'
 import type { PolicyRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
@@ -25,9 +26,19 @@ export type PolicyService = {
   get(actor: Actor): Promise<PolicyResponse>
   /** @throws ApiError bad_request for no field, workspace_closing */
   update(actor: Actor, changes: PatchPolicyRequest): Promise<PolicyResponse>
-  /** 'changed': emitted after the commit of a change of policies. */
-  readonly events: EventEmitter<{ changed: [workspaceId: string, policy: Policy, before: Policy] }>
 }
+
+/** All policies of a workspace, after and before a change of one of them. */
+export type PolicyChange = { workspaceId: string; policy: Policy; before: Policy }
+
+const POLICIES = defineTopic<PolicyChange>('policies')
+
+/** See subscribe(). */
+export const subscribeToPolicies = (
+  db: Db,
+  listener: (change: PolicyChange, origin: Origin) => void,
+  options: SubscribeOptions,
+): (() => void) => subscribe(db, POLICIES, listener, options)
 
 /** The policies of the workspace, with the default of each policy that is not set. */
 export const loadPolicy = async (db: Db | Trx, workspaceId: string): Promise<Policy> =>
@@ -63,9 +74,8 @@ const describeProblem = (quietHours: Policy['quietHours']): string | null =>
     : `The coordinator does not know the time zone ${quietHours.timezone}, so no quiet hours start. Set quietHours with another time zone.`
 
 export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): PolicyService {
-  const events: PolicyService['events'] = new EventEmitter()
   const update = (actor: Actor, changes: PatchPolicyRequest) =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       if (Object.keys(changes).length === 0)
         throw new ApiError('bad_request', 'body must have at least one policy to change')
       const { workspaceId } = actor
@@ -86,14 +96,13 @@ export function createPolicyService({ db, clock }: { db: Db; clock: Clock }): Po
       await upsertPolicy(trx, written)
       const detail = describeChange(after, changed)
       recordAuditEvent(trx, { kind: 'policy.update', actor, boxId: null, detail, at: now })
-      onCommit(() => events.emit('changed', workspaceId, after, before))
+      notify(trx, POLICIES, { workspaceId, policy: after, before })
       return present(written)
     })
 
   return {
     get: async ({ workspaceId }) => present(await findPolicy(db, workspaceId)),
     update,
-    events,
   }
 }
 

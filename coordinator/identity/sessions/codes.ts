@@ -8,7 +8,8 @@ import { isId, newId } from '../../../shared/ids.ts'
 import { rejectLimited } from '../../base/rate-limiter.ts'
 import type { Db } from '../../db/open.ts'
 import type { SignInCodeRow } from '../../db/schema.ts'
-import { type OnCommit, type Trx, transaction } from '../../db/transaction.ts'
+import { type Trx, transaction } from '../../db/transaction.ts'
+import { lockValue } from '../../deployment/values.ts'
 import { toSubject } from '../../http/client-address.ts'
 import { findCode, findLastCodeOfKey, insertCode, listCodes, lockCode, updateCode } from './code-store.ts'
 import { CODE } from './lifetime.ts'
@@ -30,18 +31,14 @@ export type Redemption = { redeemed: SignInCodeRow } | RejectedCode
 
 export type Codes = {
   /**
-   * Runs `fn` in a transaction, one call at a time: calls at the same time would count the attempts and codes of an email
+   * Runs `fn` in a transaction, one call at a time, also of other coordinators: calls at the same time would count the attempts and codes of an email
    * address without those of each other.
    */
-  exclusively<T>(fn: (trx: Trx, onCommit: OnCommit) => Promise<T>): Promise<T>
+  exclusively<T>(fn: (trx: Trx) => Promise<T>): Promise<T>
   /**
    * Runs `fn` like exclusively(), but not when the code cannot be redeemed: clients that send such codes do not delay others.
    */
-  exclusivelyFor<T>(
-    id: string,
-    kind: PurposeKind,
-    fn: (trx: Trx, onCommit: OnCommit) => Promise<T>,
-  ): Promise<T | RejectedCode>
+  exclusivelyFor<T>(id: string, kind: PurposeKind, fn: (trx: Trx) => Promise<T>): Promise<T | RejectedCode>
   /**
    * Call it in exclusively(). Throws rate_limited with Retry-After.
    * @param client its address as toSubject(), or its user
@@ -57,11 +54,23 @@ export type Codes = {
 const getKind = ({ key_id, user_id }: Pick<SignInCodeRow, 'key_id' | 'user_id'>): PurposeKind =>
   key_id !== null ? 'key' : user_id !== null ? 'user' : 'signIn'
 
-export type CodesOptions = { db: Db; clock: Clock; limiter: ClientLimiter }
+export type CodesOptions = {
+  db: Db
+  clock: Clock
+  limiter: ClientLimiter
+  /** Whether other coordinators use the database. */
+  isShared: boolean
+}
 
-export function createCodes({ db, clock, limiter }: CodesOptions): Codes {
+export function createCodes({ db, clock, limiter, isShared }: CodesOptions): Codes {
   const oneAtATime = pLimit(1)
-  const exclusively: Codes['exclusively'] = (fn) => oneAtATime(() => transaction(db, fn))
+  const exclusively: Codes['exclusively'] = (fn) =>
+    oneAtATime(() =>
+      transaction(db, async (trx) => {
+        if (isShared) await lockValue(trx, 'sign_in_codes')
+        return fn(trx)
+      }),
+    )
 
   const isClosed = ({ used_at: usedAt, expires_at: expiresAt, attempts }: SignInCodeRow): boolean =>
     usedAt !== null || expiresAt <= clock.now() || attempts >= CODE.attempts

@@ -97,7 +97,7 @@ export const signInRoutes = ({ sessions: { signIn } }: { sessions: Sessions }): 
     errors: ['unauthorized', 'rate_limited'],
     async handler({ body, request, reply }) {
       reply.header('cache-control', 'no-store')
-      const { secret, expiresAt } = signIn.createLink(body.secret.trim(), readClient(request))
+      const { secret, expiresAt } = await signIn.createLink(body.secret.trim(), readClient(request))
       return { secret, expiresAt: toTimestamp(expiresAt) }
     },
   }),

@@ -59,11 +59,11 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
     },
 
     end: (actor, sessionId) =>
-      transaction(db, async (trx, onCommit) => {
+      transaction(db, async (trx) => {
         // confirmActor() locks the workspace first too. So a change of the session ends before this one, or is refused.
         await lockWorkspace(trx, actor.workspaceId)
         const session = await findSessionById(trx, sessionId)
-        const exists = session?.user_id === actor.userId && (await starter.end(trx, onCommit, session))
+        const exists = session?.user_id === actor.userId && (await starter.end(trx, session))
         // The current session may have ended since its authentication.
         if (!exists && sessionId === actor.credential.id) throw new ApiError('unauthorized')
         const resourceId = `${actor.userId}/${sessionId}`
@@ -80,14 +80,14 @@ export function createSessionService({ db, clock, starter }: SessionServiceOptio
       }),
 
     switchWorkspace: (actor, workspaceId) =>
-      transaction(db, async (trx, onCommit) => {
+      transaction(db, async (trx) => {
         await confirmActor(trx, actor, clock.now())
         const { session, user } = await findCurrent(trx, actor)
         const memberships = await listOfPerson(trx, user)
         const target = memberships.find(({ workspace_id }) => workspace_id === workspaceId)
         if (target === undefined)
           throw new ApiError('not_found', 'You are not a member of this workspace. GET /session lists yours.')
-        return starter.move(trx, onCommit, session, actor, target)
+        return starter.move(trx, session, actor, target)
       }),
   }
 }

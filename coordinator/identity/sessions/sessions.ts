@@ -2,9 +2,9 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import type { Db } from '../../db/open.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import type { Mailer } from '../mail/mailer.ts'
-import { type Codes, createCodes } from './codes.ts'
+import { type Codes, type CodesOptions, createCodes } from './codes.ts'
+import type { OwnerSecret } from './owner-secret.ts'
 import { createProfileService, type ProfileService } from './profile.ts'
 import { pruneSessions } from './prune.ts'
 import { type ClientLimiter, createClientLimiter } from './rate-limits.ts'
@@ -15,6 +15,7 @@ import { createSessionStarter } from './start-session.ts'
 export type Sessions = {
   service: SessionService
   signIn: SignIn
+  ownerSecret: OwnerSecret
   profile: ProfileService
   codes: Codes
   limiter: ClientLimiter
@@ -27,20 +28,33 @@ export type SessionsOptions = {
   clock: Clock
   mailer: Mailer
   background: BackgroundTasks
-  openRequests: OpenRequests
+  ownerSecret: OwnerSecret
+  isShared: CodesOptions['isShared']
   createAccount: SignInOptions['createAccount']
   /** Multiplies the limits per client address, for tests. Default: 1. */
   addressLimitFactor?: number
 }
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { db, clock, mailer, background, openRequests, createAccount, addressLimitFactor = 1 } = options
+  const { db, clock, mailer, background, ownerSecret, isShared, createAccount } = options
+  const { addressLimitFactor = 1 } = options
   const limiter = createClientLimiter({ clock, factor: addressLimitFactor })
-  const codes = createCodes({ db, clock, limiter })
-  const starter = createSessionStarter({ clock, openRequests })
+  const codes = createCodes({ db, clock, limiter, isShared })
+  const starter = createSessionStarter({ clock })
   return {
     service: createSessionService({ db, clock, starter }),
-    signIn: createSignIn({ db, clock, codes, starter, limiter, mailer, background, createAccount }),
+    signIn: createSignIn({
+      db,
+      clock,
+      codes,
+      starter,
+      limiter,
+      mailer,
+      background,
+      ownerSecret,
+      createAccount,
+    }),
+    ownerSecret,
     profile: createProfileService({ db, clock, codes, limiter, mailer, background }),
     codes,
     limiter,

@@ -1,5 +1,5 @@
 // Sign-in by an emailed code, and of the owner on the coordinator's machine (spec §5).
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IssuedCode } from '../../../shared/api/sessions.ts'
 import { type Clock, toTimestamp } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
@@ -18,6 +18,7 @@ import {
 } from '../store/members.ts'
 import { type Codes, createInvalidCodeError } from './codes.ts'
 import { createCodeMail } from './mails.ts'
+import type { OwnerSecret } from './owner-secret.ts'
 import { type ClientLimiter, TOO_MANY_REQUESTS } from './rate-limits.ts'
 import { isLinkSecret, type SignInLink, SignInLinks } from './sign-in-links.ts'
 import type { Client, NewSession, SessionStarter } from './start-session.ts'
@@ -32,11 +33,11 @@ export type SignIn = {
   /** @param secret that of sign-in.key, or of a link */
   signInOwner(secret: string, client: Client): Promise<NewSession>
   /** A link that signs in the owner once, for those who can read sign-in.key. */
-  createLink(ownerSecret: string, client: Client): SignInLink
+  createLink(ownerSecret: string, client: Client): Promise<SignInLink>
   /** The same for the startup banner. */
-  createFirstLink(): SignInLink
-  /** The secret that signs in the first owner. New at each start. */
-  ownerSecret: string
+  createFirstLink(): Promise<SignInLink>
+  /** Voids the links of earlier starts. */
+  voidLinks(): Promise<void>
 }
 
 export type SignInOptions = {
@@ -47,6 +48,7 @@ export type SignInOptions = {
   limiter: ClientLimiter
   mailer: Mailer
   background: BackgroundTasks
+  ownerSecret: OwnerSecret
   /** Creates a workspace for the owner of an email address that no member has; null: sign-up is closed. */
   createAccount: ((trx: Trx, email: string) => Promise<{ userId: string }>) | null
 }
@@ -69,8 +71,7 @@ const compareUse = (a: Membership, b: Membership): number =>
   (a.id < b.id ? -1 : 1)
 
 export function createSignIn(options: SignInOptions): SignIn {
-  const { db, clock, codes, starter, limiter, mailer, background, createAccount } = options
-  const ownerSecret = `bwo_${randomBytes(32).toString('base64url')}`
+  const { db, clock, codes, starter, limiter, mailer, background, ownerSecret, createAccount } = options
   const links = new SignInLinks(clock)
   /** Email address → when a rejected sign-in was last recorded. */
   const recentRejections = new Map<string, number>()
@@ -103,8 +104,8 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   /** The secret has 256 bits: guesses need no limit, and those of other programs at the address must not keep the owner out. */
-  function assertOwnerSecret(secret: string, { address }: Client): void {
-    if (compareSecrets(secret, ownerSecret)) return
+  async function assertOwnerSecret(secret: string, { address }: Client): Promise<void> {
+    if (compareSecrets(secret, await ownerSecret.read())) return
     limiter.count('wrongOwnerSecret', toSubject(address))
     throw new ApiError(
       'unauthorized',
@@ -115,11 +116,11 @@ export function createSignIn(options: SignInOptions): SignIn {
   }
 
   return {
-    ownerSecret,
-    createFirstLink: () => links.create(),
-    createLink(secret, client) {
-      assertOwnerSecret(secret, client)
-      return links.create()
+    createFirstLink: () => links.create(db),
+    voidLinks: () => links.voidAll(db),
+    async createLink(secret, client) {
+      await assertOwnerSecret(secret, client)
+      return links.create(db)
     },
 
     async requestCode(email, { address }) {
@@ -138,12 +139,12 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
 
     async confirm(attempt, client) {
-      const outcome = await codes.exclusivelyFor(attempt.id, 'signIn', async (trx, onCommit) => {
+      const outcome = await codes.exclusivelyFor(attempt.id, 'signIn', async (trx) => {
         const redemption = await codes.redeem(trx, attempt, 'signIn')
         if ('rejected' in redemption) return redemption
         const user = await findUser(trx, redemption.redeemed.email)
         if (user === undefined) return { rejected: null }
-        return { signedIn: await starter.start(trx, onCommit, user, client, 'code') }
+        return { signedIn: await starter.start(trx, user, client, 'code') }
       })
       if ('signedIn' in outcome) return outcome.signedIn
       const { rejected } = outcome
@@ -156,23 +157,25 @@ export function createSignIn(options: SignInOptions): SignIn {
 
     async signInOwner(secret, client) {
       const isLink = isLinkSecret(secret)
-      if (!isLink) assertOwnerSecret(secret, client)
-      else if (!links.redeem(secret)) {
-        limiter.count('wrongOwnerSecret', toSubject(client.address))
-        throw new ApiError(
-          'unauthorized',
-          'This link has been used, or has expired. `box open` on the machine of the coordinator prints another.',
-        )
-      }
-      return transaction(db, async (trx, onCommit) => {
+      if (!isLink) await assertOwnerSecret(secret, client)
+      const start = async (trx: Trx) => {
+        if (isLink && !(await links.redeem(trx, secret))) return null
         const owner = await findFirstOwnerMembership(trx)
         if (owner === undefined)
           throw new ApiError(
             'unauthorized',
             'The first workspace has no owner. Sign in with an emailed code.',
           )
-        return starter.start(trx, onCommit, owner, client, isLink ? 'owner_link' : 'owner_key')
-      })
+        return starter.start(trx, owner, client, isLink ? 'owner_link' : 'owner_key')
+      }
+      const mayStart = !isLink || (await links.isValid(db, secret))
+      const session = mayStart ? await transaction(db, start) : null
+      if (session !== null) return session
+      limiter.count('wrongOwnerSecret', toSubject(client.address))
+      throw new ApiError(
+        'unauthorized',
+        'This link has been used, or has expired. `box open` on the machine of the coordinator prints another.',
+      )
     },
   }
 }

@@ -4,10 +4,10 @@ import type { Clock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { type AuditEvent, recordAuditEvent } from '../../audit/service.ts'
 import type { SessionRow } from '../../db/schema.ts'
-import type { OnCommit, Trx } from '../../db/transaction.ts'
+import type { Trx } from '../../db/transaction.ts'
+import { recordAccessChange } from '../../http/access-changes.ts'
 import type { Actor } from '../../http/actor.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
 import type { Membership } from '../store/members.ts'
 import { updateUser } from '../store/users.ts'
 import { toActor } from './find-session.ts'
@@ -66,20 +66,18 @@ async function insertNewSession(
 const recordActivity = (trx: Trx, user: Membership, at: number) =>
   updateUser(trx, user.id, { joined_at: user.joined_at ?? at, last_active_at: at })
 
-export function createSessionStarter({ clock, openRequests }: { clock: Clock; openRequests: OpenRequests }) {
+export function createSessionStarter({ clock }: { clock: Clock }) {
   /** Returns whether the session existed. */
-  async function end(trx: Trx, onCommit: OnCommit, session: SessionRow): Promise<boolean> {
+  async function end(trx: Trx, session: SessionRow): Promise<boolean> {
     const existed = await deleteSession(trx, session.id)
-    onCommit(() =>
-      openRequests.accessChanged({ workspaceId: session.workspace_id, credentialId: session.id }),
-    )
+    recordAccessChange(trx, { workspaceId: session.workspace_id, credentialId: session.id })
     return existed
   }
 
   /** Ends the sessions above the limit. Returns the events to record. */
-  async function endOldest(trx: Trx, onCommit: OnCommit, userId: string, at: number): Promise<AuditEvent[]> {
+  async function endOldest(trx: Trx, userId: string, at: number): Promise<AuditEvent[]> {
     const sessions = (await listSessionsOfUser(trx, userId)).slice(SESSION.perUser)
-    for (const session of sessions) await end(trx, onCommit, session)
+    for (const session of sessions) await end(trx, session)
     return sessions.map(({ id, workspace_id: workspaceId }) =>
       createEvent('session.sign_out', { system: true, workspaceId }, { sessionId: id, userId }, at),
     )
@@ -91,7 +89,6 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
     /** Signs the user in. Ends the session of the client's cookie, which prevents session fixation. */
     async start(
       trx: Trx,
-      onCommit: OnCommit,
       user: Membership,
       { userAgent, address, token: earlierToken }: Client,
       method: 'code' | 'owner_key' | 'owner_link',
@@ -100,13 +97,13 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
       await recordActivity(trx, user, at)
       const earlier =
         earlierToken === undefined ? undefined : await findSessionByHash(trx, hashSecret(earlierToken))
-      if (earlier) await end(trx, onCommit, earlier)
+      if (earlier) await end(trx, earlier)
       const { session, token } = await insertNewSession(trx, clock.now(), user, {
         user_agent: userAgent?.slice(0, USER_AGENT_CHARS) ?? null,
         address,
         created_at: at,
       })
-      const events = await endOldest(trx, onCommit, user.id, at)
+      const events = await endOldest(trx, user.id, at)
       if (earlier) {
         const actor = toActor(earlier, earlier.role)
         events.push(createEvent('session.sign_out', actor, { sessionId: earlier.id }, at))
@@ -118,23 +115,17 @@ export function createSessionStarter({ clock, openRequests }: { clock: Clock; op
     },
 
     /** Replaces the session by one of the same person in another workspace. The time of the sign-in stays. */
-    async move(
-      trx: Trx,
-      onCommit: OnCommit,
-      earlier: SessionRow,
-      actor: Actor,
-      user: Membership,
-    ): Promise<NewSession> {
+    async move(trx: Trx, earlier: SessionRow, actor: Actor, user: Membership): Promise<NewSession> {
       const at = clock.now()
       await recordActivity(trx, user, at)
-      await end(trx, onCommit, earlier)
+      await end(trx, earlier)
       const { user_agent, address, created_at } = earlier
       const values = { user_agent, address, created_at }
       const { session, token } = await insertNewSession(trx, clock.now(), user, values)
       const newActor = toActor(session, user.role)
       // An event does not name the other workspace: its members may not learn of which others the person is a member.
       recordSorted(trx, [
-        ...(await endOldest(trx, onCommit, user.id, at)),
+        ...(await endOldest(trx, user.id, at)),
         createEvent('session.switch', actor, { sessionId: earlier.id, to: 'other' }, at),
         createEvent('session.switch', newActor, { sessionId: session.id, to: 'this' }, at),
       ])

@@ -13,9 +13,10 @@ import { recordAuditEvent } from '../../audit/service.ts'
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import { deleteInBatches } from '../../db/delete-in-batches.ts'
 import type { Db } from '../../db/open.ts'
-import { afterCommit, type Trx } from '../../db/transaction.ts'
+import type { Trx } from '../../db/transaction.ts'
 import { toSubject } from '../../http/client-address.ts'
 import { hashSecret } from '../../http/hash-secret.ts'
+import { recordDueTime } from '../../jobs/due-times.ts'
 import { presentKey } from '../keys/key-rules.ts'
 import { createKeyRow, getKeyEnding, recordKeyCreation } from '../keys/keys.ts'
 import type { Mailer } from '../mail/mailer.ts'
@@ -47,8 +48,6 @@ export type AgentAccountsOptions = {
   sessions: { codes: Codes; limiter: ClientLimiter }
   mailer: Mailer
   background: BackgroundTasks
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -56,7 +55,7 @@ const UNVERIFIED_MS = 7 * DAY_MS
 const BATCH_SIZE = 100
 
 export function createAgentAccounts(options: AgentAccountsOptions): AgentAccounts {
-  const { db, clock, isSignupOpen, sessions, mailer, background, onSchedule } = options
+  const { db, clock, isSignupOpen, sessions, mailer, background } = options
   const { codes, limiter } = sessions
 
   const sendCode = (email: string, { code }: NewCode): void =>
@@ -152,7 +151,7 @@ export function createAgentAccounts(options: AgentAccountsOptions): AgentAccount
           const now = clock.now()
           const keys = await lockUnverifiedKeys(trx, { unverifiedBefore, limit: BATCH_SIZE })
           for (const key of keys) await closeWorkspace(trx, key.workspace_id, now)
-          if (keys.length > 0) afterCommit(trx, () => onSchedule(now))
+          if (keys.length > 0) recordDueTime(trx, now)
           return keys.length
         },
         signal,

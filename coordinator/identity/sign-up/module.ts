@@ -3,7 +3,6 @@
 import type { BackgroundTasks } from '../../base/background-tasks.ts'
 import type { Module, ModuleBase } from '../../http/module.ts'
 import { withTag } from '../../http/route.ts'
-import type { Scheduler } from '../../jobs/scheduler.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { IdentitySettings } from '../settings.ts'
@@ -15,11 +14,10 @@ export type SignUpModuleContext = ModuleBase & {
   sessions: Sessions
   mailer: Mailer
   background: BackgroundTasks
-  scheduler: Pick<Scheduler, 'scheduleAt'>
 }
 
 export function signUpModule(context: SignUpModuleContext) {
-  const { config, db, clock, sessions, mailer, background, scheduler } = context
+  const { config, db, clock, sessions, mailer, background } = context
   const isSignupOpen = config.signup
   const agentAccounts: AgentAccounts = createAgentAccounts({
     db,
@@ -28,7 +26,6 @@ export function signUpModule(context: SignUpModuleContext) {
     mailer,
     background,
     isSignupOpen,
-    onSchedule: scheduler.scheduleAt,
   })
   return {
     services: { agentAccounts },

@@ -7,8 +7,9 @@ import { type AuditDetail, type AuditEvent, recordAuditEvent } from '../../audit
 import type { Db } from '../../db/open.ts'
 import type { WorkspaceRow } from '../../db/schema.ts'
 import { type Trx, transaction } from '../../db/transaction.ts'
+import { recordAccessChange } from '../../http/access-changes.ts'
 import type { Actor } from '../../http/actor.ts'
-import type { OpenRequests } from '../../http/open-requests.ts'
+import { recordDueTime } from '../../jobs/due-times.ts'
 import { isOperator } from '../assert-operator.ts'
 import { confirmActor } from '../confirm-actor.ts'
 import { countOwnedWorkspaces, findUserById } from '../store/users.ts'
@@ -29,9 +30,6 @@ export type WorkspaceServiceOptions = {
   isSignupOpen: boolean
   /** How long a closing workspace can be reopened. */
   purgeDays: number
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
-  openRequests: Pick<OpenRequests, 'accessChanged'>
 }
 
 export type WorkspaceService = {
@@ -49,7 +47,7 @@ export type WorkspaceService = {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export function createWorkspaceService(options: WorkspaceServiceOptions): WorkspaceService {
-  const { db, clock, isSignupOpen, purgeDays, onSchedule, openRequests } = options
+  const { db, clock, isSignupOpen, purgeDays } = options
 
   const record = (trx: Trx, actor: Actor, kind: AuditEvent['kind'], detail: AuditDetail) =>
     recordAuditEvent(trx, { kind, actor, boxId: null, detail, at: clock.now() })
@@ -82,7 +80,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
   function update(actor: Actor, { name, zeroDataRetention }: UpdateWorkspaceRequest): Promise<Workspace> {
     if (name === undefined && zeroDataRetention === undefined)
       throw new ApiError('bad_request', 'body must have at least one field to change')
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const row = await confirmActor(trx, actor, clock.now())
       const isRenamed = name !== undefined && name !== row.name
       const isSwitched =
@@ -100,14 +98,14 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         // The transaction of the setting also schedules the erasure, so that the erasure continues after a restart.
         const now = clock.now()
         await scheduleErasure(trx, row.id, now)
-        onCommit(() => onSchedule(now))
+        recordDueTime(trx, now)
       }
       return present(trx, written)
     })
   }
 
   function close(actor: Actor, name: string): Promise<Workspace> {
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const row = await confirmActor(trx, actor, clock.now())
       if (name !== row.name)
         throw new ApiError(
@@ -124,17 +122,15 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
       const purgeAfter = now + purgeDays * DAY_MS
       const written = await updateWorkspace(trx, row.id, { closing_at: now, purge_after: purgeAfter })
       await schedulePurge(trx, row.id, purgeAfter)
-      onCommit(() => {
-        onSchedule(purgeAfter)
-        openRequests.accessChanged({ workspaceId: row.id })
-      })
+      recordDueTime(trx, purgeAfter)
+      recordAccessChange(trx, { workspaceId: row.id })
       record(trx, actor, 'workspace.close', { purgeAfter: toTimestamp(purgeAfter) })
       return present(trx, written)
     })
   }
 
   function reopen(actor: Actor): Promise<Workspace> {
-    return transaction(db, async (trx, onCommit) => {
+    return transaction(db, async (trx) => {
       const row = await confirmActor(trx, actor, clock.now())
       if (row.closing_at === null) return present(trx, row)
       if (row.purge_after === null || row.purge_after <= clock.now())
@@ -144,7 +140,7 @@ export function createWorkspaceService(options: WorkspaceServiceOptions): Worksp
         )
       const written = await updateWorkspace(trx, row.id, { closing_at: null, purge_after: null })
       await schedulePurge(trx, row.id, null)
-      onCommit(() => openRequests.accessChanged({ workspaceId: row.id }))
+      recordAccessChange(trx, { workspaceId: row.id })
       record(trx, actor, 'workspace.reopen', {})
       return present(trx, written)
     })

@@ -17,9 +17,10 @@ export type ShareViewersModuleContext = Pick<ModuleBase, 'db' | 'clock'> &
 export function shareViewersModule(context: ShareViewersModuleContext) {
   const { db, clock, findActor, background, portShares, urls } = context
   const shareViewers: ShareViewerService = createShareViewers({ db, clock, findActor })
-  portShares.events.on('ended', (shareId) =>
-    background.run('delete the viewers of a share', () => shareViewers.deleteOfShare(shareId)),
-  )
+  portShares.events.on('ended', (shareId, origin) => {
+    if (origin === 'here')
+      background.run('delete the viewers of a share', () => shareViewers.deleteOfShare(shareId))
+  })
   return {
     services: { shareViewers },
     routes: withTag('Boxes', shareViewerRoutes({ portShares, shareViewers, publicUrl: urls.public })),

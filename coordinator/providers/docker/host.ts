@@ -1,7 +1,6 @@
 // Opens the provider of the docker and podman regions, which both have the Docker Engine API.
 import { join } from 'node:path'
 import { readAgentFiles } from '../container/agent-files.ts'
-import { readDeploymentId } from '../deployment-id.ts'
 import { createArchives } from '../parts/archives/archives.ts'
 import { BoxQueue } from '../parts/box-queue.ts'
 import { PermanentProviderError } from '../provider.ts'
@@ -23,7 +22,7 @@ import { createEngineProvider } from './provider.ts'
 export const openEngineHost =
   (kind: EngineKind): OpenProviderHost =>
   async (context) => {
-    const { config, log, projectRoot, agentSettings } = context
+    const { config, log, projectRoot, deploymentId, agentSettings } = context
     const { dataDir, defaultImage, dockerSubnets } = config
     const protections = new EngineProtections({
       file: join(dataDir, kind, 'protections.json'),
@@ -33,7 +32,7 @@ export const openEngineHost =
     const { http, isLocal } = connection
     const socketDir = chooseSocketDir(connection, context)
     const files = await readAgentFiles({ projectRoot, dataDir })
-    const engine: Engine = { kind, http, deploymentId: await readDeploymentId(dataDir), log }
+    const engine: Engine = { kind, http, deploymentId, log }
     const state = new EngineState(engine, isLocal, protections)
     const agentVolume = new AgentVolume(engine, files)
     const images = createEngineImages(engine, { defaultImage })

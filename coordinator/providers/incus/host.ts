@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { readAgentFiles } from '../container/agent-files.ts'
-import { readDeploymentId } from '../deployment-id.ts'
 import type { EngineAddress } from '../engine-http/address.ts'
 import { PermanentProviderError } from '../provider.ts'
 import type { OpenProviderHost } from '../provider-host.ts'
@@ -13,7 +12,7 @@ import { IncusHost } from './incus-host.ts'
 import { createIncusProvider } from './provider.ts'
 
 export const openIncusHost: OpenProviderHost = async (context) => {
-  const { config, log, projectRoot, coordinatorUrl, agentSettings } = context
+  const { config, log, projectRoot, deploymentId, coordinatorUrl, agentSettings } = context
   const address = await chooseAddress(config)
   // The socket of the coordinator is on this machine, as is the server.
   const agentSocketDir = address.kind === 'unix' && config.agentUrl === null ? context.agentSocketDir : null
@@ -23,7 +22,7 @@ export const openIncusHost: OpenProviderHost = async (context) => {
     )
   const host = new IncusHost({
     address,
-    deploymentId: await readDeploymentId(config.dataDir),
+    deploymentId,
     agentFiles: await readAgentFiles({ projectRoot, dataDir: config.dataDir }),
     agentSettings,
     agentSocketDir,

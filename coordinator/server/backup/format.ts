@@ -1,6 +1,8 @@
 // The form of a backup: a tar archive. The first entry describes the backup, the last one has the SHA-256 of all others.
 import { z } from 'zod'
 import { REGIONS } from '../../../shared/tiers.ts'
+import { SIGNING_KEY_FILE } from '../../agents/bundles/signing-key.ts'
+import { HOST_FILE } from '../../base/host-id.ts'
 import { MASTER_KEYS_FILE } from '../../base/sealing/key-file.ts'
 import { DEPLOYMENT_ID_FILE } from '../../providers/deployment-id.ts'
 import { PROVIDER_KINDS } from '../../providers/settings.ts'
@@ -10,8 +12,17 @@ export const DESCRIPTION_ENTRY = 'backup.json'
 /** The last entry, in the form of sha256sum. A file without it is not complete. */
 export const CHECKSUMS_ENTRY = 'SHA256SUMS'
 export const DATABASE_ENTRY = 'boxwood.db'
-/** Files of the data directory that a backup contains if they exist. */
-export const KEY_FILES = ['owner.key', 'agent-signing-key.pem', MASTER_KEYS_FILE, DEPLOYMENT_ID_FILE] as const
+/**
+ * Files of the data directory that a backup contains if they exist. The last two are those of an earlier version, whose values the
+ * next start stores in the database.
+ */
+export const KEY_FILES = [
+  'owner.key',
+  MASTER_KEYS_FILE,
+  HOST_FILE,
+  SIGNING_KEY_FILE,
+  DEPLOYMENT_ID_FILE,
+] as const
 
 export const FORMAT_VERSION = 1
 

@@ -28,7 +28,15 @@ export async function prepareOfflineBackup(
   }
   try {
     const hasMountedKeys = config.masterKeysFile !== null
-    const source = { db, dataDir, hasMountedKeys, providers, log, clock: systemClock }
+    const source = {
+      db,
+      host: dataDirectory.host,
+      dataDir,
+      hasMountedKeys,
+      providers,
+      log,
+      clock: systemClock,
+    }
     await removeIncompleteBackups(source)
     const prepared = await prepareBackup(source, { ...options, signal })
     return {

@@ -21,6 +21,7 @@ import type { Db } from '../../db/open.ts'
 import { getEngineArchivesDir } from '../../providers/local/region-directories.ts'
 import { listArchiveFiles } from '../../providers/parts/archives/list-archive-files.ts'
 import type { ArchiveHold, Provider } from '../../providers/provider.ts'
+import { isElsewhere } from '../../replicas/hosts.ts'
 import { type BackupDescription, DATABASE_ENTRY, FORMAT_VERSION, KEY_FILES } from './format.ts'
 import type { BackupFile } from './pack.ts'
 import type { OnProgress } from './progress.ts'
@@ -39,6 +40,8 @@ export type BackupProvider = Pick<Provider, 'name' | 'capture' | 'removeArchive'
 
 export type BackupSource = {
   db: Db
+  /** Of the data directory. A backup has no files of other hosts. */
+  host: string
   dataDir: string
   /** The master keys are in a file that the operator provides: a backup has no master keys. */
   hasMountedKeys: boolean
@@ -60,6 +63,8 @@ export type PreparedBackup = {
 
 /** The name of a directory in the data directory. It has a directory per backup in progress. */
 const WORK_DIR = 'backup-tmp'
+/** Adds the column host. */
+const HOSTS_MIGRATION = '0033-hosts'
 const CAPTURES_FILE = 'captures'
 const MAX_CONCURRENT_CAPTURES = 2
 /** A box may be started or stopped while its files are read. */
@@ -108,7 +113,9 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, onProgr
   const problem = await checkIntegrity(copy)
   if (problem !== null)
     throw new StartError(`The database is damaged: ${problem}. Restore it from an earlier backup.`)
-  const boxes = await listBoxesWithFiles(copy)
+  const migrations = await listExecutedMigrations(copy)
+  const hasHosts = migrations.includes(HOSTS_MIGRATION)
+  const boxes = await listBoxesWithFiles(copy, hasHosts)
   const included = includeBoxes ? boxes.filter((box) => storesHere(source, box)) : []
   await captureBoxes(source, { dir, copy, boxes: included, onProgress, signal })
   await restartCreations(copy)
@@ -116,13 +123,13 @@ async function complete(source: BackupSource, { dir, copy, includeBoxes, onProgr
   onProgress?.({ phase: 'archives', done: 0, total: 0 })
   const filesFile = join(dir, 'files')
   const archives = { omitted: 0 }
-  const lines = formatLines(listFiles(source, { dir, copy, signal, archives }))
+  const lines = formatLines(listFiles(source, { dir, copy, hasHosts, signal, archives }))
   await pipeline(Readable.from(lines), createWriteStream(filesFile, { mode: 0o600 }))
   const description: BackupDescription = {
     format: FORMAT_VERSION,
     version: VERSION,
     createdAt: new Date(source.clock.now()).toISOString(),
-    migrations: await listExecutedMigrations(copy),
+    migrations,
     boxes: { included: included.length, omitted: boxes.length - included.length },
     archives,
   }
@@ -158,7 +165,8 @@ async function captureBoxes(
 }
 
 /** Whether the provider of the box stores archives on this machine. */
-function storesHere({ providers }: BackupSource, box: BackedUpBox): boolean {
+function storesHere({ providers, host }: BackupSource, box: BackedUpBox): boolean {
+  if (isElsewhere(box, host)) return false
   const provider = providers.inRegion(box.region)
   return provider.name === box.provider && provider.holdArchives !== undefined
 }
@@ -186,13 +194,14 @@ async function captureBox(source: BackupSource, box: BackedUpBox, archiveId: str
 }
 
 async function* listFiles(
-  { dataDir, hasMountedKeys, providers, log }: BackupSource,
+  { host, dataDir, hasMountedKeys, providers, log }: BackupSource,
   {
     dir,
     copy,
+    hasHosts,
     signal,
     archives,
-  }: Omit<Work, 'includeBoxes' | 'onProgress'> & { archives: { omitted: number } },
+  }: Omit<Work, 'includeBoxes' | 'onProgress'> & { hasHosts: boolean; archives: { omitted: number } },
 ): AsyncGenerator<BackupFile> {
   yield { name: DATABASE_ENTRY, path: join(dir, DATABASE_ENTRY) }
   for (const name of KEY_FILES) {
@@ -201,8 +210,12 @@ async function* listFiles(
   }
   const listed = new Set<string>()
   const stores = new Map<BackupProvider, string | null>()
-  for (const { region, provider: name, ...key } of await listArchives(copy)) {
+  for (const { region, provider: name, host: archiveHost, ...key } of await listArchives(copy, hasHosts)) {
     signal.throwIfAborted()
+    if (isElsewhere({ host: archiveHost }, host)) {
+      archives.omitted++
+      continue
+    }
     const provider = providers.inRegion(region)
     // Without a coordinator, the providers of engines are not open.
     const store = provider.name === name ? await findStore(provider, stores) : findEngineStore(dataDir, name)

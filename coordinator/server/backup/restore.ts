@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { POSTGRES_FILE, RESTORE_DIR } from '../../base/data-directory.ts'
+import { createDataDirectory, POSTGRES_FILE, RESTORE_DIR } from '../../base/data-directory.ts'
 import { createLogger } from '../../base/log/logger.ts'
 import { StartError } from '../../base/start-error.ts'
 import { syncDirectory } from '../../base/sync-directory.ts'
@@ -40,7 +40,9 @@ export async function restoreOpenBackup(
   await assertEmpty(dataDir)
   const backup = await verifyBackup(backupFile, signal)
   assertSupported(file, backup.description.version, backup.description.migrations)
-  const existed = await makeDirectory(dataDir)
+  const existed = await createDataDirectory(dataDir).catch((error: Error) => {
+    throw new StartError(`The data directory ${dataDir} cannot be created: ${error.message}.`)
+  })
   const staging = join(dataDir, RESTORE_DIR)
   try {
     // An interrupted restore may have left files.
@@ -84,14 +86,6 @@ function assertSupported(file: string, version: string, migrations: readonly str
   throw new StartError(
     `The backup ${file} was written by a newer version of Boxwood (${version}). Install that version or a newer one. Nothing was written.`,
   )
-}
-
-/** Returns whether the directory existed. */
-async function makeDirectory(dataDir: string): Promise<boolean> {
-  const created = await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new StartError(`The data directory ${dataDir} cannot be created: ${error.message}.`)
-  })
-  return created === undefined
 }
 
 async function removeContent(dataDir: string): Promise<void> {

@@ -1,9 +1,16 @@
 // Reads the copy of the database for a backup, and changes the rows of local boxes in it.
+import { type RawBuilder, sql } from 'kysely'
 import type { Region } from '../../../shared/tiers.ts'
 import { createJobRow } from '../../boxes/sources/enqueue.ts'
 import type { Db } from '../../db/open.ts'
 
-export type StoredArchive = { region: Region; provider: string; workspaceId: string; archiveId: string }
+export type StoredArchive = {
+  region: Region
+  provider: string
+  host: string | null
+  workspaceId: string
+  archiveId: string
+}
 /** A box with a machine. `provider` is the name of its provider. */
 export type BackedUpBox = {
   id: string
@@ -11,19 +18,26 @@ export type BackedUpBox = {
   workspaceId: string
   region: Region
   provider: string
+  host: string | null
 }
 
+/** The column host. A backup without a coordinator may be of a database of an earlier version, which has none. */
+const selectHost = (hasHosts: boolean): RawBuilder<string | null> =>
+  hasHosts ? sql<string | null>`host` : sql<string | null>`null`
+
 /** Lists the archives that a restored coordinator needs: those of snapshots, and those of boxes without a machine. */
-export async function listArchives(copy: Db): Promise<StoredArchive[]> {
+export async function listArchives(copy: Db, hasHosts: boolean): Promise<StoredArchive[]> {
   const snapshots = await copy
     .selectFrom('snapshots')
     .select(['region', 'provider', 'workspace_id as workspaceId', 'id as archiveId'])
+    .select(selectHost(hasHosts).as('host'))
     .where('status', '=', 'available')
     .orderBy('id')
     .execute()
   const boxes = await copy
     .selectFrom('boxes')
     .select(['region', 'provider', 'workspace_id as workspaceId', 'archive_id as archiveId'])
+    .select(selectHost(hasHosts).as('host'))
     .where('terminated_at', 'is', null)
     .where('observed_state', '=', 'deep_sleep')
     .orderBy('id')
@@ -35,10 +49,11 @@ export async function listArchives(copy: Db): Promise<StoredArchive[]> {
 }
 
 /** The boxes with files in a machine of a provider. */
-export const listBoxesWithFiles = (db: Db): Promise<BackedUpBox[]> =>
+export const listBoxesWithFiles = (db: Db, hasHosts: boolean): Promise<BackedUpBox[]> =>
   db
     .selectFrom('boxes')
     .select(['id', 'hostname', 'workspace_id as workspaceId', 'region', 'provider'])
+    .select(selectHost(hasHosts).as('host'))
     // An enrolled machine keeps its files.
     .where('kind', '=', 'managed')
     .where('terminated_at', 'is', null)

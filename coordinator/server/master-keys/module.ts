@@ -1,6 +1,6 @@
 // The master keys of a running coordinator: checks them at the start, and uses a new one for the stored values.
 import type { Module, ModuleBase, ModuleRegistry } from '../../http/module.ts'
-import { assertKeysPresent, countSealedValues } from './check.ts'
+import { checkMasterKeys } from './check.ts'
 import type { MasterKeys } from './open-master-keys.ts'
 import { rewrapOldValues } from './rewrap.ts'
 
@@ -15,10 +15,7 @@ export function masterKeysModule({ db, log, masterKeys, modules }: MasterKeysMod
   let rewrapping = Promise.resolve()
   return {
     services: { keyring },
-    async prepare() {
-      assertKeysPresent(await countSealedValues(db, modules.listSealedColumns()), masterKeys)
-      await masterKeys.store()
-    },
+    prepare: () => checkMasterKeys({ db, columns: modules.listSealedColumns(), masterKeys }),
     async start() {
       const columns = modules.listSealedColumns()
       rewrapping = rewrapOldValues({ db, keyring, columns, log, signal: stopping.signal }).catch((err) =>

@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 export type MasterKeys = {
   file: KeyFile
   keyring: Keyring
-  /** Writes the file when it did not exist. Called when the database has no values that need other keys. */
+  /** Writes the file when it did not exist. Called before the first value is encrypted. */
   store(): Promise<void>
 }
 

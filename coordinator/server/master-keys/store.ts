@@ -6,10 +6,11 @@ import type { SealedColumn } from '../../http/module.ts'
 
 export type SealedRow = { id: string; workspaceId: string; sealed: string }
 
-/** Returns the number of rows by the id of their master key. */
+/** Returns the number of rows by the id of their master key. Rows without one are not encrypted. */
 export async function countRowsByKey(db: Db, { table }: SealedColumn): Promise<Map<string, number>> {
   const { rows } = await sql<{ key_id: string; count: number }>`
-    select key_id, count(*) as count from ${sql.table(table)} group by key_id`.execute(db)
+    select key_id, count(*) as count from ${sql.table(table)}
+    where key_id is not null group by key_id`.execute(db)
   return new Map(rows.map(({ key_id, count }) => [key_id, Number(count)]))
 }
 

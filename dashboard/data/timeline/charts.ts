@@ -7,8 +7,10 @@ export type ChartLine = { label: string; values: readonly (number | null)[] }
 export type Chart = {
   id: 'cpu' | 'memory' | 'space' | 'disk' | 'network'
   title: string
-  /** The top of the value axis; null: the largest value. */
+  /** What the box has at most; null: unknown. */
   limit: number | null
+  /** The top of the value axis: a round value that contains all lines. */
+  top: number
   lines: ChartLine[]
   format(value: number): string
 }
@@ -23,6 +25,18 @@ export type Charts = {
   resolution: number
 }
 
+/** How many steps of the value axis a unit has: 1, 2, 5, 10 or 1, 2, 4, …, 1024. */
+const DECIMAL = [1, 2, 5, 10]
+const BINARY = Array.from({ length: 11 }, (_, index) => 2 ** index)
+
+/** The next round value above. @param min for a box that does nothing */
+function roundUp(value: number, steps: readonly number[], min: number): number {
+  const base = steps.at(-1) ?? 10
+  const size = Math.max(value, min)
+  const unit = base ** Math.floor(Math.log(size) / Math.log(base))
+  return unit * (steps.find((step) => step * unit >= size) ?? base)
+}
+
 const formatPercent = (value: number): string => `${Number(value.toFixed(value < 10 ? 1 : 0))} %`
 const formatRate = (value: number): string => `${formatBytes(value)}/s`
 
@@ -30,7 +44,7 @@ export function createCharts(metrics: Metrics): Charts {
   const { buckets, res, series, fs, ifaces } = metrics
   // Charts for all file systems would have no space.
   const largest = [...fs].sort((a, b) => getMax(b.used_bytes.avg) - getMax(a.used_bytes.avg))[0]
-  const all: Chart[] = [
+  const all: Omit<Chart, 'top'>[] = [
     {
       id: 'cpu',
       title: 'CPU',
@@ -88,14 +102,22 @@ export function createCharts(metrics: Metrics): Charts {
       ],
     },
   ]
-  const isKnown = ({ lines }: Chart) => lines.some(({ values }) => values.some((value) => value !== null))
-  const charts = all.filter(isKnown)
+  const isKnown = ({ lines }: (typeof all)[number]) =>
+    lines.some(({ values }) => values.some((value) => value !== null))
+  const charts = all.filter(isKnown).map((chart) => ({ ...chart, top: findTop(chart) }))
   return {
     times: buckets.map((start) => start + res / 2),
     charts,
     missing: charts.length === 0 ? [] : all.filter((chart) => !isKnown(chart)).map(({ title }) => title),
     resolution: res,
   }
+}
+
+/** A limit that is near to the values is the top: it is then drawn as a line. */
+function findTop({ id, limit, lines }: Omit<Chart, 'top'>): number {
+  const max = Math.max(...lines.map(({ values }) => getMax(values)))
+  const top = id === 'cpu' ? roundUp(max, DECIMAL, 1) : roundUp(max, BINARY, 1024)
+  return limit !== null && limit <= 2 * max ? Math.max(limit, max) : top
 }
 
 const getMax = (values: readonly (number | null)[]): number =>

@@ -106,10 +106,7 @@ function createStateItems(events: readonly BoxEvent[], viewer: Viewer): Timeline
 }
 
 /** The audit log has the time of a request, and not how long the state lasted. */
-function createRequestItem(
-  { id, at, kind, actorKind, actorUserId }: AuditEvent,
-  viewer: Viewer,
-): TimelineItem {
+function createRequestItem({ id, at, kind, actorUserId }: AuditEvent, viewer: Viewer): TimelineItem {
   return {
     id: `audit_${id}`,
     kind: 'state',
@@ -118,7 +115,7 @@ function createRequestItem(
     title: kind,
     result: 'from the audit log',
     tone: 'quiet',
-    details: [{ name: 'By', text: `${formatUser(actorUserId, viewer)} (${actorKind})` }],
+    details: [{ name: 'By', text: formatUser(actorUserId, viewer) }],
     link: null,
   }
 }
@@ -126,7 +123,7 @@ function createRequestItem(
 function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
   const from = Date.parse(command.startedAt)
   const to = command.finishedAt === null ? null : Date.parse(command.finishedAt)
-  const { kind, userId, tokenId } = command.actor
+  const { userId, tokenId } = command.actor
   const result = formatCommandResult(command)
   return {
     id: command.id,
@@ -139,16 +136,12 @@ function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
     details: [
       { name: 'Result', text: result },
       { name: 'Duration', text: formatLength(from, to, viewer.now) },
-      {
-        name: 'By',
-        text: `${formatUser(userId, viewer)} (${kind}${tokenId === null ? '' : `, ${tokenId}`})`,
-      },
+      { name: 'By', text: `${formatUser(userId, viewer)}${tokenId === null ? '' : ', with an API key'}` },
       ...(command.cwd === null ? [] : [{ name: 'Directory', text: command.cwd }]),
       {
         name: 'Output',
         text: `${formatBytes(command.stdoutBytes)} stdout, ${formatBytes(command.stderrBytes)} stderr`,
       },
-      { name: 'Id', text: command.id },
     ],
     link: { label: 'Open the command', path: formatCommandPath(viewer.boxName, command.id) },
   }
@@ -182,7 +175,6 @@ function createPromptItem(run: Run, { boxName }: Viewer): TimelineItem {
       { name: 'Result', text: run.status },
       ...(run.error === null ? [] : [{ name: 'Error', text: run.error }]),
       { name: 'Events', text: String(run.eventCount) },
-      { name: 'Id', text: run.id },
     ],
     link: { label: 'Open the conversation', path: formatConversationPath(boxName, run.conversationId) },
   }
@@ -203,7 +195,6 @@ function createSnapshotItem(snapshot: Snapshot): TimelineItem {
       { name: 'Status', text: snapshot.status },
       ...(snapshot.error === null ? [] : [{ name: 'Error', text: snapshot.error }]),
       ...(snapshot.sizeGb === null ? [] : [{ name: 'Size', text: formatGb(snapshot.sizeGb) }]),
-      { name: 'Id', text: snapshot.id },
     ],
     link: { label: 'Open the snapshots', path: 'workspace/snapshots' },
   }

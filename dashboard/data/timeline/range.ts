@@ -17,12 +17,27 @@ export const MIN_SPAN_MS = MINUTE_MS
 /** The coordinator keeps samples and records for 30 days. */
 export const MAX_SPAN_MS = 30 * DAY_MS
 
-export const PRESETS = [
+const PRESETS = [
   { label: 'Last hour', ms: 60 * MINUTE_MS },
   { label: '24 hours', ms: DAY_MS },
   { label: '7 days', ms: 7 * DAY_MS },
   { label: '30 days', ms: MAX_SPAN_MS },
 ] as const
+
+/** The first view of a younger box begins where the box begins, and has at least this span. */
+const MIN_FIRST_SPAN_MS = 5 * MINUTE_MS
+
+/** The ranges that end now, for a box of this age: a longer one than its life shows nothing more. */
+export function listPresets(ageMs: number): { label: string; ms: number }[] {
+  const shorter = PRESETS.filter(({ ms }, index) => index === 0 || ms < ageMs)
+  return ageMs < MAX_SPAN_MS
+    ? [...shorter, { label: 'Whole life', ms: getFirstSpan(ageMs, MAX_SPAN_MS) }]
+    : shorter
+}
+
+/** A little more than the life of the box, so that its first event is beside the border. */
+const getFirstSpan = (ageMs: number, max: number): number =>
+  Math.min(max, Math.max(MIN_FIRST_SPAN_MS, Math.ceil((ageMs * 1.03) / 1000) * 1000))
 
 const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max)
 const clampSpan = (ms: number): number => clamp(ms, MIN_SPAN_MS, MAX_SPAN_MS)
@@ -36,8 +51,11 @@ export function selectLast(ms: number, now: number, at: number | null = null): T
 export const advance = (view: TimelineView, now: number): TimelineView =>
   view.isLive ? selectLast(getSpan(view.range), now, view.at) : view
 
-/** @param query such as `?from=…&to=…&at=…` in RFC 3339, or `?last=3600` in seconds. What is not valid is ignored */
-export function parseView(query: string, now: number): TimelineView {
+/**
+ * @param query such as `?from=…&to=…&at=…` in RFC 3339, or `?last=3600` in seconds. What is not valid is ignored
+ * @param ageMs of the box: without a range, the last hour is shown, or the life of a younger box
+ */
+export function parseView(query: string, now: number, ageMs: number = MAX_SPAN_MS): TimelineView {
   const params = new URLSearchParams(query)
   const at = parseTime(params.get('at'))
   const from = parseTime(params.get('from'))
@@ -47,7 +65,7 @@ export function parseView(query: string, now: number): TimelineView {
     return { range: { from: Math.max(from, end - MAX_SPAN_MS), to: end }, isLive: false, at }
   }
   const seconds = Number(params.get('last') ?? '')
-  return selectLast(seconds > 0 ? seconds * 1000 : PRESETS[0].ms, now, at)
+  return selectLast(seconds > 0 ? seconds * 1000 : getFirstSpan(ageMs, PRESETS[0].ms), now, at)
 }
 
 function parseTime(text: string | null): number | null {
@@ -86,6 +104,13 @@ export function zoom(view: TimelineView, factor: number, anchor: number, now: nu
 /** @param ms positive: to later times */
 export const pan = (view: TimelineView, ms: number, now: number): TimelineView =>
   shiftTo(view.range.from + ms, getSpan(view.range), view, now)
+
+/** The range between two times, in any order. */
+export function selectRange({ at }: TimelineView, first: number, second: number, now: number): TimelineView {
+  const to = Math.min(now, Math.max(first, second))
+  const span = clampSpan(to - Math.min(first, second))
+  return { range: { from: to - span, to }, isLive: false, at }
+}
 
 /** The range does not advance any more: the URL then shows the same to others. */
 export function selectMoment({ range }: TimelineView, at: number, now: number): TimelineView {

@@ -1,31 +1,44 @@
-// The audit log: filters, pages, the download as CSV, and the check of the hash chain.
+// The audit log: events as sentences by day, filters, pages, the download as CSV, and the check of the hash chain.
 
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../../shared/api/audit.ts'
 import {
   type AuditFilter,
-  type AuditNames,
-  describeActor,
-  describeDetail,
   formatAuditCommand,
   formatCsvPath,
+  formatDay,
   getNamesOfEvents,
+  groupByDay,
   groupKinds,
-  KINDS,
+  listDetails,
   NO_FILTER,
   toPageQuery,
 } from '../../data/audit.ts'
-import { boxes } from '../../data/live.ts'
+import {
+  type AuditNames,
+  describeActor,
+  describeEvent,
+  describeKind,
+  isSystem,
+  KINDS,
+} from '../../data/audit-sentences.ts'
+import { boxes, getCoordinatorTime } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
 import { formatBoxPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Avatar } from '../../design/avatar.tsx'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { IconButton } from '../../design/icon-button.tsx'
+import { ChevronDownIcon, HistoryIcon } from '../../design/icons.ts'
+import { Mark } from '../../design/mark.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
-import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { useMemberNames } from '../../views/use-member-names.ts'
-import { ChainCheck } from './chain-check.tsx'
+import { useChainCheck } from './chain-check.tsx'
 
 export function AuditPage() {
   const filter = useSignal<AuditFilter>(NO_FILTER)
@@ -36,29 +49,33 @@ export function AuditPage() {
     () => getWorkspaceClient().listAuditEvents(toPageQuery(filter.value, end)),
     [filter.value, end],
   )
+  const check = useChainCheck()
   const users = useMemberNames()
-  const names: AuditNames = {
-    users,
-    boxes: new Map([...(boxes.value?.values() ?? [])].map(({ id, hostname }) => [id, hostname])),
-  }
-  const { value } = loaded
+  const { value, error } = loaded
+  const live = new Map([...(boxes.value?.values() ?? [])].map(({ id, hostname }) => [id, hostname]))
   return (
     <>
-      <PageHead page="audit" command={formatAuditCommand(filter.value)}>
-        <a href={formatCsvPath(filter.value)} download="audit.csv">
+      <PageHead page="audit" command={[formatAuditCommand(filter.value), 'box audit verify']}>
+        {check.button}
+        <a class="button quiet" href={formatCsvPath(filter.value)} download="audit.csv">
           Download as CSV
         </a>
       </PageHead>
-      <ChainCheck />
+      {check.result}
       <Filters
-        names={names}
+        users={users}
         apply={(values) => {
           filter.value = values
           ends.value = []
         }}
       />
-      {value !== null && value.events.length === 0 && <p>No event matches on this page.</p>}
-      {value !== null && value.events.length > 0 && <EventTable events={value.events} names={names} />}
+      {value === null && error === null && <Skeleton label="Loading the events." rows={12} />}
+      {value !== null && value.events.length === 0 && (
+        <EmptyState icon={HistoryIcon} title="No event is on this page.">
+          <p>The filter matches no event here. Older pages may have some.</p>
+        </EmptyState>
+      )}
+      {value !== null && <Days events={value.events} users={users} live={live} />}
       <p class="buttons">
         <button
           type="button"
@@ -84,68 +101,101 @@ export function AuditPage() {
   )
 }
 
-function EventTable({ events, names }: { events: readonly AuditEvent[]; names: AuditNames }) {
-  const namesOfEvents = getNamesOfEvents(events)
+type DaysProps = {
+  /** Newest first. */
+  events: readonly AuditEvent[]
+  /** Names by id. */
+  users: AuditNames['users']
+  live: ReadonlyMap<string, string>
+}
+
+function Days({ events, users, live }: DaysProps) {
+  const deleted = [...getNamesOfEvents(events)]
+    .filter(([id]) => !live.has(id))
+    .map(([id, name]) => [id, `${name} (deleted)`] as const)
+  const names = { users, boxes: new Map([...deleted, ...live]) }
   return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Event</th>
-          <th scope="col">Time</th>
-          <th scope="col">Kind</th>
-          <th scope="col">Actor</th>
-          <th scope="col">Box</th>
-          <th scope="col">Detail</th>
-        </tr>
-      </thead>
-      <tbody>
-        {events.map(({ id, at, kind, origin, actorUserId, actorTokenId, actorKind, boxId, detail }) => (
-          <tr key={id}>
-            <th scope="row">{id}</th>
-            <td data-label="Time">
-              <LocalTime at={at} />
-            </td>
-            <td data-label="Kind">
-              {kind}
-              {origin === 'client' && <small> reported</small>}
-            </td>
-            <td data-label="Actor">
-              {showHidden(describeActor({ actorUserId, actorTokenId, actorKind }, names))}
-            </td>
-            <td data-label="Box">
-              {boxId === null ? (
-                '–'
+    <>
+      {groupByDay(events).map(({ day, events: ofDay }) => (
+        <section key={day}>
+          <h2>{formatDay(day, getCoordinatorTime())}</h2>
+          <ol class="log">
+            {ofDay.map((event) => (
+              <EventItem key={event.id} event={event} names={names} live={live} />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </>
+  )
+}
+
+type EventItemProps = { event: AuditEvent; names: AuditNames; live: DaysProps['live'] }
+
+function EventItem({ event, names, live }: EventItemProps) {
+  const { id, at, origin, boxId } = event
+  const isOpen = useSignal(false)
+  return (
+    <li>
+      {isSystem(event) ? <Mark size={24} /> : <Avatar name={describeActor(event, names)} />}
+      <span>
+        {describeEvent(event, names).map(({ text, role }, index) =>
+          role === 'text' ? (
+            text
+          ) : (
+            <bdi key={index}>
+              {role === 'box' && boxId !== null ? (
+                // The page of a deleted box shows its commands as long as they are stored.
+                <a href={formatBoxPath(live.get(boxId) ?? boxId, 'commands')}>{showHidden(text)}</a>
               ) : (
-                <CommandsLink
-                  boxId={boxId}
-                  name={names.boxes.get(boxId)}
-                  deletedName={namesOfEvents.get(boxId) ?? boxId.slice(0, 8)}
-                />
+                <strong>{showHidden(text)}</strong>
               )}
-            </td>
-            <td data-label="Detail">{showHidden(describeDetail(detail, names, formatLocalTime)) || '–'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </bdi>
+          ),
+        )}
+        {origin === 'client' && <small> reported by the client</small>}
+      </span>
+      <Age at={at} />
+      <IconButton
+        icon={ChevronDownIcon}
+        label={`Details of event ${id}`}
+        isExpanded={isOpen.value}
+        onClick={() => {
+          isOpen.value = !isOpen.value
+        }}
+      />
+      {isOpen.value && (
+        <dl>
+          {listFields(event, names).map(([term, text]) => (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{showHidden(text)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </li>
   )
 }
 
-/** @param props.name undefined: the box is deleted. Its page shows the commands as long as they are stored. */
-function CommandsLink(props: { boxId: string; name: string | undefined; deletedName: string }) {
-  const { boxId, name, deletedName } = props
-  return (
-    <a href={formatBoxPath(name ?? boxId, 'commands')}>{showHidden(name ?? `${deletedName} (deleted)`)}</a>
-  )
-}
+const listFields = (event: AuditEvent, names: AuditNames): [string, string][] => [
+  ['Time', formatLocalTime(Date.parse(event.at))],
+  ['Event', String(event.id)],
+  ['Kind', event.kind],
+  ['Actor', describeActor(event, names)],
+  ...(event.boxId === null
+    ? []
+    : [['Box', names.boxes.get(event.boxId) ?? event.boxId] satisfies [string, string]]),
+  ...listDetails(event.detail, names, formatLocalTime),
+]
 
-function Filters({ names, apply }: { names: AuditNames; apply(filter: AuditFilter): void }) {
+function Filters({ users, apply }: { users: AuditNames['users']; apply(filter: AuditFilter): void }) {
   const form = useRef<HTMLFormElement>(null)
   const live = [...(boxes.value?.values() ?? [])]
   return (
     <form
       ref={form}
-      class="tools"
+      class="tools filters"
       aria-label="Filter"
       onSubmit={(event) => {
         event.preventDefault()
@@ -156,58 +206,49 @@ function Filters({ names, apply }: { names: AuditNames; apply(filter: AuditFilte
         apply({ ...NO_FILTER, ...values })
       }}
     >
-      <label>
-        Kind{' '}
-        <select name="kind">
-          <option value="">all</option>
-          {groupKinds(KINDS).map(({ object, kinds }) => (
-            <optgroup key={object} label={object}>
-              {kinds.length > 1 && <option value={kinds.join(',')}>all of {object}</option>}
-              {kinds.map((kind) => (
-                <option key={kind} value={kind}>
-                  {kind}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </select>
-      </label>
-      <label>
-        Since <input name="since" type="datetime-local" />
-      </label>
-      <label>
-        Until <input name="until" type="datetime-local" />
-      </label>
-      <label>
-        Box{' '}
-        <select name="box">
-          <option value="">all</option>
-          {live.map(({ id, hostname }) => (
-            <option key={id} value={id}>
-              {showHidden(hostname)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Actor{' '}
-        <select name="actor">
-          <option value="">all</option>
-          {[...names.users].map(([id, name]) => (
-            <option key={id} value={id}>
-              {showHidden(name)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Origin{' '}
-        <select name="origin">
-          <option value="">all</option>
+      <select name="kind" aria-label="Kind">
+        <option value="">All kinds</option>
+        {groupKinds(KINDS).map(({ object, kinds }) => (
+          <optgroup key={object} label={object}>
+            {kinds.length > 1 && <option value={kinds.join(',')}>all of {object}</option>}
+            {kinds.map((kind) => (
+              <option key={kind} value={kind}>
+                {describeKind(kind)}
+              </option>
+            ))}
+          </optgroup>
+        ))}
+      </select>
+      <select name="box" aria-label="Box">
+        <option value="">All boxes</option>
+        {live.map(({ id, hostname }) => (
+          <option key={id} value={id}>
+            {showHidden(hostname)}
+          </option>
+        ))}
+      </select>
+      <select name="actor" aria-label="Actor">
+        <option value="">All people</option>
+        {[...users].map(([id, name]) => (
+          <option key={id} value={id}>
+            {showHidden(name)}
+          </option>
+        ))}
+      </select>
+      <details>
+        <summary>More filters</summary>
+        <select name="origin" aria-label="Origin">
+          <option value="">All origins</option>
           <option value="server">recorded by the coordinator</option>
           <option value="client">reported by clients</option>
         </select>
-      </label>
+        <label>
+          Since <input name="since" type="datetime-local" />
+        </label>
+        <label>
+          Until <input name="until" type="datetime-local" />
+        </label>
+      </details>
       <button type="submit">Show</button>
     </form>
   )

@@ -8,6 +8,9 @@ import { findConnected, NO_LINK, type OpenLink } from '../../data/aws.ts'
 import { session } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { CloudIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
 import {
   createConnectDialog,
   createDisconnectDialog,
@@ -90,7 +93,9 @@ export function AwsPage() {
       </PageHead>
       <p role="status">{message}</p>
       <Problem error={problem.value} />
-      {list !== null && <Availability list={list} isOwner={isOwner} />}
+      {list === null && loaded.error === null && <Skeleton label="Loading the roles." />}
+      {list !== null && !list.enabled && <NotSetUp missing={list.missing} />}
+      {list?.enabled && isOwner && !list.quickConnect && <p>{NO_LINK}</p>}
       {link.value !== null && (
         <LinkPanel
           link={link.value}
@@ -99,7 +104,8 @@ export function AwsPage() {
           onHide={hideLink}
         />
       )}
-      {list !== null && (
+      {list?.enabled && list.roles.length === 0 && <NoRole isOwner={isOwner} />}
+      {list !== null && list.roles.length > 0 && (
         <Roles
           list={list}
           names={names}
@@ -114,15 +120,30 @@ export function AwsPage() {
   )
 }
 
-/** What is missing, with the words of the API. */
-function Availability({ list, isOwner }: { list: AwsRoleList; isOwner: boolean }) {
-  const { enabled, missing, quickConnect } = list
-  if (!enabled)
-    return (
-      <p>
-        AWS roles are not set up here: with them, boxes use AWS without keys.{' '}
-        {missing.map((text) => showHidden(text)).join(' ')} <a href="docs/guides/aws">How to set them up</a>
+/** Without the federation of identities: what is missing, with the words of the API. */
+function NotSetUp({ missing }: Pick<AwsRoleList, 'missing'>) {
+  return (
+    <EmptyState icon={CloudIcon} title="AWS roles are not set up.">
+      <p>With them, boxes use AWS without keys. The operator of this Boxwood sets them up:</p>
+      {missing.map((text) => (
+        <p key={text}>{showHidden(text)}</p>
+      ))}
+      <p class="buttons">
+        <a href="docs/guides/aws">How to set them up</a>
       </p>
-    )
-  return isOwner && !quickConnect ? <p>{NO_LINK}</p> : null
+    </EmptyState>
+  )
+}
+
+function NoRole({ isOwner }: { isOwner: boolean }) {
+  return (
+    <EmptyState icon={CloudIcon} title="No AWS role is connected.">
+      <p>
+        A box uses AWS with a role instead of a key.{' '}
+        {isOwner
+          ? 'Connect a role that trusts this workspace: its trust policy is below.'
+          : 'An owner of the workspace connects one.'}
+      </p>
+    </EmptyState>
+  )
 }

@@ -1,20 +1,31 @@
-// Billing, for owners: the balance, what boxes have cost in a month, and the ledger.
+// Billing, for owners: the balance, what boxes have cost in a month and will cost, and the ledger.
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import type { BillingDetails } from '../../../shared/api/billing.ts'
 import {
   describeHold,
   describePayment,
   describePlan,
   describeRunway,
+  forecastMonth,
   formatMicros,
+  formatMonthName,
   formatPrice,
   isExhausted,
+  listMonths,
   parseAmount,
+  toUsageRow,
 } from '../../data/billing.ts'
-import { session } from '../../data/live.ts'
+import { getCoordinatorTime, session } from '../../data/live.ts'
+import { changeQuery, query } from '../../data/navigation.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Card } from '../../design/card.tsx'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { CreditCardIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { BillingEntries } from '../../views/billing/entries.tsx'
-import { MonthUsage } from '../../views/billing/month-usage.tsx'
-import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { type Month, MonthUsage, type Split } from '../../views/billing/month-usage.tsx'
+import { Freshness, type Loaded, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -27,65 +38,141 @@ export function BillingPage() {
 const Off = () => (
   <>
     <PageHead page="billing" command="box billing" />
-    <p>Billing is off: nothing has a price on this Boxwood.</p>
+    <EmptyState icon={CreditCardIcon} title="Billing is off.">
+      <p>Nothing has a price on this Boxwood. Its operator can turn billing on.</p>
+      <p class="buttons">
+        <a href="docs/guides/billing">How billing works</a>
+      </p>
+    </EmptyState>
   </>
 )
 
+async function loadMonth(month: string, split: Split): Promise<Month> {
+  const { rows, ...usage } = await getWorkspaceClient().loadUsage(month, split)
+  return { ...usage, split, rows: rows.map(toUsageRow) }
+}
+
 function Billing() {
-  const loaded = useLoaded(() => getWorkspaceClient().loadBilling(), [], REFRESH_MS)
+  const split: Split = new URLSearchParams(query.value).get('by') === 'member' ? 'member' : 'box'
+  const months = listMonths(getCoordinatorTime())
+  const [current = ''] = months
+  const month = useSignal(current)
+  const account = useLoaded(() => getWorkspaceClient().loadBilling(), [], REFRESH_MS)
+  const usage = useLoaded(() => loadMonth(month.value, split), [month.value, split])
+  const entries = useLoaded(() => getWorkspaceClient().listBillingEntries(null))
   const dialog = useDialog()
-  const { value } = loaded
+  const billing = account.value
+  // The usage of another month or another division is not shown as that of this one.
+  const shown = usage.value?.month === month.value && usage.value.split === split ? usage.value : null
   return (
     <>
-      <PageHead page="billing" command="box billing">
-        {value?.provider === 'stripe' && (
+      <PageHead page="billing" command={['box billing', 'box usage']}>
+        {billing?.provider === 'stripe' && (
           <button type="button" class="primary" onClick={() => dialog.open(CREDIT_DIALOG)}>
             Add credit
           </button>
         )}
       </PageHead>
-      {value !== null && <Balance billing={value} />}
-      <Freshness loaded={loaded} />
-      <MonthUsage />
-      <BillingEntries />
+      {billing === null && account.error === null && <Skeleton label="Loading the balance." rows={5} />}
+      {billing !== null && <Account billing={billing} />}
+      <MonthUsage
+        months={months}
+        month={month.value}
+        onMonth={(name) => {
+          month.value = name
+        }}
+        split={split}
+        onSplit={(name) => changeQuery({ by: name === 'box' ? null : name })}
+        usage={shown}
+        error={usage.error}
+      >
+        {shown !== null && (
+          <Forecast
+            usage={shown}
+            isCurrent={shown.month === current}
+            hourlyMicros={billing?.burnMicrosPerHour ?? null}
+          />
+        )}
+      </MonthUsage>
+      <BillingEntries first={entries.value} error={entries.error} />
+      <Freshness loaded={combine(account, [usage, entries])} />
       {dialog.view}
     </>
   )
 }
 
-function Balance({ billing }: { billing: BillingDetails }) {
-  const { balanceMicros, burnMicrosPerHour, plan, trial, hold } = billing
-  const rows = [
-    ['Balance', formatMicros(balanceMicros)],
-    ['Boxes cost now', `${formatMicros(burnMicrosPerHour)} an hour`],
-    ['The balance lasts for', describeRunway(billing)],
-    ['Payment', describePayment(billing)],
-    ['Plan', trial ? 'free credit' : 'paid'],
-    ...(plan === null
-      ? []
-      : [
-          ['The plan has', describePlan(plan)],
-          ['Tiers', plan.tiers.join(', ')],
-        ]),
-  ]
+/** One button loads all of them. */
+const combine = (first: Loaded<unknown>, others: readonly Loaded<unknown>[]): Loaded<unknown> => ({
+  ...first,
+  at: Math.min(first.at, ...others.filter(({ at }) => at > 0).map(({ at }) => at)),
+  async reload() {
+    await Promise.all([first, ...others].map(({ reload }) => reload()))
+  },
+})
+
+type ForecastProps = {
+  usage: Month
+  isCurrent: boolean
+  /** Null: not known. */
+  hourlyMicros: number | null
+}
+
+function Forecast({ usage, isCurrent, hourlyMicros }: ForecastProps) {
+  const name = formatMonthName(usage.month)
+  const forecast =
+    isCurrent && hourlyMicros !== null ? forecastMonth(usage, hourlyMicros, getCoordinatorTime()) : null
+  return (
+    <p>
+      <strong class="amount">{formatMicros(usage.totalMicros)}</strong> {isCurrent ? 'so far in' : 'in'}{' '}
+      {name}.{' '}
+      {forecast !== null && (
+        <>
+          If the boxes stay as they are, {name} will cost{' '}
+          <strong class="amount">{formatMicros(forecast)}</strong>.
+        </>
+      )}
+    </p>
+  )
+}
+
+function Account({ billing }: { billing: BillingDetails }) {
+  const { balanceMicros, burnMicrosPerHour, plan, trial, hold, prices } = billing
   return (
     <>
       {hold !== null && <p class="problem">{describeHold(hold)}</p>}
       {isExhausted(billing) && (
         <p class="problem">The balance is empty. Boxes keep their files, and cannot be woken.</p>
       )}
-      <dl>
-        {rows.map(([term, text]) => (
-          <div key={term}>
-            <dt>{term}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
-      {billing.prices !== null && <Prices prices={billing.prices} />}
+      <div class="cards">
+        <Card title="Balance">
+          <p class="figure">{formatMicros(balanceMicros)}</p>
+          <dl>
+            <Term name="It lasts for">{describeRunway(billing)}</Term>
+            <Term name="Boxes cost now">{formatMicros(burnMicrosPerHour)} an hour</Term>
+            <Term name="Payment">{describePayment(billing)}</Term>
+          </dl>
+        </Card>
+        {plan !== null && (
+          <Card title="Limits">
+            <dl>
+              <Term name="Plan">{trial ? 'free credit' : 'paid'}</Term>
+              <Term name="At most">{describePlan(plan)}</Term>
+              <Term name="Tiers">{plan.tiers.join(', ')}</Term>
+            </dl>
+            {prices !== null && <Prices prices={prices} />}
+          </Card>
+        )}
+      </div>
     </>
   )
 }
+
+const Term = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
 
 function Prices({ prices }: { prices: NonNullable<BillingDetails['prices']> }) {
   return (

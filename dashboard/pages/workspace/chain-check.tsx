@@ -8,7 +8,8 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Command } from '../../views/command.tsx'
 import { Problem } from '../../views/problem.tsx'
 
-export function ChainCheck() {
+/** A button that verifies the log, and what it has found. */
+export function useChainCheck() {
   const progress = useSignal<number | null>(null)
   const result = useSignal<Verification | null>(null)
   const error = useSignal<BoxwoodError | null>(null)
@@ -32,25 +33,28 @@ export function ChainCheck() {
       progress.value = null
     }
   }
-  return (
-    <section aria-label="Hash chain">
-      <p class="tools">
-        {sha256 === null ? (
-          <span>The browser verifies the log only on a page over HTTPS or from its own machine.</span>
-        ) : (
-          <button type="button" onClick={() => void verify()}>
-            Verify the log
-          </button>
+  return {
+    button: sha256 !== null && (
+      <button type="button" class="quiet" onClick={() => void verify()}>
+        Verify the log
+      </button>
+    ),
+    result: (
+      <section aria-label="Hash chain">
+        {sha256 === null && (
+          <small>
+            The browser verifies the log only on a page over HTTPS or from its own machine:{' '}
+            <Command text="box audit verify" />
+          </small>
         )}
-        <Command text="box audit verify" />
-      </p>
-      <div role="status">
-        {progress.value !== null && <p>{progress.value} events are intact so far.</p>}
-        {result.value !== null && <Result result={result.value} />}
-      </div>
-      <Problem error={error.value} />
-    </section>
-  )
+        <div role="status">
+          {progress.value !== null && <p>{progress.value} events are intact so far.</p>}
+          {result.value !== null && <Result result={result.value} />}
+        </div>
+        <Problem error={error.value} />
+      </section>
+    ),
+  }
 }
 
 function Result({ result: { events, head, problem } }: { result: Verification }) {

@@ -18,6 +18,9 @@ import { boxes, getClient } from '../../data/live.ts'
 import { formatBoxPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { LayersIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { Age } from '../../views/age.tsx'
 import type { Field } from '../../views/form-field.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
@@ -38,12 +41,17 @@ export function EnvironmentsPage() {
           Create an environment
         </button>
       </PageHead>
-      <p>
-        New boxes of an environment start with its variables, files, repositories and image. Each change of
-        them makes a version, and a box keeps its version until it is upgraded.
-      </p>
       <p role="status">{upgraded.value !== null && formatUpgrade(upgraded.value)}</p>
-      {value !== null && value.environments.length === 0 && <p>There is no environment.</p>}
+      {value === null && loaded.error === null && <Skeleton label="Loading the environments." />}
+      {value !== null && value.environments.length === 0 && (
+        <EmptyState icon={LayersIcon} title="There is no environment.">
+          <p>
+            New boxes of an environment start with its variables, files, repositories and image. Each change
+            of it makes a version, and a box keeps its version until it is upgraded.
+          </p>
+          <p>Create one with the variables that your boxes need. Keys and tokens are secrets instead.</p>
+        </EmptyState>
+      )}
       {value !== null && value.environments.length > 0 && (
         <table>
           <thead>

@@ -10,6 +10,9 @@ import { formatBytes } from '../../data/sizes.ts'
 import { getImagePulls, imagePulls } from '../../data/started-pulls.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { HardDriveIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { Age } from '../../views/age.tsx'
 import { focusHeading } from '../../views/focus-heading.ts'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
@@ -43,11 +46,14 @@ export function ImagesPage() {
           </button>
         )}
       </PageHead>
+      {value === null && loaded.error === null && <Skeleton label="Loading the images." />}
       {value !== null && value.regions.length === 0 && (
-        <p>
-          No region has images: boxes use the files of the machine of the coordinator.{' '}
-          <a href="docs/guides/images">How to serve images</a>
-        </p>
+        <EmptyState icon={HardDriveIcon} title="No region has images.">
+          <p>Boxes use the programs and files of the machine of the coordinator.</p>
+          <p class="buttons">
+            <a href="docs/guides/images">How to serve images</a>
+          </p>
+        </EmptyState>
       )}
       <Pulls pulls={imagePulls.value} />
       {value?.unavailable.map(({ region, message }) => (
@@ -55,7 +61,14 @@ export function ImagesPage() {
           The engine of {region} does not answer: {showHidden(message)}
         </p>
       ))}
-      {value !== null && value.regions.length > 0 && value.images.length === 0 && <p>There is no image.</p>}
+      {value !== null && value.regions.length > 0 && value.images.length === 0 && (
+        <EmptyState icon={HardDriveIcon} title="There is no image.">
+          <p>
+            An image has the programs of new boxes, such as debian:12 or node:24. A box downloads its image
+            when it is created. Pull one now, and new boxes start without a download.
+          </p>
+        </EmptyState>
+      )}
       {value !== null && value.images.length > 0 && (
         <table>
           <thead>
@@ -96,7 +109,7 @@ function ImageRow({ image, onRemove }: { image: Image; onRemove?(): void }) {
       <td data-label="Size">{formatBytes(sizeBytes)}</td>
       <td data-label="Built">{createdAt === null ? '–' : <Age at={createdAt} />}</td>
       <td data-label="Digest">
-        {digest === null ? 'of no registry' : <code>{digest.slice(0, DIGEST_CHARS)}</code>}
+        {digest === null ? 'not from a registry' : <code>{digest.slice(0, DIGEST_CHARS)}</code>}
       </td>
       <td>
         <div class="actions">

@@ -3,14 +3,25 @@
 import { useSignal } from '@preact/signals'
 import type { ApiKey, KeyWithSecret } from '../../../shared/api/keys.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
-import { AREA_LEVELS, AREAS, formatAccess, listLimitWords, parseAccess, sortKeys } from '../../data/keys.ts'
+import {
+  AREA_LEVELS,
+  AREA_WORDS,
+  AREAS,
+  listLimits,
+  listLimitWords,
+  parseAccess,
+  sortKeys,
+} from '../../data/keys.ts'
 import { boxes, session } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Age } from '../../views/age.tsx'
+import { Chips } from '../../design/chips.tsx'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { KeyIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age, Expiry } from '../../views/age.tsx'
 import { type Field, splitLines } from '../../views/form-field.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
-import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { Secret } from '../../views/secret.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
@@ -50,14 +61,21 @@ export function KeysPage() {
           }}
         />
       )}
-      {loaded.value !== null && keys.length === 0 && <p>There is no API key.</p>}
+      {loaded.value === null && loaded.error === null && <Skeleton label="Loading the keys." />}
+      {loaded.value !== null && keys.length === 0 && (
+        <EmptyState icon={KeyIcon} title="There is no API key.">
+          <p>
+            A script, a CI job or an agent uses the API with a key. A key can be limited to a few boxes and
+            actions. Create one, and put its secret where the program reads it.
+          </p>
+        </EmptyState>
+      )}
       {keys.length > 0 && (
         <table>
           <thead>
             <tr>
               <th scope="col">Name</th>
-              <th scope="col">Access</th>
-              <th scope="col">Boxes</th>
+              <th scope="col">Limits</th>
               <th scope="col">Last use</th>
               <th scope="col">Expires</th>
               <th scope="col">Actions</th>
@@ -92,22 +110,26 @@ type KeyRowProps = {
 }
 
 function KeyRow({ apiKey, names, open }: KeyRowProps) {
-  const { name, kind, ending, userId, access, boxIds, lastUsedAt, expiresAt } = apiKey
+  const { name, kind, ending, userId, lastUsedAt, expiresAt } = apiKey
   const owner =
-    userId === null ? 'no user' : userId === session.value?.user.id ? 'you' : (names.get(userId) ?? userId)
+    userId === null
+      ? 'no user'
+      : userId === session.value?.user.id
+        ? 'you'
+        : (names.get(userId) ?? 'a member')
   return (
     <tr>
       <th scope="row">
-        {showHidden(name)} {ending !== null && <code>…{ending}</code>}
-        <small>
-          {' '}
+        {showHidden(name)} {ending !== null && <code>…{ending}</code>}{' '}
+        <small class="truncate" title={showHidden(owner)}>
           {kind === 'machine' ? 'sign-in of a machine' : 'API key'}, {showHidden(owner)}
         </small>
       </th>
-      <td data-label="Access">{formatAccess(access)}</td>
-      <td data-label="Boxes">{boxIds === null ? 'all' : boxIds.map(getBoxName).join(', ')}</td>
+      <td data-label="Limits">
+        <Chips texts={listLimits(apiKey, session.value?.user.id, getBoxName).map(showHidden)} />
+      </td>
       <td data-label="Last use">{lastUsedAt === null ? 'never' : <Age at={lastUsedAt} />}</td>
-      <td data-label="Expires">{expiresAt === null ? 'never' : <LocalTime at={expiresAt} />}</td>
+      <td data-label="Expires">{expiresAt === null ? 'never' : <Expiry at={expiresAt} />}</td>
       <td>
         <div class="actions">
           <button
@@ -145,11 +167,14 @@ function listLimitFields(access: ApiKey['access'], boxIds: readonly string[]): F
   return [
     ...AREAS.map((area) => ({
       name: area,
-      label: `Level of the area ${area}`,
-      options: AREA_LEVELS[area].map((level) => ({ value: level, label: level })),
+      label: AREA_WORDS[area].label,
+      options: AREA_LEVELS[area].map((level) => ({
+        value: level,
+        label: AREA_WORDS[area].levels[level] ?? 'nothing',
+      })),
       value: access?.[area] ?? 'none',
       isAdvanced: true,
-      ...(area === 'boxes' && { hint: 'With none in every area, the key may do what its user may do.' }),
+      ...(area === 'boxes' && { hint: 'With nothing in all three, the key may do what its user may do.' }),
     })),
     {
       name: 'boxIds',

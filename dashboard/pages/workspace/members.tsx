@@ -6,6 +6,8 @@ import { formatCommandLine } from '../../data/command-line.ts'
 import { session } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Avatar } from '../../design/avatar.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { Age } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
@@ -22,10 +24,14 @@ export function MembersPage() {
   const message = useSignal('')
   const dialog = useDialog()
   const isOwner = session.value?.user.role === 'owner'
+  const { value, error } = loaded
+  const active = value?.members.filter(({ status }) => status === 'active') ?? []
+  const invited = value?.members.filter(({ status }) => status === 'invited') ?? []
   const onDone = (text: string) => {
     message.value = text
     return loaded.reload()
   }
+  const open: Open = isOwner ? (member, create) => dialog.open(create(member, onDone)) : null
   return (
     <>
       <PageHead page="members" command="box members">
@@ -36,28 +42,14 @@ export function MembersPage() {
         )}
       </PageHead>
       <p role="status">{message}</p>
-      {loaded.value !== null && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Email</th>
-              <th scope="col">Name</th>
-              <th scope="col">Role</th>
-              <th scope="col">Status</th>
-              <th scope="col">Last active</th>
-              {isOwner && <th scope="col">Actions</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {loaded.value.members.map((member) => (
-              <MemberRow
-                key={member.id}
-                member={member}
-                open={isOwner ? (create) => dialog.open(create(member, onDone)) : null}
-              />
-            ))}
-          </tbody>
-        </table>
+      {value === null && error === null && <Skeleton label="Loading the members." />}
+      {active.length > 0 && <MemberTable members={active} open={open} />}
+      {invited.length > 0 && (
+        <>
+          <h2>Invitations</h2>
+          <p>These people have not signed in yet. They do it with their address.</p>
+          <MemberTable members={invited} open={open} />
+        </>
       )}
       <Freshness loaded={loaded} />
       {dialog.view}
@@ -68,26 +60,71 @@ export function MembersPage() {
 type OnDone = (message: string) => Promise<void>
 type CreateDialog = (member: Member, onDone: OnDone) => DialogProps
 
-function MemberRow({ member, open }: { member: Member; open: ((create: CreateDialog) => void) | null }) {
-  const { id, email, name, role, status, lastActiveAt } = member
+/** Null: not an action of the user. */
+type Open = ((member: Member, create: CreateDialog) => void) | null
+
+/** @param props.members of the same status */
+function MemberTable({ members, open }: { members: readonly Member[]; open: Open }) {
+  const isInvited = members[0]?.status === 'invited'
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{isInvited ? 'Person' : 'Member'}</th>
+          <th scope="col">Role</th>
+          <th scope="col">{isInvited ? 'Invited' : 'Last seen'}</th>
+          {open && <th scope="col">Actions</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {members.map((member) => (
+          <MemberRow key={member.id} member={member} open={open} />
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function MemberRow({ member, open }: { member: Member; open: Open }) {
+  const { id, email, name, role, status, createdAt, lastActiveAt } = member
   const title = showHidden(email ?? name)
+  const isInvited = status === 'invited'
+  const seenAt = isInvited ? createdAt : lastActiveAt
   return (
     <tr>
       <th scope="row">
-        {email === null ? 'none' : showHidden(email)}
-        {id === session.value?.user.id && <small> you</small>}
+        <span class="member">
+          <Avatar name={email ?? name} />
+          <span>
+            {isInvited ? title : showHidden(name)}{' '}
+            {id === session.value?.user.id && <span class="chip good">you</span>}
+            <small>
+              {isInvited ? showHidden(name) : email === null ? 'no email address' : showHidden(email)}
+            </small>
+          </span>
+        </span>
       </th>
-      <td data-label="Name">{showHidden(name)}</td>
-      <td data-label="Role">{role}</td>
-      <td data-label="Status">{status}</td>
-      <td data-label="Last active">{lastActiveAt === null ? 'never' : <Age at={lastActiveAt} />}</td>
+      <td data-label="Role">
+        <span class="chip">{role}</span>
+      </td>
+      <td data-label={isInvited ? 'Invited' : 'Last seen'}>
+        {seenAt === null ? 'never' : <Age at={seenAt} />}
+      </td>
       {open && (
         <td>
           <div class="actions">
-            <button type="button" onClick={() => open(createChangeDialog)} aria-label={`Change ${title}`}>
+            <button
+              type="button"
+              onClick={() => open(member, createChangeDialog)}
+              aria-label={`Change ${title}`}
+            >
               Change
             </button>
-            <button type="button" onClick={() => open(createRemoveDialog)} aria-label={`Remove ${title}`}>
+            <button
+              type="button"
+              onClick={() => open(member, createRemoveDialog)}
+              aria-label={`Remove ${title}`}
+            >
               Remove
             </button>
           </div>

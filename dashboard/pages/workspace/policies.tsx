@@ -1,22 +1,29 @@
-// The policies of the workspace. Owners change them.
+// The policies of the workspace, in groups. Owners change them.
 
-import type { Policy, PolicyName } from '../../../shared/api/policies.ts'
+import type { Policy, PolicyName, PolicyResponse } from '../../../shared/api/policies.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { getClient, session } from '../../data/live.ts'
 import {
+  describeInitial,
+  describePolicy,
   formatPolicyValue,
+  isInitial,
   POLICIES,
-  POLICY_NAMES,
+  POLICY_GROUPS,
   parsePolicyForm,
   toFormValues,
+  WEEKDAY_NAMES,
   WEEKDAYS,
 } from '../../data/policies.ts'
 import { ALL_TIER_OPTIONS } from '../../data/tiers.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Card } from '../../design/card.tsx'
+import { Setting, Settings } from '../../design/settings.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age } from '../../views/age.tsx'
 import type { Field } from '../../views/form-field.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
-import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -24,61 +31,37 @@ export function PoliciesPage() {
   const loaded = useLoaded(() => getClient().loadPolicies())
   const dialog = useDialog()
   const isOwner = session.value?.user.role === 'owner'
-  const { value } = loaded
+  const { value, error } = loaded
   return (
     <>
       <PageHead page="policies" command="box policies" />
+      <p>
+        What members may do. {isOwner ? 'Policies apply from the next request on.' : 'Owners change them.'}
+      </p>
+      {value === null && error === null && <Skeleton label="Loading the policies." rows={12} />}
       {value !== null && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Policy</th>
-              <th scope="col">Value</th>
-              <th scope="col">Meaning</th>
-              {isOwner && <th scope="col">Actions</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {POLICY_NAMES.map((name) => (
-              <tr key={name}>
-                <th scope="row">
-                  {POLICIES[name].title} <small>{name}</small>
-                </th>
-                <td data-label="Value">
-                  {showHidden(formatPolicyValue(value.policy[name]))}
-                  {name === 'quietHours' && value.quietHoursProblem && (
-                    <p class="problem">{showHidden(value.quietHoursProblem)}</p>
-                  )}
-                </td>
-                <td data-label="Meaning">{POLICIES[name].description}</td>
-                {isOwner && (
-                  <td>
-                    <div class="actions">
-                      <button
-                        type="button"
-                        aria-label={`Set ${POLICIES[name].title}`}
-                        onClick={() => dialog.open(createSetDialog(name, value.policy, loaded.reload))}
-                      >
-                        Set
-                      </button>
-                      <button
-                        type="button"
-                        aria-label={`Reset ${POLICIES[name].title}`}
-                        onClick={() => dialog.open(createResetDialog(name, loaded.reload))}
-                      >
-                        Reset
-                      </button>
-                    </div>
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <div class="stack">
+          {Object.entries(POLICY_GROUPS).map(([group, names]) => (
+            <Card key={group} title={group}>
+              <Settings>
+                {names.map((name) => (
+                  <PolicySetting
+                    key={name}
+                    name={name}
+                    response={value}
+                    open={isOwner ? (create) => dialog.open(create(name, value.policy, loaded.reload)) : null}
+                  />
+                ))}
+              </Settings>
+            </Card>
+          ))}
+        </div>
       )}
       {value?.updatedAt && (
         <p>
-          Changed at <LocalTime at={value.updatedAt} />.
+          <small>
+            Last change <Age at={value.updatedAt} />
+          </small>
         </p>
       )}
       <Freshness loaded={loaded} />
@@ -87,29 +70,63 @@ export function PoliciesPage() {
   )
 }
 
+type CreateDialog = (name: PolicyName, policy: Policy, reload: () => Promise<void>) => DialogProps
+
+type PolicySettingProps = {
+  name: PolicyName
+  response: PolicyResponse
+  /** Null: not an action of the user. */
+  open: ((create: CreateDialog) => void) | null
+}
+
+function PolicySetting({ name, response: { policy, quietHoursProblem }, open }: PolicySettingProps) {
+  const { title, description } = POLICIES[name]
+  return (
+    <Setting
+      title={title}
+      description={description}
+      value={showHidden(describePolicy(name, policy))}
+      problem={name === 'quietHours' && quietHoursProblem !== null ? showHidden(quietHoursProblem) : null}
+    >
+      {open && (
+        <>
+          {!isInitial(name, policy) && (
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Reset ${title}`}
+              onClick={() => open(createResetDialog)}
+            >
+              Reset
+            </button>
+          )}
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Edit ${title}`}
+            onClick={() => open(createEditDialog)}
+          >
+            Edit
+          </button>
+        </>
+      )}
+    </Setting>
+  )
+}
+
 function listFields(name: PolicyName, policy: Policy): Field[] {
   const values = toFormValues(policy[name])
-  const { kind, description } = POLICIES[name]
-  const field = { name: 'value', label: 'Value', hint: description, value: values.value ?? '' }
+  const { kind, title, unit, options = {} } = POLICIES[name]
+  const field = { name: 'value', label: title, value: values.value ?? '' }
   switch (kind) {
     case 'tier':
       return [{ ...field, options: ALL_TIER_OPTIONS, value: values.value || 'lite' }]
-    case 'role':
-      return [
-        {
-          ...field,
-          options: [
-            { value: 'member', label: 'owners and members' },
-            { value: 'owner', label: 'owners' },
-          ],
-        },
-      ]
-    case 'switch':
-      return [{ ...field, options: ['on', 'off'].map((value) => ({ value, label: value })) }]
+    case 'choice':
+      return [{ ...field, options: Object.entries(options).map(([value, label]) => ({ value, label })) }]
     case 'list':
-      return [{ ...field, isLong: true, hint: `${description}. One per line` }]
+      return [{ ...field, isLong: true, hint: 'One per line' }]
     case 'quietHours': {
-      const choices = WEEKDAYS.map((value) => ({ value, label: value }))
+      const choices = WEEKDAYS.map((value) => ({ value, label: WEEKDAY_NAMES[value] }))
       const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
       return [
         { name: 'days', label: 'Days on which the period starts', choices, value: values.days ?? '' },
@@ -125,14 +142,15 @@ function listFields(name: PolicyName, policy: Policy): Field[] {
       ]
     }
     default:
-      return [field]
+      return [{ ...field, ...(unit !== undefined && { hint: `In ${unit}` }) }]
   }
 }
 
-const createSetDialog = (name: PolicyName, policy: Policy, reload: () => Promise<void>): DialogProps => ({
-  title: `Set: ${POLICIES[name].title}`,
+const createEditDialog: CreateDialog = (name, policy, reload) => ({
+  title: POLICIES[name].title,
+  children: <p>{POLICIES[name].description}</p>,
   fields: listFields(name, policy),
-  submitLabel: 'Set',
+  submitLabel: 'Save',
   accepts: (values) => parsePolicyForm(name, values) !== null,
   formatCommand(values) {
     const value = parsePolicyForm(name, values)
@@ -145,9 +163,14 @@ const createSetDialog = (name: PolicyName, policy: Policy, reload: () => Promise
   },
 })
 
-const createResetDialog = (name: PolicyName, reload: () => Promise<void>): DialogProps => ({
+const createResetDialog: CreateDialog = (name, policy, reload) => ({
   title: `Reset: ${POLICIES[name].title}`,
-  children: <p>The policy gets the value of a new workspace.</p>,
+  children: (
+    <p>
+      Instead of {showHidden(describePolicy(name, policy))}, the policy gets the value of a new workspace:{' '}
+      {describeInitial(name)}.
+    </p>
+  ),
   fields: [],
   submitLabel: 'Reset',
   formatCommand: () => formatCommandLine('box', 'policies', 'set', name, 'default'),

@@ -1,23 +1,40 @@
-// The prompts of all running boxes, with links to their conversations.
+// The conversations of all running boxes, with what works now first to find.
 import { useSignal } from '@preact/signals'
 import type { PromptList } from '../../../shared/api/prompts.ts'
-import { type AllPrompts, type ListedPrompt, loadAllPrompts, selectPrompts } from '../../data/all-prompts.ts'
+import {
+  type AllPrompts,
+  type ListedConversation,
+  loadAllPrompts,
+  selectConversations,
+} from '../../data/all-prompts.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
 import { boxes } from '../../data/live.ts'
-import { formatBoxPath, formatConversationPath } from '../../data/routes.ts'
+import { formatConversationPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
-import { Age } from '../../views/age.tsx'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { MessagesIcon } from '../../design/icons.ts'
+import { SegmentedControl } from '../../design/segmented-control.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { ThreadLink } from '../../views/conversations/threads.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { SearchField } from '../../views/search-field.tsx'
 
 /** A box that does not respond by then is named. */
 const RESPONSE_MS = 10_000
-/** The page of the conversation has the whole prompt. */
-const MAX_PROMPT_CHARS = 200
+const POLL_MS = 30_000
+
+const TABS = {
+  all: { label: 'All', matches: () => true },
+  running: { label: 'Running', matches: ({ status }: ListedConversation) => status === 'running' },
+  queued: { label: 'Queued', matches: ({ queued }: ListedConversation) => queued > 0 },
+  failed: { label: 'Failed', matches: ({ status }: ListedConversation) => status === 'failed' },
+} as const
+type Tab = keyof typeof TABS
 
 export function PromptsPage() {
   const filter = useSignal('')
+  const tab = useSignal<Tab>('all')
   const all = boxes.value
   const loaded = useLoaded(
     async () =>
@@ -27,68 +44,60 @@ export function PromptsPage() {
             getBoxClient(id).send<PromptList>('GET', 'prompts', {}, { timeoutMs: RESPONSE_MS }),
           ),
     [all === null],
+    POLL_MS,
   )
   const { value } = loaded
-  const shown = value === null ? [] : selectPrompts(value.prompts, filter.value)
+  const found = value === null ? [] : selectConversations(value.conversations, filter.value)
+  const shown = found.filter(TABS[tab.value].matches)
   return (
     <>
       <PageHead page="prompts" command="box prompts --all">
         <SearchField label="Filter" value={filter} />
       </PageHead>
-      {value !== null && <Missing value={value} />}
-      {value !== null && shown.length === 0 && (
-        <p>
-          {value.prompts.length === 0
-            ? 'The running boxes have no prompts. The page Conversations of a box sends one.'
-            : 'No prompt matches the filter.'}
+      {value === null && loaded.error === null && <Skeleton label="Loading the conversations." />}
+      {value !== null && value.conversations.length > 0 && (
+        <p class="tools">
+          <SegmentedControl
+            label="State"
+            value={tab.value}
+            options={(Object.keys(TABS) as Tab[]).map((name) => ({
+              value: name,
+              label: TABS[name].label,
+              count: found.filter(TABS[name].matches).length,
+            }))}
+            onChange={(name) => {
+              tab.value = name
+            }}
+          />
         </p>
       )}
-      {shown.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Prompt</th>
-              <th scope="col">Box</th>
-              <th scope="col">Coding agent</th>
-              <th scope="col">Status</th>
-              <th scope="col">Sent</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((prompt) => (
-              <PromptRow key={`${prompt.boxName} ${prompt.id}`} {...prompt} />
-            ))}
-          </tbody>
-        </table>
+      {value?.conversations.length === 0 && (
+        <EmptyState icon={MessagesIcon} title="No conversation on the running boxes">
+          <p>
+            Here you see what coding agents do on all boxes. A box has the page Conversations to start one.
+          </p>
+        </EmptyState>
       )}
+      {value !== null && value.conversations.length > 0 && shown.length === 0 && (
+        <p>No conversation matches.</p>
+      )}
+      <ul class="thread-list wide">
+        {shown.map((conversation) => (
+          <ThreadLink
+            key={`${conversation.boxName} ${conversation.id}`}
+            {...conversation}
+            href={formatConversationPath(conversation.boxName, conversation.id)}
+            title={conversation.prompts.at(-1) ?? ''}
+          />
+        ))}
+      </ul>
+      {value !== null && <Missing value={value} />}
       <Freshness loaded={loaded} />
     </>
   )
 }
 
-function PromptRow({ boxName, conversationId, provider, model, status, at, prompt }: ListedPrompt) {
-  const text = prompt.length > MAX_PROMPT_CHARS ? `${prompt.slice(0, MAX_PROMPT_CHARS)}…` : prompt
-  return (
-    <tr>
-      <th scope="row">
-        <a href={formatConversationPath(boxName, conversationId)}>{showHidden(text)}</a>
-      </th>
-      <td data-label="Box">
-        <a href={formatBoxPath(boxName)}>{boxName}</a>
-      </td>
-      <td data-label="Coding agent">
-        {provider}
-        {model !== null && <small> {showHidden(model)}</small>}
-      </td>
-      <td data-label="Status">{status}</td>
-      <td data-label="Sent">
-        <Age at={at} />
-      </td>
-    </tr>
-  )
-}
-
-/** The boxes whose prompts are not in the list. */
+/** The boxes whose conversations are not in the list. */
 function Missing({ value: { unanswered, notRunning } }: { value: AllPrompts }) {
   return (
     <>
@@ -97,7 +106,11 @@ function Missing({ value: { unanswered, notRunning } }: { value: AllPrompts }) {
           {boxName} has not answered: {showHidden(message)}
         </p>
       ))}
-      {notRunning.length > 0 && <p>Not running, and so not asked: {notRunning.join(', ')}.</p>}
+      {notRunning.length > 0 && (
+        <p>
+          <small>Not running, and so not asked: {notRunning.join(', ')}.</small>
+        </p>
+      )}
     </>
   )
 }

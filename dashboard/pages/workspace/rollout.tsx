@@ -1,35 +1,35 @@
 // The agents of the boxes with their versions, and which boxes get new builds. Owners change the rollout.
-import type { Rollout as RolloutSettings } from '../../../shared/api/agents.ts'
+import type { AgentList, Rollout as RolloutSettings } from '../../../shared/api/agents.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
-import { boxes, session } from '../../data/live.ts'
+import { session } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Command } from '../../views/command.tsx'
-import { Freshness, useLoaded } from '../../views/loaded.tsx'
+import { Card } from '../../design/card.tsx'
+import type { Loaded } from '../../views/loaded.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
-export function Rollout() {
-  const loaded = useLoaded(() => getWorkspaceClient().listAgents(), [boxes.value?.size])
+export function Rollout({ loaded }: { loaded: Loaded<AgentList> }) {
   const dialog = useDialog()
   const isOwner = session.value?.user.role === 'owner'
   const { value } = loaded
+  if (value === null) return null
   return (
-    <section aria-label="Agents">
-      <h2>Agents</h2>
+    <Card title="Agents of the boxes">
       <p class="tools">
-        {value !== null && (
-          <span>
-            New builds: {value.rollout.share} % of the boxes{value.rollout.paused && ', paused'}
-          </span>
-        )}
-        {value !== null && isOwner && (
-          <button type="button" onClick={() => dialog.open(createDialog(value.rollout, loaded.reload))}>
+        <span>
+          New builds: {value.rollout.share} % of the boxes{value.rollout.paused && ', paused'}
+        </span>
+        {isOwner && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => dialog.open(createDialog(value.rollout, loaded.reload))}
+          >
             Change the rollout
           </button>
         )}
-        <Command text="box agents" />
       </p>
-      {value !== null && value.agents.length > 0 && (
+      {value.agents.length > 0 && (
         <table>
           <thead>
             <tr>
@@ -52,9 +52,8 @@ export function Rollout() {
           </tbody>
         </table>
       )}
-      <Freshness loaded={loaded} />
       {dialog.view}
-    </section>
+    </Card>
   )
 }
 

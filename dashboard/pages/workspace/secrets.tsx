@@ -5,6 +5,9 @@ import { boxes } from '../../data/live.ts'
 import { formatGrants, formatHosts, type Grantees } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { LockIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { Age } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
@@ -41,12 +44,19 @@ export function SecretsPage() {
           Create a secret
         </button>
       </PageHead>
-      <p>
-        A box has a placeholder instead of the value of a secret: the coordinator replaces it in HTTPS
-        requests to the hosts of the secret. No page shows a value. The page of a box mounts secrets.
-      </p>
       {dialog.problem}
-      {value !== null && secrets.length === 0 && <p>There is no secret.</p>}
+      {value === null && loaded.error === null && <Skeleton label="Loading the secrets." />}
+      {value !== null && secrets.length === 0 && (
+        <EmptyState icon={LockIcon} title="There is no secret.">
+          <p>
+            A box has a placeholder instead of the value of a secret: the coordinator replaces it in HTTPS
+            requests to the hosts of the secret. So a box and its coding agents use a key that they cannot
+            read.
+          </p>
+          <p>Create one with its hosts, then mount it on the page of a box.</p>
+        </EmptyState>
+      )}
+      {secrets.length > 0 && <p>No page shows the value of a secret. The page of a box mounts secrets.</p>}
       {secrets.length > 0 && (
         <table>
           <thead>

@@ -5,9 +5,9 @@ import { signOut } from '../../data/live.ts'
 import { describeUserAgent } from '../../data/user-agent.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Age } from '../../views/age.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age, Expiry } from '../../views/age.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
-import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
@@ -21,6 +21,7 @@ export function SessionsPage() {
         Where you are signed in to this workspace. What is shown of the browser and the address is from the
         sign-in.
       </p>
+      {loaded.value === null && loaded.error === null && <Skeleton label="Loading the sessions." />}
       {loaded.value !== null && (
         <table>
           <thead>
@@ -34,7 +35,7 @@ export function SessionsPage() {
             </tr>
           </thead>
           <tbody>
-            {loaded.value.sessions.map((item) => (
+            {sortSessions(loaded.value.sessions).map((item) => (
               <SessionRow
                 key={item.id}
                 item={item}
@@ -50,13 +51,22 @@ export function SessionsPage() {
   )
 }
 
+/** The current one first. */
+const sortSessions = (sessions: readonly Session[]): Session[] =>
+  sessions.toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent))
+
 function SessionRow({ item, end }: { item: Session; end(): void }) {
   const program = showHidden(describeUserAgent(item.userAgent))
   return (
     <tr>
       <th scope="row" title={item.userAgent ?? undefined}>
         {program}
-        {item.isCurrent && <small> this session</small>}
+        {item.isCurrent && (
+          <>
+            {' '}
+            <span class="chip good">this session</span>
+          </>
+        )}
       </th>
       <td data-label="Address">{showHidden(item.address ?? 'not known')}</td>
       <td data-label="Signed in">
@@ -66,7 +76,7 @@ function SessionRow({ item, end }: { item: Session; end(): void }) {
         <Age at={item.lastUsedAt} />
       </td>
       <td data-label="Expires">
-        <LocalTime at={item.expiresAt} />
+        <Expiry at={item.expiresAt} />
       </td>
       <td>
         <button

@@ -1,10 +1,14 @@
 // The settings of the workspace and of the user.
+import type { CurrentSession } from '../../../shared/api/sessions.ts'
 import type { Workspace } from '../../../shared/api/workspaces.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { getClient, session } from '../../data/live.ts'
 import { resolveUrl } from '../../data/navigation.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Card } from '../../design/card.tsx'
+import { Setting, Settings } from '../../design/settings.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { LocalTime } from '../../views/local-time.tsx'
 import { PageHead } from '../../views/page-head.tsx'
@@ -23,36 +27,24 @@ export function SettingsPage() {
   }
   const open = (create: CreateDialog) => workspace && dialog.open(create(workspace, refresh))
   const openCodeDialog = (email: string, id: string) => dialog.open(createCodeDialog(email, id, refresh))
-  const others = current?.workspaces.filter(({ id }) => id !== current.workspace.id) ?? []
   return (
     <>
-      <PageHead page="settings" command="box workspace" />
-      {workspace && (
-        <WorkspaceSettings workspace={workspace} open={current?.user.role === 'owner' ? open : null} />
-      )}
+      <PageHead page="settings" command={['box workspace', 'box profile']} />
+      <div class="stack">
+        {workspace === undefined && loaded.error === null && <Skeleton label="Loading the workspace." />}
+        {workspace && (
+          <WorkspaceSettings workspace={workspace} open={current?.user.role === 'owner' ? open : null} />
+        )}
+        {current !== null && (
+          <UserSettings
+            session={current}
+            open={dialog.open}
+            refresh={refresh}
+            openCodeDialog={openCodeDialog}
+          />
+        )}
+      </div>
       <Freshness loaded={loaded} />
-      <h2>You</h2>
-      {current !== null && (
-        <p class="tools">
-          <span>
-            {showHidden(current.user.name)}
-            {current.user.email !== null && `, ${showHidden(current.user.email)}`}, {current.user.role}
-          </span>
-          <button type="button" onClick={() => dialog.open(createUserDialog(current.user.name, refresh))}>
-            Change your name
-          </button>
-          {current.user.role === 'owner' && (
-            <button type="button" onClick={() => dialog.open(createEmailDialog(openCodeDialog))}>
-              {current.user.email === null ? 'Add an email address' : 'Change your email address'}
-            </button>
-          )}
-          {others.length > 0 && (
-            <button type="button" onClick={() => dialog.open(createSwitchDialog(others))}>
-              Switch to another workspace
-            </button>
-          )}
-        </p>
-      )}
       {dialog.view}
     </>
   )
@@ -60,16 +52,16 @@ export function SettingsPage() {
 
 type CreateDialog = (workspace: Workspace, refresh: () => Promise<void>) => DialogProps
 
-function WorkspaceSettings({
-  workspace,
-  open,
-}: {
+type WorkspaceSettingsProps = {
   workspace: Workspace
+  /** Null: not an action of the user. */
   open: ((create: CreateDialog) => void) | null
-}) {
+}
+
+function WorkspaceSettings({ workspace, open }: WorkspaceSettingsProps) {
   const { id, name, createdAt, zeroDataRetention, closable, closingAt, purgeAfter } = workspace
   return (
-    <>
+    <Card title="Workspace">
       {closingAt !== null && (
         <p class="problem">
           The workspace is closing. Everything in it is deleted
@@ -82,50 +74,116 @@ function WorkspaceSettings({
           .
         </p>
       )}
-      <dl>
-        <div>
-          <dt>Name</dt>
-          <dd>{showHidden(name)}</dd>
-        </div>
-        <div>
-          <dt>Id</dt>
-          <dd>{id}</dd>
-        </div>
-        <div>
-          <dt>Created</dt>
-          <dd>
-            <LocalTime at={createdAt} />
-          </dd>
-        </div>
-        <div>
-          <dt>Zero data retention</dt>
-          <dd>{zeroDataRetention ? 'on: no commands and no output are stored' : 'off'}</dd>
-        </div>
-      </dl>
-      {open && (
-        <p class="buttons">
-          <button type="button" onClick={() => open(createRenameDialog)}>
-            Rename
-          </button>
-          <button type="button" onClick={() => open(createRetentionDialog)}>
-            Turn zero data retention {zeroDataRetention ? 'off' : 'on'}
-          </button>
-          {closingAt === null ? (
-            closable && (
-              <button type="button" onClick={() => open(createCloseDialog)}>
-                Close the workspace
-              </button>
-            )
-          ) : (
-            <button type="button" onClick={() => open(createReopenDialog)}>
-              Reopen the workspace
-            </button>
+      <Settings>
+        <Setting title="Name" value={showHidden(name)}>
+          {open && <Edit label="Rename" onClick={() => open(createRenameDialog)} />}
+        </Setting>
+        <Setting
+          title="Zero data retention"
+          description="The coordinator stores no commands and no output."
+          value={zeroDataRetention ? 'On' : 'Off'}
+        >
+          {open && (
+            <Edit
+              label={zeroDataRetention ? 'Turn off' : 'Turn on'}
+              name={`Turn ${zeroDataRetention ? 'off' : 'on'} zero data retention`}
+              onClick={() => open(createRetentionDialog)}
+            />
           )}
-        </p>
-      )}
-    </>
+        </Setting>
+        <Setting title="Created" value={<LocalTime at={createdAt} />} />
+        <Setting title="Id" description="For the API and the box command." value={<code>{id}</code>} />
+        {open && closingAt === null && closable && (
+          <Setting title="Close the workspace" description="After some days, everything in it is deleted.">
+            <button
+              type="button"
+              class="quiet danger"
+              aria-label="Close the workspace"
+              onClick={() => open(createCloseDialog)}
+            >
+              Close
+            </button>
+          </Setting>
+        )}
+        {open && closingAt !== null && (
+          <Setting title="Reopen the workspace" description="Nothing in it is deleted then.">
+            <Edit label="Reopen" name="Reopen the workspace" onClick={() => open(createReopenDialog)} />
+          </Setting>
+        )}
+      </Settings>
+    </Card>
   )
 }
+
+type UserSettingsProps = {
+  session: CurrentSession
+  open(props: DialogProps): void
+  refresh(): Promise<void>
+  openCodeDialog(email: string, id: string): void
+}
+
+function UserSettings({ session, open, refresh, openCodeDialog }: UserSettingsProps) {
+  const { user, workspace, workspaces } = session
+  const others = workspaces.filter(({ id }) => id !== workspace.id)
+  return (
+    <Card title="You">
+      <Settings>
+        <Setting title="Your name" value={showHidden(user.name)}>
+          <Edit
+            label="Change"
+            name="Change your name"
+            onClick={() => open(createUserDialog(user.name, refresh))}
+          />
+        </Setting>
+        <Setting
+          title="Email address"
+          description="With it you sign in on any machine."
+          value={user.email === null ? 'None' : showHidden(user.email)}
+        >
+          {user.role === 'owner' && (
+            <Edit
+              label={user.email === null ? 'Add' : 'Change'}
+              name={user.email === null ? 'Add an email address' : 'Change your email address'}
+              onClick={() => open(createEmailDialog(openCodeDialog))}
+            />
+          )}
+        </Setting>
+        <Setting title="Role" value={<span class="chip">{user.role}</span>} />
+        <Setting title="Sessions" description="Where you are signed in.">
+          <a class="button quiet" href="workspace/sessions">
+            Show
+          </a>
+        </Setting>
+        {others.length > 0 && (
+          <Setting
+            title="Workspaces"
+            description="Each has its own boxes and members."
+            value={`${others.length + 1}`}
+          >
+            <Edit
+              label="Switch"
+              name="Switch to another workspace"
+              onClick={() => open(createSwitchDialog(others))}
+            />
+          </Setting>
+        )}
+      </Settings>
+    </Card>
+  )
+}
+
+type EditProps = {
+  label: string
+  /** For screen readers, when the label needs the setting. */
+  name?: string
+  onClick(): void
+}
+
+const Edit = ({ label, name, onClick }: EditProps) => (
+  <button type="button" class="quiet" aria-label={name} onClick={onClick}>
+    {label}
+  </button>
+)
 
 const createRenameDialog: CreateDialog = ({ name }, refresh) => ({
   title: 'Rename the workspace',

@@ -5,18 +5,21 @@ import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import type { Tier } from '../../../shared/tiers.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { operations, snapshots } from '../../data/live.ts'
-import { formatLocalTime } from '../../data/local-time.ts'
 import { formatGb } from '../../data/sizes.ts'
 import {
   findSnapshotError,
   listSnapshotActions,
+  SNAPSHOT_KINDS,
   type SnapshotAction,
   selectSnapshots,
 } from '../../data/snapshots.ts'
 import { listTierOptions, toNewBox } from '../../data/tiers.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Age } from '../../views/age.tsx'
+import { EmptyState } from '../../design/empty-state.tsx'
+import { CameraIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age, Expiry } from '../../views/age.tsx'
 import { NextSteps } from '../../views/next-steps.tsx'
 import { PageHead } from '../../views/page-head.tsx'
 import { SearchField } from '../../views/search-field.tsx'
@@ -45,9 +48,19 @@ export function SnapshotsPage() {
       </PageHead>
       {created.value !== null && <NextSteps name={created.value} />}
       {all === null ? (
-        <p>Loading the snapshots.</p>
+        <Skeleton label="Loading the snapshots." />
+      ) : all.size === 0 ? (
+        <EmptyState icon={CameraIcon} title="There is no snapshot.">
+          <p>
+            A snapshot has the files of a box at one moment. New boxes are restored from it, and a template is
+            a snapshot with a name. The menu of a box takes one.
+          </p>
+          <p class="buttons">
+            <a href="./">Choose a box</a>
+          </p>
+        </EmptyState>
       ) : shown.length === 0 ? (
-        <p>{all.size === 0 ? 'There is no snapshot.' : 'No snapshot matches the filter.'}</p>
+        <p>No snapshot matches the filter.</p>
       ) : (
         <table>
           <thead>
@@ -91,7 +104,7 @@ function SnapshotRow({ snapshot, act }: RowProps) {
       </th>
       <td data-label="Box">{showHidden(sourceBoxHostname)}</td>
       <td data-label="Kind">
-        {kind}
+        {SNAPSHOT_KINDS[kind]}
         {templateName !== null && (
           <>
             {' '}
@@ -100,13 +113,18 @@ function SnapshotRow({ snapshot, act }: RowProps) {
         )}
       </td>
       <td data-label="Status">
-        {status}
+        <span class={status === 'available' ? 'chip good' : 'chip'}>{status}</span>
         {error !== null && <span class="problem"> {showHidden(error)}</span>}
       </td>
       <td data-label="Size">{sizeGb === null ? '–' : formatGb(sizeGb)}</td>
       <td data-label="Taken">
         <Age at={createdAt} />
-        {expiresAt !== null && <small> until {formatLocalTime(Date.parse(expiresAt))}</small>}
+        {expiresAt !== null && (
+          <small>
+            {' '}
+            expires <Expiry at={expiresAt} />
+          </small>
+        )}
       </td>
       <td>
         <div class="actions">

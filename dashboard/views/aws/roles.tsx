@@ -16,7 +16,6 @@ type RolesProps = {
 
 export function Roles(props: RolesProps) {
   const { list, onVerify, onDisconnect } = props
-  if (list.roles.length === 0) return <p>No AWS role is connected.</p>
   return (
     <>
       <table>

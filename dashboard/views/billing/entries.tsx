@@ -8,16 +8,20 @@ import { describeKind, formatMicros } from '../../data/billing.ts'
 import { boxes } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Freshness, useLoaded } from '../loaded.tsx'
 import { LocalTime } from '../local-time.tsx'
 import { Problem } from '../problem.tsx'
 
-export function BillingEntries() {
+type BillingEntriesProps = {
+  /** The newest page; null: not loaded. */
+  first: EntryList | null
+  /** Why it could not be loaded. */
+  error: BoxwoodError | null
+}
+
+export function BillingEntries({ first, error: firstError }: BillingEntriesProps) {
   /** What was loaded after this first page. A newer first page has other pages after it. */
   const more = useSignal<{ first: EntryList; older: EntryList } | null>(null)
   const error = useSignal<BoxwoodError | null>(null)
-  const loaded = useLoaded(() => getWorkspaceClient().listBillingEntries(null))
-  const { value: first } = loaded
   const older = more.value?.first === first ? more.value?.older : undefined
   const before = (older ?? first)?.nextBefore ?? null
   const isLoading = useSignal(false)
@@ -40,7 +44,7 @@ export function BillingEntries() {
       <h2>Ledger</h2>
       {first !== null && entries.length === 0 && <p>There is no entry.</p>}
       {entries.length > 0 && <EntryTable entries={entries} />}
-      <Problem error={error.value} />
+      <Problem error={error.value ?? firstError} />
       {before !== null && (
         <p class="buttons">
           <button type="button" onClick={() => void loadMore()}>
@@ -48,7 +52,6 @@ export function BillingEntries() {
           </button>
         </p>
       )}
-      <Freshness loaded={loaded} />
     </section>
   )
 }

@@ -1,33 +1,56 @@
-// What boxes have cost in a month: by day, by box and by member.
-import { useSignal } from '@preact/signals'
-import type { BoxUsage, DayUsage, MemberUsage } from '../../../shared/api/usage.ts'
-import { formatHours, formatMicros, listMonths } from '../../data/billing.ts'
-import { getCoordinatorTime } from '../../data/live.ts'
+// What boxes have cost in a month: the days as stacked bars, and a table of the boxes or the members.
+import type { ComponentChildren } from 'preact'
+import type { BoxwoodError } from '../../../client/http/errors.ts'
+import type { DayUsage } from '../../../shared/api/usage.ts'
+import { formatHours, formatMicros, listBars, type UsageRow } from '../../data/billing.ts'
 import { showHidden } from '../../data/visible-text.ts'
-import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Freshness, useLoaded } from '../loaded.tsx'
+import { SegmentedControl } from '../../design/segmented-control.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Problem } from '../problem.tsx'
+import { DayBars, DayTable, getSeries } from './day-bars.tsx'
 
-/** The rows of a table; `box usage` lists all. */
-const MAX_ROWS = 100
+/** What the bars and the table are divided by. */
+export type Split = 'box' | 'member'
 
-export function MonthUsage() {
-  const months = listMonths(getCoordinatorTime())
-  const month = useSignal(months[0] ?? '')
-  const loaded = useLoaded(() => getWorkspaceClient().loadUsage(month.value), [month.value])
-  // The value of another month is not shown as that of this one.
-  const value = loaded.value?.month === month.value ? loaded.value : null
+export type Month = {
+  /** Such as 2030-01. */
+  month: string
+  split: Split
+  totalMicros: number
+  days: readonly DayUsage[]
+  /** The highest amount first. */
+  rows: readonly UsageRow[]
+}
+
+export type MonthUsageProps = {
+  months: readonly string[]
+  month: string
+  onMonth(month: string): void
+  split: Split
+  onSplit(split: Split): void
+  /** Null: not loaded. */
+  usage: Month | null
+  error: BoxwoodError | null
+  /** What the usage means. */
+  children: ComponentChildren
+}
+
+const SPLITS = [
+  { value: 'box', label: 'By box' },
+  { value: 'member', label: 'By member' },
+] as const
+
+export function MonthUsage(props: MonthUsageProps) {
+  const { months, month, onMonth, split, onSplit, usage, error, children } = props
+  const bars = usage === null ? [] : listBars(usage)
   return (
     <section>
       <h2>Usage</h2>
-      <p class="tools">
+      <div class="tools">
+        <SegmentedControl label="Divided by" options={SPLITS} value={split} onChange={onSplit} />
         <label>
           Month in UTC{' '}
-          <select
-            value={month.value}
-            onChange={({ currentTarget }) => {
-              month.value = currentTarget.value
-            }}
-          >
+          <select value={month} onChange={({ currentTarget }) => onMonth(currentTarget.value)}>
             {months.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -35,91 +58,49 @@ export function MonthUsage() {
             ))}
           </select>
         </label>
-        {value !== null && <span>Total: {formatMicros(value.totalMicros)}</span>}
-      </p>
-      {value !== null && value.totalMicros === 0 && <p>There is no usage in this month.</p>}
-      {value !== null && value.totalMicros > 0 && (
+      </div>
+      <Problem error={error} />
+      {usage === null && error === null && <Skeleton label="Loading the usage." rows={10} />}
+      {usage !== null && usage.totalMicros === 0 && <p>There is no usage in this month.</p>}
+      {usage !== null && usage.totalMicros > 0 && (
         <>
-          <Days days={value.days} />
-          <Named title="By box" header="Box" rows={value.boxes.map(toBoxRow)} />
-          <Named title="By member" header="Member" rows={value.members.map(toMemberRow)} />
+          {children}
+          <DayBars bars={bars} rows={usage.rows} split={split} />
+          <Rows usage={usage} />
+          <DayTable bars={bars} rows={usage.rows} split={split} />
         </>
       )}
-      <Freshness loaded={{ ...loaded, value }} />
     </section>
   )
 }
 
-type Row = { id: string; name: string; micros: number; computeSeconds: number }
-
-const toBoxRow = ({ boxId, hostname, ...amounts }: BoxUsage): Row => ({
-  id: boxId,
-  name: hostname ?? `deleted box ${boxId.slice(0, 8)}`,
-  ...amounts,
-})
-
-const toMemberRow = ({ userId, name, email, micros, computeSeconds }: MemberUsage): Row => ({
-  id: userId,
-  name: email ?? name ?? userId,
-  micros,
-  computeSeconds,
-})
-
+/** The rows of the table; `box usage` lists all. */
+const MAX_ROWS = 100
 const HOUR_SECONDS = 3600
 
-function Days({ days }: { days: readonly DayUsage[] }) {
-  const max = Math.max(...days.map(({ micros }) => micros))
-  return (
-    <>
-      <h3>By day</h3>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Day</th>
-            <th scope="col">Cost</th>
-            <th scope="col">Running</th>
-            <th scope="col">Of the highest</th>
-          </tr>
-        </thead>
-        <tbody>
-          {days.map(({ day, micros, computeSeconds }) => (
-            <tr key={day}>
-              <th scope="row">{day}</th>
-              <td data-label="Cost" class="amount">
-                {formatMicros(micros)}
-              </td>
-              <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
-              <td data-label="Of the highest">
-                <meter min={0} max={max} value={micros} aria-label={`${day}: ${formatMicros(micros)}`} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </>
-  )
-}
-
-function Named({ title, header, rows }: { title: string; header: string; rows: readonly Row[] }) {
+function Rows({ usage: { split, rows, totalMicros } }: { usage: Month }) {
   const hidden = rows.length - MAX_ROWS
   return (
     <>
-      <h3>{title}</h3>
-      <table>
+      <table class="usage">
         <thead>
           <tr>
-            <th scope="col">{header}</th>
+            <th scope="col">{split === 'box' ? 'Box' : 'Member'}</th>
             <th scope="col">Cost</th>
+            <th scope="col">Share</th>
             <th scope="col">Running</th>
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, MAX_ROWS).map(({ id, name, micros, computeSeconds }) => (
+          {rows.slice(0, MAX_ROWS).map(({ id, name, micros, computeSeconds }, index) => (
             <tr key={id}>
-              <th scope="row">{showHidden(name)}</th>
+              <th scope="row">
+                <i class={`swatch ${getSeries(index)}`} /> {showHidden(name)}
+              </th>
               <td data-label="Cost" class="amount">
                 {formatMicros(micros)}
               </td>
+              <td data-label="Share">{Math.round((100 * micros) / totalMicros)} %</td>
               <td data-label="Running">{formatHours(computeSeconds / HOUR_SECONDS)}</td>
             </tr>
           ))}

@@ -1,30 +1,38 @@
-// One run of a coding agent: its prompt, and its events as they arrive.
+// One run of a coding agent: its prompt, its answer as it arrives, and what it has used.
 
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { PromptStatus, Run } from '../../../shared/api/prompts.ts'
 import { toBoxwoodError } from '../../api/errors.ts'
-import { formatAge } from '../../data/age.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
+import { getAgentLabel } from '../../data/coding-agents.ts'
 import { now } from '../../data/live.ts'
-import { type Block, type FileDiff, type ToolBlock, toBlocks } from '../../data/prompt-blocks.ts'
+import { formatDuration } from '../../data/local-time.ts'
+import { type Block, formatUsage, PREVIEW_CHARS, sumUsage, toBlocks } from '../../data/prompt-blocks.ts'
 import { showHidden, showHiddenInOutput } from '../../data/visible-text.ts'
+import { Avatar } from '../../design/avatar.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { BrainIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Age } from '../age.tsx'
 import { Problem } from '../problem.tsx'
 import { Markdown } from './markdown.tsx'
+import { Fold, Text, Tool } from './tool.tsx'
 
 const SHOWN_BLOCKS = 200
-const MAX_TEXT = 100_000
-/** `promptPreviewChars` of shared/limits.ts: what a list has of a prompt. */
-const PREVIEW_CHARS = 2048
 
-type RunViewProps = { boxPrompts: BoxPrompts; run: Run; isNewest: boolean }
+type RunViewProps = {
+  boxPrompts: BoxPrompts
+  run: Run
+  /** In the conversation. */
+  number: number
+  isNewest: boolean
+}
 
-export function RunView({ boxPrompts, run, isNewest }: RunViewProps) {
-  const { runs, changes, loadEvents, prompts, feed } = boxPrompts
+export function RunView({ boxPrompts, run, number, isNewest }: RunViewProps) {
+  const { runs, changes, loadEvents, prompts } = boxPrompts
   const isShown = useSignal(isNewest)
-  const isBusy = useSignal(false)
   const detail = useSignal<PromptStatus | null>(null)
   const error = useSignal<BoxwoodError | null>(null)
   const isRunning = run.status === 'running'
@@ -40,79 +48,96 @@ export function RunView({ boxPrompts, run, isNewest }: RunViewProps) {
   useEffect(() => {
     if (isShown.value && !isRunning) void attempt(() => loadEvents(run.id))
   }, [isShown.value, isRunning])
-  const { events, isComplete } = runs.get(run.id)
+  const { events, isComplete, model } = runs.get(run.id)
   // The events grow in place.
   const count = changes.value >= 0 ? events.length : 0
   const blocks = useMemo(() => toBlocks(events), [count])
-  const name = `${run.provider} ${run.id}`
+  const label = getAgentLabel(run.provider)
+  const moreLabel = [
+    run.prompt.length >= PREVIEW_CHARS && 'the whole prompt',
+    run.status === 'failed' && 'the error output',
+  ].filter((text) => text !== false)
   return (
-    <section class="run" aria-label={`Run ${run.id}`}>
-      <p class="prompt">{showHiddenInOutput(detail.value?.run.prompt ?? run.prompt)}</p>
-      <p class="tools">
+    <section class="run" aria-label={`Run ${number}`}>
+      <div class="prompt">
+        <p>{showHiddenInOutput(detail.value?.run.prompt ?? run.prompt)}</p>
+        <small>
+          <Age at={run.startedAt} />
+        </small>
+      </div>
+      <p class="turn-head">
+        <Avatar name={label} />
+        <strong>{label}</strong>
+        <small>
+          {showHidden(
+            [run.model ?? model, run.reasoningEffort && `${run.reasoningEffort} effort`]
+              .filter(Boolean)
+              .join(' · '),
+          )}
+        </small>
+      </p>
+      {isShown.value || isRunning ? (
+        <div class="answer" role="log" aria-label={`Answer of ${label}, run ${number}`}>
+          <Blocks blocks={blocks} />
+          {!isComplete && !isRunning && error.value === null && (
+            <Skeleton label="Loading the answer." rows={3} />
+          )}
+        </div>
+      ) : (
+        <button
+          type="button"
+          aria-label={`Show the answer of run ${number}`}
+          onClick={() => {
+            isShown.value = true
+          }}
+        >
+          Show the answer
+        </button>
+      )}
+      {detail.value !== null && detail.value.stderr !== '' && <Text text={detail.value.stderr} />}
+      {run.error !== null && <p class="problem">{showHiddenInOutput(run.error)}</p>}
+      <Problem error={error.value} />
+      <p class="turn-foot">
         <span class={`state ${STATE_CLASSES[run.status]}`}>{run.status}</span>
         <small>
-          {run.provider}
-          {run.model !== null && `, ${showHidden(run.model)}`}, started{' '}
-          <time dateTime={run.startedAt}>{formatAge(now.value - Date.parse(run.startedAt))} ago</time>
+          {[
+            formatDuration(getRunMs(run)),
+            ...formatUsage(sumUsage(events, PER_STEP.includes(run.provider))),
+          ].join(' · ')}
         </small>
-        {isRunning && (
+        {detail.value === null && moreLabel.length > 0 && (
           <button
             type="button"
-            disabled={isBusy.value}
-            aria-label={`Interrupt ${name}`}
-            onClick={async () => {
-              isBusy.value = true
-              await attempt(() => prompts.interrupt(run.id))
-              isBusy.value = false
-              await feed.refresh()
-            }}
-          >
-            {isBusy.value ? 'Interrupting' : 'Interrupt'}
-          </button>
-        )}
-        {detail.value === null && (run.prompt.length >= PREVIEW_CHARS || run.status === 'failed') && (
-          <button
-            type="button"
-            aria-label={`Show the whole prompt and the error output of ${name}`}
+            class="quiet"
+            aria-label={`Show ${moreLabel.join(' and ')} of run ${number}`}
             onClick={() =>
               attempt(async () => {
                 detail.value = await prompts.loadRun(run.id)
               })
             }
           >
-            Show the whole prompt and the error output
-          </button>
-        )}
-        {!isShown.value && !isRunning && (
-          <button
-            type="button"
-            aria-label={`Show the events of ${name}`}
-            onClick={() => {
-              isShown.value = true
-            }}
-          >
-            Show the events
+            Show {moreLabel.join(' and ')}
           </button>
         )}
       </p>
-      {(isShown.value || isRunning) && (
-        <div role="log" aria-label={`Events of ${name}`}>
-          <Blocks blocks={blocks} />
-          {!isComplete && !isRunning && error.value === null && <p>Loading the events.</p>}
-        </div>
-      )}
-      {detail.value !== null && detail.value.stderr !== '' && <Text text={detail.value.stderr} />}
-      {run.error !== null && <p class="problem">{showHiddenInOutput(run.error)}</p>}
-      <Problem error={error.value} />
     </section>
   )
 }
+
+/** These report the tokens of each request to the model. */
+const PER_STEP: readonly Run['provider'][] = ['opencode', 'pi']
+
+/** The time of the coordinator advances every few seconds. */
+const getRunMs = ({ startedAt, finishedAt }: Run): number =>
+  finishedAt === null
+    ? 1000 * Math.floor((now.value - Date.parse(startedAt)) / 1000)
+    : Date.parse(finishedAt) - Date.parse(startedAt)
 
 const STATE_CLASSES: Record<Run['status'], string> = {
   running: 'running',
   done: '',
   failed: 'degraded',
-  interrupted: 'degraded',
+  interrupted: 'suspending',
 }
 
 function Blocks({ blocks }: { blocks: Block[] }) {
@@ -143,7 +168,15 @@ function BlockView({ block }: { block: Block }) {
       return <Markdown text={block.text} />
     case 'reasoning':
       return (
-        <Fold summary="Reasoning">
+        <Fold
+          class="reasoning"
+          summary={
+            <>
+              <Icon of={BrainIcon} />
+              Reasoning
+            </>
+          }
+        >
           <Markdown text={block.text} />
         </Fold>
       )
@@ -158,69 +191,4 @@ function BlockView({ block }: { block: Block }) {
         </p>
       )
   }
-}
-
-function Tool({ block }: { block: ToolBlock }) {
-  const { name, summary, input, diffs, result } = block
-  const state = result === undefined ? ' …' : ''
-  return (
-    <Fold summary={`${showHidden(name)} ${showHidden(summary)}${state}`}>
-      {diffs.length > 0
-        ? diffs.map((diff, index) => <Diff key={index} diff={diff} />)
-        : input !== null && <Text text={JSON.stringify(input, null, 2)} />}
-      {result !== undefined && <Text text={result ?? 'no output'} />}
-    </Fold>
-  )
-}
-
-function Diff({ diff }: { diff: FileDiff }) {
-  return (
-    <>
-      {diff.path !== null && <p>{showHidden(diff.path)}</p>}
-      <div class="diff">
-        {diff.lines.slice(0, MAX_DIFF_LINES).map(({ kind, text }, index) => (
-          <div key={index} class={kind}>
-            {showHidden(text.replaceAll('\t', '    '))}
-          </div>
-        ))}
-        {diff.lines.length > MAX_DIFF_LINES && <p>{diff.lines.length - MAX_DIFF_LINES} more lines</p>}
-      </div>
-    </>
-  )
-}
-
-const MAX_DIFF_LINES = 500
-
-function Text({ text }: { text: string }) {
-  const isWhole = useSignal(text.length <= MAX_TEXT)
-  return (
-    <>
-      <pre>{showHiddenInOutput(isWhole.value ? text : text.slice(0, MAX_TEXT))}</pre>
-      {!isWhole.value && (
-        <button
-          type="button"
-          onClick={() => {
-            isWhole.value = true
-          }}
-        >
-          Show all {text.length} characters
-        </button>
-      )}
-    </>
-  )
-}
-
-/** The content is created when it is opened. */
-function Fold({ summary, children }: { summary: string; children: ComponentChildren }) {
-  const isOpen = useSignal(false)
-  return (
-    <details
-      onToggle={({ currentTarget }) => {
-        isOpen.value = currentTarget.open
-      }}
-    >
-      <summary>{summary}</summary>
-      {isOpen.value && children}
-    </details>
-  )
 }

@@ -1,6 +1,7 @@
 // A directory of a box: its entries with their actions, and the target of uploads.
 
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
@@ -9,10 +10,14 @@ import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { readChosen, readDropped, type Selection } from '../../data/dropped-files.ts'
-import { FILE_SORTS, type FileSort, HOME, joinPath, sortEntries } from '../../data/files.ts'
+import { type FileSort, HOME, joinPath, sortEntries } from '../../data/files.ts'
 import { getCoordinatorTime, now } from '../../data/live.ts'
 import { quoteShell } from '../../data/quote-shell.ts'
-import { Command } from '../command.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { IconButton } from '../../design/icon-button.tsx'
+import { NewDirectoryIcon, RefreshIcon, UploadIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Commands } from '../command.tsx'
 import { Problem } from '../problem.tsx'
 import { Breadcrumb } from './breadcrumb.tsx'
 import { EntryTable } from './entry-table.tsx'
@@ -63,47 +68,35 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
   return (
     <>
       <Breadcrumb boxName={box.hostname} path={value?.path ?? path} file={null} />
-      <p class="tools">
-        <button type="button" onClick={() => void load()}>
-          Refresh
-        </button>
-        {value !== null && (
+      {value !== null && (
+        <UploadTarget directory={value.path} add={add}>
           <button
             type="button"
             onClick={() => {
               action.value = { kind: 'mkdir', directory: value.path }
             }}
           >
+            <Icon of={NewDirectoryIcon} />
             Create a directory
           </button>
-        )}
-        <label>
-          Sort by{' '}
-          <select
-            value={sort}
-            onChange={({ currentTarget }) => {
-              sort.value = currentTarget.value as FileSort
-            }}
-          >
-            {Object.entries(FILE_SORTS).map(([key, label]) => (
-              <option key={key} value={key}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <Command
-          text={`box files ls ${box.hostname}${path === HOME ? '' : ` ${quoteShell(value?.path ?? path)}`}`}
-        />
-      </p>
-      {value !== null && <UploadTarget directory={value.path} boxName={box.hostname} add={add} />}
+        </UploadTarget>
+      )}
       <Problem error={error.value} />
       {value === null ? (
-        error.value === null && <p>Loading the directory.</p>
+        error.value === null && <Skeleton label="Loading the directory." rows={8} />
       ) : (
         <>
-          <p>
-            {formatCount(value)}, read {formatAge(now.value - value.at)} ago
+          <p class="freshness">
+            <small>
+              {formatCount(value)}, read {formatAge(now.value - value.at)} ago
+            </small>
+            <IconButton icon={RefreshIcon} label="Refresh" onClick={() => void load()} />
+            <Commands
+              texts={[
+                `box files ls ${box.hostname}${path === HOME ? '' : ` ${quoteShell(value.path)}`}`,
+                `box cp FILE ${box.hostname}:${quoteShell(joinPath(value.path, ''))}`,
+              ]}
+            />
             {value.skipped > 0 && (
               <>
                 {' '}
@@ -117,6 +110,10 @@ export function DirectoryView({ box, path }: { box: Box; path: string }) {
             box={box}
             directory={value.path}
             entries={sortEntries(value.entries, sort.value)}
+            sort={sort.value}
+            onSort={(name) => {
+              sort.value = name
+            }}
             onAction={(next) => {
               action.value = next
             }}
@@ -150,9 +147,14 @@ function formatCount({ entries, skipped, nextCursor }: Listing): string {
     : `Entries ${skipped + 1} to ${skipped + entries.length}${more}`
 }
 
-type UploadTargetProps = { directory: string; boxName: string; add(selection: Selection): void }
+type UploadTargetProps = {
+  directory: string
+  add(selection: Selection): void
+  /** Further buttons. */
+  children: ComponentChildren
+}
 
-function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
+function UploadTarget({ directory, add, children }: UploadTargetProps) {
   const isOver = useSignal(false)
   const error = useSignal<BoxwoodError | null>(null)
   return (
@@ -177,19 +179,21 @@ function UploadTarget({ directory, boxName, add }: UploadTargetProps) {
           })
       }}
     >
-      <label>
-        Upload files{' '}
+      <label class="button upload">
+        <Icon of={UploadIcon} />
+        Upload files
         <input
           type="file"
+          class="visually-hidden"
           multiple
           onChange={({ currentTarget }) => {
             add(readChosen(directory, currentTarget.files))
             currentTarget.value = ''
           }}
         />
-      </label>{' '}
-      <small>Or drop files and directories here. At most 1 GiB each.</small>{' '}
-      <Command text={`box cp FILE ${boxName}:${quoteShell(joinPath(directory, ''))}`} />
+      </label>
+      {children}
+      <small>Or drop files and directories here, of at most 1 GiB each.</small>
       <Problem error={error.value} />
     </section>
   )

@@ -5,29 +5,43 @@ import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
 import { toBoxwoodError } from '../../api/errors.ts'
-import { formatAge } from '../../data/age.ts'
 import { startDownload } from '../../data/box-files.ts'
-import { formatFilesPath, getType, hasPath, joinPath } from '../../data/files.ts'
-import { now } from '../../data/live.ts'
+import { FILE_SORTS, type FileSort, formatFilesPath, getType, hasPath, joinPath } from '../../data/files.ts'
 import { formatBytes } from '../../data/sizes.ts'
 import { showHidden } from '../../data/visible-text.ts'
+import { Icon } from '../../design/icon.tsx'
+import { IconButton } from '../../design/icon-button.tsx'
+import { DirectoryIcon, DownloadIcon, FileIcon, PencilIcon, TrashIcon } from '../../design/icons.ts'
+import { SortHeader } from '../../design/sort-header.tsx'
+import { Age } from '../age.tsx'
 import { Problem } from '../problem.tsx'
 import type { FileAction } from './file-dialog.tsx'
 
 type EntryProps = { box: Box; directory: string; onAction(action: FileAction): void }
 
-export function EntryTable({ entries, ...props }: EntryProps & { entries: FileEntry[] }) {
+type EntryTableProps = EntryProps & { entries: FileEntry[]; sort: FileSort; onSort(sort: FileSort): void }
+
+export function EntryTable({ entries, sort, onSort, ...props }: EntryTableProps) {
   if (entries.length === 0) return null
+  const header = (name: FileSort) => (
+    <SortHeader
+      label={FILE_SORTS[name]}
+      direction={sort === name ? (name === 'name' ? 'ascending' : 'descending') : undefined}
+      onSort={() => onSort(name)}
+    />
+  )
   return (
     <table class="entries">
       <thead>
         <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Size</th>
+          {header('name')}
+          {header('size')}
+          {header('changed')}
           <th scope="col">Mode</th>
           <th scope="col">Owner</th>
-          <th scope="col">Last change</th>
-          <th scope="col">Actions</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -45,6 +59,7 @@ function EntryRow({ box, directory, entry, onAction }: EntryProps & { entry: Fil
   return (
     <tr>
       <th scope="row">
+        <Icon of={kind === 'directory' ? DirectoryIcon : FileIcon} />
         <EntryName boxName={box.hostname} directory={directory} entry={entry} />
         {type === 'symlink' && (
           <small>
@@ -58,17 +73,9 @@ function EntryRow({ box, directory, entry, onAction }: EntryProps & { entry: Fil
       <td data-label="Size" class="size">
         {type === 'file' ? formatBytes(size) : '–'}
       </td>
+      <td data-label="Last change">{mtime === null ? 'unknown' : <Age at={mtime} />}</td>
       <td data-label="Mode">{mode}</td>
       <td data-label="Owner">{showHidden(owner)}</td>
-      <td data-label="Last change">
-        {mtime === null ? (
-          'unknown'
-        ) : (
-          <time dateTime={mtime} title={mtime}>
-            {formatAge(now.value - Date.parse(mtime))} ago
-          </time>
-        )}
-      </td>
       <td>
         {hasPath(entry) ? (
           <EntryActions box={box} directory={directory} entry={entry} onAction={onAction} />
@@ -110,24 +117,18 @@ function EntryActions({ box, directory, entry, onAction }: EntryProps & { entry:
   return (
     <div class="actions">
       {(kind === 'file' || kind === 'directory') && (
-        <button type="button" onClick={download} aria-label={`Download ${name}`}>
-          Download
-        </button>
+        <IconButton icon={DownloadIcon} label={`Download ${name}`} onClick={() => void download()} />
       )}
-      <button
-        type="button"
+      <IconButton
+        icon={PencilIcon}
+        label={`Rename ${name}`}
         onClick={() => onAction({ kind: 'rename', directory, entry })}
-        aria-label={`Rename ${name}`}
-      >
-        Rename
-      </button>
-      <button
-        type="button"
+      />
+      <IconButton
+        icon={TrashIcon}
+        label={`Delete ${name}`}
         onClick={() => onAction({ kind: 'delete', directory, entry })}
-        aria-label={`Delete ${name}`}
-      >
-        Delete
-      </button>
+      />
       <Problem error={error.value} />
     </div>
   )

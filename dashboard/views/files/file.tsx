@@ -9,15 +9,23 @@ import { toBoxwoodError } from '../../api/errors.ts'
 import { getBoxFiles, startDownload } from '../../data/box-files.ts'
 import { type FileContent, readContent } from '../../data/file-content.ts'
 import { joinPath } from '../../data/files.ts'
+import { findLanguage } from '../../data/languages.ts'
 import { quoteShell } from '../../data/quote-shell.ts'
 import { formatBytes } from '../../data/sizes.ts'
 import { type Draft, openText } from '../../data/text-edits.ts'
 import { showHidden, showHiddenInOutput } from '../../data/visible-text.ts'
-import { Command } from '../command.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { DownloadIcon, PencilIcon } from '../../design/icons.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Commands } from '../command.tsx'
 import { focusHeading } from '../focus-heading.ts'
 import { Problem } from '../problem.tsx'
 import { Breadcrumb } from './breadcrumb.tsx'
+import type { Token } from './highlight.ts'
 import { TextEditor } from './text-editor.tsx'
+
+/** Characters. The colours of a longer text would stop the browser for longer than a moment. */
+const MAX_HIGHLIGHTED = 200_000
 
 export function FileView({ box, directory, name }: { box: Box; directory: string; name: string }) {
   const { files, getDraft } = getBoxFiles(box.id)
@@ -48,6 +56,7 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
       <Breadcrumb boxName={box.hostname} path={directory} file={name} />
       <p class="tools">
         <button type="button" onClick={() => attempt(() => startDownload(box.id, path))}>
+          <Icon of={DownloadIcon} />
           Download
         </button>
         {draft.value === null && (
@@ -64,11 +73,12 @@ export function FileView({ box, directory, name }: { box: Box; directory: string
               })
             }
           >
+            <Icon of={PencilIcon} />
             Edit
           </button>
         )}
         {value !== null && <span>{formatBytes(value.size)}</span>}
-        <Command text={`box cp ${box.hostname}:${quoteShell(path)} .`} />
+        <Commands texts={[`box cp ${box.hostname}:${quoteShell(path)} .`]} />
       </p>
       <Problem error={error.value} />
       {draft.value !== null ? (
@@ -92,7 +102,7 @@ type ContentProps = { name: string; content: FileContent | null; error: BoxwoodE
 
 function Content({ name, content, error }: ContentProps) {
   if (content === null) {
-    if (error === null) return <p>Loading the file.</p>
+    if (error === null) return <Skeleton label="Loading the file." rows={10} />
     return error.code === 'payload_too_large' ? (
       <p>Files of up to 1 MiB are shown here. Download this one.</p>
     ) : null
@@ -103,8 +113,40 @@ function Content({ name, content, error }: ContentProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the content scrolls, also with the keyboard.
     <section class="content" tabIndex={0} aria-label={`Content of ${showHidden(name)}`}>
-      <pre>{showHiddenInOutput(content.text)}</pre>
+      <pre>
+        <Code name={name} text={content.text} />
+      </pre>
     </section>
+  )
+}
+
+/** The text, with colours if there is a grammar for the name of the file. They come later than the text. */
+function Code({ name, text }: { name: string; text: string }) {
+  const tokens = useSignal<{ text: string; tokens: readonly Token[] } | null>(null)
+  useEffect(() => {
+    let isCurrent = true
+    const language = findLanguage(name)
+    if (language !== null && text.length <= MAX_HIGHLIGHTED)
+      void import('./highlight.ts').then(({ highlight }) => {
+        if (isCurrent) tokens.value = { text, tokens: highlight(language, text) }
+      })
+    return () => {
+      isCurrent = false
+    }
+  }, [name, text])
+  if (tokens.value?.text !== text) return <>{showHiddenInOutput(text)}</>
+  return (
+    <>
+      {tokens.value.tokens.map((token, index) =>
+        token.kind === null ? (
+          showHiddenInOutput(token.text)
+        ) : (
+          <span key={index} class={`token-${token.kind}`}>
+            {showHiddenInOutput(token.text)}
+          </span>
+        ),
+      )}
+    </>
   )
 }
 

@@ -21,6 +21,8 @@ import {
   parsePort,
 } from '../../data/ports.ts'
 import { showHidden } from '../../data/visible-text.ts'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { Command } from '../command.tsx'
 import { focusHeading } from '../focus-heading.ts'
 import { FormDialog } from '../form-dialog.tsx'
 import { useLoaded } from '../loaded.tsx'
@@ -44,7 +46,7 @@ export function Ports({ box }: { box: Box }) {
     return (
       <>
         <Problem error={error} />
-        {error === null && <p>Loading the ports.</p>}
+        {error === null && <Skeleton label="Loading the ports." rows={2} />}
       </>
     )
   async function revoke(share: PortShare): Promise<void> {
@@ -137,8 +139,8 @@ function ListeningNote({ box, listening }: { box: Box; listening: PortShares['li
 /** The secret of a link for anyone is shown only once. */
 function NewLink({ share }: { share: PortShare }) {
   return (
-    <p role="status">
-      The link to port {share.port}: <code>{share.url ?? share.origin}</code>
+    <p role="status" class="card">
+      The link to port {share.port}: <Command text={share.url ?? share.origin} />
       {share.access === 'anyone' && ' It has a secret, which is shown only now.'}
     </p>
   )

@@ -11,7 +11,9 @@ import { getBoxClient } from '../../data/box-clients.ts'
 import { formatCount } from '../../data/format-count.ts'
 import { now } from '../../data/live.ts'
 import {
+  arrangeTree,
   formatKill,
+  formatProcessState,
   getText,
   isSameProcess,
   KILL_SIGNALS,
@@ -22,16 +24,30 @@ import {
 } from '../../data/processes.ts'
 import { formatBytes } from '../../data/sizes.ts'
 import { showHidden } from '../../data/visible-text.ts'
+import { Meter } from '../../design/meter.tsx'
+import { SegmentedControl } from '../../design/segmented-control.tsx'
+import { Skeleton } from '../../design/skeleton.tsx'
+import { SortHeader } from '../../design/sort-header.tsx'
 import { focusHeading } from '../focus-heading.ts'
 import { FormDialog } from '../form-dialog.tsx'
 import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
+import { ShowMore } from '../show-more.tsx'
 
 const POLL_MS = 3_000
 /** A measurement that is older is shown with its age. */
 const OLD_MS = 10_000
 const SHOWN = 100
 const TITLE_CHARS = 200
+const DIRECTIONS: Record<ProcessSort, 'ascending' | 'descending'> = {
+  command: 'ascending',
+  cpu: 'descending',
+  memory: 'descending',
+  pid: 'ascending',
+}
+/** Pixels for each level of the tree, and the deepest level that is shown so. */
+const INDENT = 16
+const MAX_DEPTH = 8
 /** These run the box: a signal to them interrupts it. */
 const ROLES = { init: 'starts the box', agent: 'the agent of the box' } as const
 
@@ -39,7 +55,8 @@ export function ProcessTable({ box }: { box: Box }) {
   const client = getBoxClient(box.id)
   const load = () => client.send<LiveProcesses>('GET', 'processes')
   const { value, error, at, reload } = useLoaded(load, [box.id], POLL_MS)
-  const sort = useSignal<ProcessSort>('cpu')
+  /** Null: a tree. */
+  const sort = useSignal<ProcessSort | null>(null)
   const isComplete = useSignal(false)
   const killed = useSignal<LiveProcess | null>(null)
   const message = useSignal('')
@@ -53,12 +70,18 @@ export function ProcessTable({ box }: { box: Box }) {
     return (
       <>
         <Problem error={error} />
-        {error === null && <p>Loading the processes.</p>}
+        {error === null && <Skeleton label="Loading the processes." rows={8} />}
       </>
     )
-  const sorted = sortProcesses(value.processes, sort.value)
+  const sorted =
+    sort.value === null
+      ? arrangeTree(value.processes)
+      : sortProcesses(value.processes, sort.value).map((process) => ({ process, depth: 0 }))
   const shown = isComplete.value ? sorted : sorted.slice(0, SHOWN)
   const age = now.value - at
+  const memory = [value.memUsedBytes, value.memTotalBytes]
+    .map((bytes) => (bytes === null ? 'unknown' : formatBytes(bytes)))
+    .join(' of ')
 
   async function kill(process: LiveProcess, signal: KillSignal): Promise<void> {
     const current = (await load()).processes.find(({ pid }) => pid === process.pid)
@@ -80,14 +103,30 @@ export function ProcessTable({ box }: { box: Box }) {
 
   return (
     <>
-      <p>
-        CPU {value.cpuPct === null ? '–' : `${value.cpuPct.toFixed(1)} %`} of {value.cpuCount ?? 'unknown'}{' '}
-        CPUs, memory {value.memUsedBytes === null ? '–' : formatBytes(value.memUsedBytes)}
-        {value.memTotalBytes !== null && ` of ${formatBytes(value.memTotalBytes)}`}.{' '}
-        {formatCount(value.total, 'process', 'processes')}
-        {age > OLD_MS && `, measured ${formatAge(age)} ago`}.
-      </p>
-      <p role="status">{message}</p>
+      <div class="tools">
+        <Meter
+          label="CPU"
+          value={value.cpuPct}
+          text={`CPU ${value.cpuPct?.toFixed(1)} % of ${value.cpuCount ?? 'unknown'} CPUs`}
+        />
+        <Meter label="Memory" value={getShare(value.memUsedBytes, value.memTotalBytes)} text={memory} />
+        <span>
+          {formatCount(value.total, 'process', 'processes')}
+          {age > OLD_MS && `, measured ${formatAge(age)} ago`}
+        </span>
+        <SegmentedControl
+          label="Order"
+          options={[
+            { value: 'tree', label: 'Tree' },
+            { value: 'list', label: 'List' },
+          ]}
+          value={sort.value === null ? 'tree' : 'list'}
+          onChange={(order) => {
+            sort.value = order === 'tree' ? null : 'cpu'
+          }}
+        />
+        <span role="status">{message}</span>
+      </div>
       <Problem error={error} />
       <table
         ref={table}
@@ -98,27 +137,49 @@ export function ProcessTable({ box }: { box: Box }) {
       >
         <thead>
           <tr>
-            <SortHeader sort={sort} name="command" />
-            <SortHeader sort={sort} name="pid" />
+            {(Object.keys(PROCESS_SORTS) as ProcessSort[]).map((name) => (
+              <SortHeader
+                key={name}
+                label={PROCESS_SORTS[name]}
+                direction={sort.value === name ? DIRECTIONS[name] : undefined}
+                onSort={() => {
+                  sort.value = name
+                }}
+              />
+            ))}
             <th scope="col">User</th>
             <th scope="col">State</th>
-            <SortHeader sort={sort} name="cpu" />
-            <SortHeader sort={sort} name="memory" />
-            <th scope="col">Action</th>
+            <th scope="col">
+              <span class="visually-hidden">Action</span>
+            </th>
           </tr>
         </thead>
         <tbody>
-          {shown.map((process) => (
-            <tr key={`${process.pid} ${process.startedAt}`}>
-              <th scope="row">
-                {formatTitle(process)}
+          {shown.map(({ process, depth }) => (
+            <tr key={`${process.pid} ${process.startedAt}`} class={process.role ? 'own' : undefined}>
+              <th scope="row" style={{ paddingLeft: `${Math.min(depth, MAX_DEPTH) * INDENT}px` }}>
+                <span class="clamped" title={formatTitle(process)}>
+                  {formatTitle(process)}
+                </span>
                 {process.role && <small> {ROLES[process.role]}</small>}
               </th>
+              <td data-label="CPU">
+                <Meter
+                  label={`CPU of ${process.pid}`}
+                  value={process.cpuPct}
+                  text={`${process.cpuPct.toFixed(1)} %`}
+                />
+              </td>
+              <td data-label="Memory">
+                <Meter
+                  label={`Memory of ${process.pid}`}
+                  value={getShare(process.memBytes, value.memTotalBytes) ?? 0}
+                  text={formatBytes(process.memBytes)}
+                />
+              </td>
               <td data-label="PID">{process.pid}</td>
               <td data-label="User">{showHidden(process.user)}</td>
-              <td data-label="State">{process.state}</td>
-              <td data-label="CPU">{process.cpuPct.toFixed(1)} %</td>
-              <td data-label="Memory">{formatBytes(process.memBytes)}</td>
+              <td data-label="State">{formatProcessState(process.state)}</td>
               <td>
                 {!process.role && (
                   <button
@@ -136,21 +197,14 @@ export function ProcessTable({ box }: { box: Box }) {
           ))}
         </tbody>
       </table>
-      {shown.length < value.total && (
-        <p>
-          {value.total - shown.length} more are not shown.{' '}
-          {shown.length < sorted.length && (
-            <button
-              type="button"
-              onClick={() => {
-                isComplete.value = true
-              }}
-            >
-              Show {sorted.length - shown.length} more
-            </button>
-          )}
-        </p>
-      )}
+      <ShowMore
+        shown={shown.length}
+        loaded={sorted.length}
+        total={value.total}
+        onShow={() => {
+          isComplete.value = true
+        }}
+      />
       {killed.value !== null && (
         <KillDialog
           box={box}
@@ -165,30 +219,13 @@ export function ProcessTable({ box }: { box: Box }) {
   )
 }
 
+const getShare = (bytes: number | null, total: number | null): number | null =>
+  bytes === null || !total ? null : (bytes / total) * 100
+
 /** The start of the command line. The dialog shows all of it. */
 function formatTitle(process: LiveProcess): string {
   const text = getText(process)
   return text.length > TITLE_CHARS ? `${showHidden(text.slice(0, TITLE_CHARS))}…` : showHidden(text)
-}
-
-type SortHeaderProps = { sort: { value: ProcessSort }; name: ProcessSort }
-
-function SortHeader({ sort, name }: SortHeaderProps) {
-  const isCurrent = sort.value === name
-  const isDescending = name === 'cpu' || name === 'memory'
-  return (
-    <th scope="col" aria-sort={isCurrent ? (isDescending ? 'descending' : 'ascending') : undefined}>
-      <button
-        type="button"
-        onClick={() => {
-          sort.value = name
-        }}
-      >
-        {PROCESS_SORTS[name]}
-        {isCurrent && (isDescending ? ' ↓' : ' ↑')}
-      </button>
-    </th>
-  )
 }
 
 type KillDialogProps = {

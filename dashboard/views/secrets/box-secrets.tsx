@@ -5,7 +5,7 @@ import { formatCommandLine } from '../../data/command-line.ts'
 import { describeBroker, formatHosts } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
-import { Command } from '../command.tsx'
+import { Commands } from '../command.tsx'
 import { Freshness, useLoaded } from '../loaded.tsx'
 import { type DialogProps, useDialog } from '../use-dialog.tsx'
 
@@ -33,7 +33,7 @@ export function BoxSecrets({ box }: { box: Box }) {
         >
           Mount a secret
         </button>
-        <Command text={formatCommandLine('box', 'mounts', hostname)} />
+        <Commands texts={[formatCommandLine('box', 'mounts', hostname)]} />
       </p>
       {restricted && <p>The box is restricted: it gets no secrets.</p>}
       {dialog.problem}

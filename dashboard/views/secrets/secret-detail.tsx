@@ -4,8 +4,10 @@ import { formatCommandLine } from '../../data/command-line.ts'
 import { describeGrant, formatGrants, formatLocations } from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
+import { Card } from '../../design/card.tsx'
+import { Chips } from '../../design/chips.tsx'
 import { Age } from '../age.tsx'
-import { Command } from '../command.tsx'
+import { Commands } from '../command.tsx'
 import { Freshness, useLoaded } from '../loaded.tsx'
 
 type SecretDetailProps = {
@@ -22,63 +24,65 @@ export function SecretDetail({ secret, onGrant, onUngrant, onOpen, onHide }: Sec
   const uses = loaded.value?.uses ?? []
   return (
     <section aria-label={`Details of ${showHidden(name)}`}>
-      <h2>{showHidden(name)}</h2>
-      <p>
-        Placeholder: <code>{showHidden(placeholder)}</code>
-      </p>
-      <h3>Hosts</h3>
-      {hosts.length === 0 ? (
-        <p>There is no host: the secret is used nowhere.</p>
-      ) : (
-        <ul>
-          {hosts.map((host) => (
-            <li key={host}>{showHidden(host)}</li>
-          ))}
-        </ul>
-      )}
-      <p>Used in: {showHidden(formatLocations(secret))} of requests.</p>
-      <h3>Grants</h3>
-      <p class="tools">
-        <button type="button" onClick={onGrant}>
-          Grant
-        </button>
-        {secret.scope === 'granted' && (
-          <button type="button" onClick={onOpen}>
-            Open to the workspace
+      <div class="page-head">
+        <h2>{showHidden(name)}</h2>
+        <Commands
+          texts={['show', 'usage'].map((command) => formatCommandLine('box', 'secrets', command, name))}
+        />
+        <div class="actions">
+          <button type="button" class="quiet" onClick={onHide}>
+            Hide
           </button>
-        )}
-        <Command text={formatCommandLine('box', 'secrets', 'show', name)} />
-      </p>
-      {grants.length === 0 ? (
-        <p>Boxes that may use it: {formatGrants(secret)}.</p>
-      ) : (
-        <ul>
-          {grants.map((grant) => (
-            <li key={grant.id}>
-              {showHidden(describeGrant(grant))}{' '}
-              <button
-                type="button"
-                onClick={() => onUngrant(grant)}
-                aria-label={`Remove the grant of ${showHidden(describeGrant(grant))}`}
-              >
-                Remove
+        </div>
+      </div>
+      <div class="cards">
+        <Card title="Hosts">
+          {hosts.length === 0 ? (
+            <p>There is no host: the secret is used nowhere.</p>
+          ) : (
+            <Chips texts={hosts.map(showHidden)} />
+          )}
+          <p>Used in: {showHidden(formatLocations(secret))} of requests.</p>
+          <p>
+            Placeholder: <code>{showHidden(placeholder)}</code>
+          </p>
+        </Card>
+        <Card title="Grants">
+          {grants.length === 0 ? (
+            <p>Boxes that may use it: {formatGrants(secret)}.</p>
+          ) : (
+            <ul class="lines">
+              {grants.map((grant) => (
+                <li key={grant.id}>
+                  <span>{showHidden(describeGrant(grant))}</span>
+                  <button
+                    type="button"
+                    class="quiet"
+                    onClick={() => onUngrant(grant)}
+                    aria-label={`Remove the grant of ${showHidden(describeGrant(grant))}`}
+                  >
+                    Remove
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+          <p class="actions">
+            <button type="button" onClick={onGrant}>
+              Grant
+            </button>
+            {secret.scope === 'granted' && (
+              <button type="button" onClick={onOpen}>
+                Open to the workspace
               </button>
-            </li>
-          ))}
-        </ul>
-      )}
+            )}
+          </p>
+        </Card>
+      </div>
       <h3>Usage</h3>
-      <p>
-        <Command text={formatCommandLine('box', 'secrets', 'usage', name)} />
-      </p>
       {loaded.value !== null && uses.length === 0 && <p>No request has used the secret.</p>}
       {uses.length > 0 && <UsageTable uses={uses} />}
       <Freshness loaded={loaded} />
-      <p>
-        <button type="button" onClick={onHide}>
-          Hide
-        </button>
-      </p>
     </section>
   )
 }

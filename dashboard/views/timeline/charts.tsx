@@ -7,7 +7,7 @@ import type { Range } from '../../data/timeline/range.ts'
 import type { Tick } from '../../data/timeline/ticks.ts'
 import { showHidden } from '../../data/visible-text.ts'
 
-const HEIGHT = 92
+const HEIGHT = 64
 const GRID = 'rgba(128, 128, 128, 0.3)'
 
 export type ChartListProps = {
@@ -30,12 +30,13 @@ export function ChartList({ data, range, ticks, width, time }: ChartListProps) {
             {chart.lines.map(({ label, values }, index) => {
               const value = bucket === null ? values.findLast((last) => last !== null) : values[bucket]
               return (
-                <span key={label}>
+                <span key={label} class="value">
                   <i class={`swatch line${index}`} /> {label}{' '}
                   {value === null || value === undefined ? '–' : chart.format(value)}
                 </span>
               )
             })}
+            {chart.limit !== null && <small>of {chart.format(chart.limit)}</small>}
           </figcaption>
           <Plot chart={chart} times={data.times} range={range} ticks={ticks} width={width} />
         </figure>
@@ -96,6 +97,21 @@ function describe({ title, lines, format }: Chart): string {
   return `${showHidden(title)}. ${texts.join('; ')}`
 }
 
+/** A limit outside of the scale is only in the caption. */
+function drawLimit(plot: uPlot, { limit, top }: Chart, color: string): void {
+  if (limit === null || limit > top) return
+  const { ctx, bbox } = plot
+  const y = Math.round(plot.valToPos(limit, 'y', true)) + 0.5
+  ctx.save()
+  ctx.strokeStyle = color
+  ctx.setLineDash([2, 4])
+  ctx.beginPath()
+  ctx.moveTo(bbox.left, y)
+  ctx.lineTo(bbox.left + bbox.width, y)
+  ctx.stroke()
+  ctx.restore()
+}
+
 type Current = { current: { chart: Chart; ticks: readonly Tick[] } }
 
 function createOptions(parent: HTMLElement, lines: number, { current }: Current): uPlot.Options {
@@ -105,20 +121,17 @@ function createOptions(parent: HTMLElement, lines: number, { current }: Current)
     const swatch = parent.parentElement?.querySelector(`.line${index}`)
     return swatch ? getComputedStyle(swatch).color : getTextColor()
   }
+  const getAreaColor = (index: number) => getLineColor(index).replace(/^rgb\((.*)\)$/, 'rgba($1, 0.16)')
   // Read when the plot is drawn: each drawing has the last values.
   const latest = () => current
   return {
     width: 0,
     height: HEIGHT,
-    padding: [6, PLOT_RIGHT, 6, 0],
+    padding: [5, PLOT_RIGHT, 5, 0],
     legend: { show: false },
     cursor: { show: false },
-    scales: {
-      x: { time: false },
-      y: {
-        range: (_plot, _min, max) => [0, Math.max(latest().chart.limit ?? 0, max ?? 0) || 1],
-      },
-    },
+    scales: { x: { time: false }, y: { range: () => [0, latest().chart.top] } },
+    hooks: { draw: [(plot) => drawLimit(plot, latest().chart, getTextColor())] },
     axes: [
       {
         size: 0,
@@ -129,7 +142,7 @@ function createOptions(parent: HTMLElement, lines: number, { current }: Current)
       },
       {
         size: PLOT_LEFT,
-        splits: (_plot, _axis, min, max) => [min, (min + max) / 2, max],
+        splits: (_plot, _axis, min, max) => [min, max],
         font: '11px system-ui, sans-serif',
         stroke: getTextColor,
         values: (_plot, splits) => splits.map((value) => latest().chart.format(value)),
@@ -144,7 +157,7 @@ function createOptions(parent: HTMLElement, lines: number, { current }: Current)
         (_, index): uPlot.Series => ({
           stroke: () => getLineColor(index),
           width: 1.5,
-          ...(index > 0 && { dash: [3, 3] }),
+          ...(index > 0 ? { dash: [3, 3] } : { fill: () => getAreaColor(index) }),
           spanGaps: false,
           points: {
             show: true,

@@ -1,33 +1,31 @@
 // The items of the range as a list, newest first: each can be opened with the keyboard and shows its details.
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { formatLocalTime } from '../../data/local-time.ts'
-import { KIND_LABELS, type TimelineItem } from '../../data/timeline/items.ts'
+import type { IconNode } from 'lucide'
+import type { ComponentChildren } from 'preact'
+import { getCoordinatorTime } from '../../data/live.ts'
+import { formatLocalClock, formatLocalDate, formatLocalTime } from '../../data/local-time.ts'
+import { type ItemKind, KIND_LABELS, type TimelineItem } from '../../data/timeline/items.ts'
 import { showHidden } from '../../data/visible-text.ts'
+import { Icon } from '../../design/icon.tsx'
+import { ActivityIcon, CameraIcon, MessagesIcon, TerminalIcon } from '../../design/icons.ts'
 
 const PAGE_SIZE = 50
 const TITLE_CHARS = 200
 
 export type ItemListProps = {
   items: readonly TimelineItem[]
-  /** The item that was selected in the chart. */
-  openId: string | null
   onSelectMoment(at: number): void
 }
 
-export function ItemList({ items, openId, onSelectMoment }: ItemListProps) {
+export function ItemList({ items, onSelectMoment }: ItemListProps) {
   const count = useSignal(PAGE_SIZE)
-  useEffect(() => {
-    const index = items.findIndex(({ id }) => id === openId)
-    if (index >= count.value) count.value = index + 1
-  }, [openId])
   if (items.length === 0) return <p>Nothing happened in this range.</p>
   const rest = items.length - count.value
   return (
     <>
       <ol class="items">
         {items.slice(0, count.value).map((item) => (
-          <Item key={item.id} item={item} isOpen={item.id === openId} onSelectMoment={onSelectMoment} />
+          <Item key={item.id} item={item} onSelectMoment={onSelectMoment} />
         ))}
       </ol>
       {rest > 0 && (
@@ -47,38 +45,71 @@ export function ItemList({ items, openId, onSelectMoment }: ItemListProps) {
   )
 }
 
-type ItemProps = { item: TimelineItem; isOpen: boolean; onSelectMoment(at: number): void }
+type ItemProps = { item: TimelineItem; onSelectMoment(at: number): void }
 
-function Item({ item, isOpen, onSelectMoment }: ItemProps) {
+const ICONS: Record<ItemKind, IconNode> = {
+  state: ActivityIcon,
+  command: TerminalIcon,
+  prompt: MessagesIcon,
+  snapshot: CameraIcon,
+}
+
+function Item({ item, onSelectMoment }: ItemProps) {
   const title = showHidden(item.title)
   return (
     <li class={item.tone}>
-      <details open={isOpen}>
+      <details>
         <summary>
-          <time dateTime={new Date(item.from).toISOString()}>{formatLocalTime(item.from)}</time>{' '}
-          <small>{KIND_LABELS[item.kind]}</small>{' '}
+          <Icon of={ICONS[item.kind]} />
+          <small class="visually-hidden">{KIND_LABELS[item.kind]} </small>
           <span class="title">
             {title.slice(0, TITLE_CHARS)}
             {title.length > TITLE_CHARS && '…'}
           </span>{' '}
-          <span class="result">{showHidden(item.result)}</span>
+          <span class="result">{showHidden(item.result)}</span>{' '}
+          <time dateTime={new Date(item.from).toISOString()} title={formatLocalTime(item.from)}>
+            {formatMoment(item.from)}
+          </time>
         </summary>
         {title.length > TITLE_CHARS && <p>{title}</p>}
-        <dl>
-          {item.details.map(({ name, text }) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{showHidden(text)}</dd>
-            </div>
-          ))}
-        </dl>
-        <p class="tools">
-          {item.link !== null && <a href={item.link.path}>{item.link.label}</a>}
+        <ItemDetails item={item}>
           <button type="button" onClick={() => onSelectMoment(item.from)}>
             Show the processes of this moment
           </button>
-        </p>
+        </ItemDetails>
       </details>
     </li>
+  )
+}
+
+/** The clock, and the date of another day than today. */
+const formatMoment = (at: number): string =>
+  formatLocalDate(at) === formatLocalDate(getCoordinatorTime())
+    ? formatLocalClock(at, true)
+    : formatLocalTime(at)
+
+/** @param props.children further actions */
+export function ItemDetails({ item, children }: { item: TimelineItem; children?: ComponentChildren }) {
+  return (
+    <>
+      <dl>
+        {item.details.map(({ name, text }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{showHidden(text)}</dd>
+          </div>
+        ))}
+      </dl>
+      {(item.link !== null || children !== undefined) && (
+        <p class="tools">
+          {item.link !== null && (
+            <a class="button" href={item.link.path}>
+              {item.link.label}
+            </a>
+          )}
+          {children}
+        </p>
+      )}
+    </>
   )
 }

@@ -1,4 +1,4 @@
-// The charts, the lanes and the surface above them, with one time axis.
+// The lanes, the charts and the surface above them, with one time axis.
 import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
@@ -28,14 +28,12 @@ export type PlotProps = {
   view: TimelineView
   charts: Charts | null
   layout: Rows
-  /** The item that was clicked. */
-  selected: TimelineItem | null
   change(next: TimelineView): void
   /** @param itemId of the bar at the pointer */
   onSelect(at: number, itemId: string | null): void
 }
 
-export function Plot({ element, width, view, charts, layout, selected, change, onSelect }: PlotProps) {
+export function Plot({ element, width, view, charts, layout, change, onSelect }: PlotProps) {
   const svg = useRef<SVGSVGElement>(null)
   const pointer = useSignal<{ x: number; y: number } | null>(null)
   const { range } = view
@@ -49,40 +47,28 @@ export function Plot({ element, width, view, charts, layout, selected, change, o
     return { x: clientX - (box?.left ?? 0) - PLOT_LEFT, y: clientY - (box?.top ?? 0) }
   }
   return (
-    <>
-      <p class="readout">
-        {hoverTime === null ? (
-          selected?.link ? (
-            <>
-              {describe(selected)} · <a href={selected.link.path}>{selected.link.label}</a>
-            </>
-          ) : (
-            '\u00a0'
-          )
-        ) : (
-          `${formatLocalTime(hoverTime)}${hovered ? ` · ${describe(hovered)}` : ''}`
-        )}
-      </p>
-      <div ref={element} class="plot">
-        {charts !== null && width > 0 && (
-          <ChartList data={charts} range={range} ticks={ticks} width={width} time={hoverTime} />
-        )}
-        <LaneChart svg={svg} layout={layout} range={range} ticks={ticks} plotWidth={plotWidth} />
-        <Surface
-          view={view}
-          plotWidth={plotWidth}
-          hoverTime={hoverTime}
-          change={change}
-          onHover={(position) => {
-            pointer.value = position && locate(position)
-          }}
-          onClick={(position) => {
-            const { x, y } = locate(position)
-            onSelect(toTime(x, range, plotWidth), findItem(layout, x, y)?.id ?? null)
-          }}
-        />
-      </div>
-    </>
+    <div ref={element} class="plot">
+      <LaneChart svg={svg} layout={layout} range={range} ticks={ticks} plotWidth={plotWidth} />
+      {charts !== null && width > 0 && (
+        <ChartList data={charts} range={range} ticks={ticks} width={width} time={hoverTime} />
+      )}
+      <Surface
+        view={view}
+        plotWidth={plotWidth}
+        hoverTime={hoverTime}
+        readout={
+          hoverTime !== null && `${formatLocalTime(hoverTime)}${hovered ? ` · ${describe(hovered)}` : ''}`
+        }
+        change={change}
+        onHover={(position) => {
+          pointer.value = position && locate(position)
+        }}
+        onClick={(position) => {
+          const { x, y } = locate(position)
+          onSelect(toTime(x, range, plotWidth), findItem(layout, x, y)?.id ?? null)
+        }}
+      />
+    </div>
   )
 }
 

@@ -1,4 +1,5 @@
 // The surface above the charts and lanes: zoom and pan by mouse, wheel, touch and keyboard, and the selection of a moment.
+import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { getCoordinatorTime } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
@@ -10,6 +11,7 @@ import {
   pan,
   selectLast,
   selectMoment,
+  selectRange,
   type TimelineView,
   toTime,
   toX,
@@ -29,13 +31,16 @@ export type SurfaceProps = {
   plotWidth: number
   /** The time below the pointer; null: it is elsewhere. */
   hoverTime: number | null
+  /** What is at the pointer. */
+  readout: string | false
   change(next: TimelineView): void
   onHover(position: { clientX: number; clientY: number } | null): void
   onClick(position: { clientX: number; clientY: number }): void
 }
 
-/** Where the pointers were when the gesture began, or when their number changed. */
+/** Where the pointers were when the gesture began, or when their number changed. A mouse selects a range, a finger moves it. */
 type Gesture = {
+  isMouse: boolean
   view: TimelineView
   points: Map<number, number>
   center: number
@@ -44,11 +49,13 @@ type Gesture = {
 }
 
 export function Surface(props: SurfaceProps) {
-  const { view, plotWidth, hoverTime, change, onHover } = props
+  const { view, plotWidth, hoverTime, readout, change, onHover } = props
   const element = useRef<HTMLDivElement>(null)
   const latest = useRef(props)
   latest.current = props
   const gesture = useRef<Gesture | null>(null)
+  /** The two ends of the range that the mouse selects. */
+  const brush = useSignal<[number, number] | null>(null)
 
   useEffect(() => {
     const surface = element.current
@@ -59,16 +66,16 @@ export function Surface(props: SurfaceProps) {
   }, [])
 
   /** @param points the pointers that are pressed, by id, with their positions */
-  function begin(points: Map<number, number>, moved: boolean): void {
+  function begin(points: Map<number, number>, moved: boolean, isMouse: boolean): void {
     if (points.size === 0) gesture.current = null
-    else gesture.current = { view: latest.current.view, points, moved, ...measure(points) }
+    else gesture.current = { isMouse, view: latest.current.view, points, moved, ...measure(points) }
   }
 
   function down(event: PointerEvent): void {
     if (event.button !== 0) return
     element.current?.setPointerCapture(event.pointerId)
     const points = new Map(gesture.current?.points)
-    begin(points.set(event.pointerId, event.clientX), points.size > 1)
+    begin(points.set(event.pointerId, event.clientX), points.size > 1, event.pointerType === 'mouse')
   }
 
   function move(event: PointerEvent): void {
@@ -83,6 +90,10 @@ export function Surface(props: SurfaceProps) {
     const left = element.current?.getBoundingClientRect().left ?? 0
     const time = getCoordinatorTime()
     const anchor = toTime(current.center - left, range, plotWidth)
+    if (current.isMouse) {
+      brush.value = [anchor, toTime(center - left, range, plotWidth)]
+      return
+    }
     const factor = current.distance > 0 && distance > 0 ? current.distance / distance : 1
     const zoomed = factor === 1 ? current.view : zoom(current.view, factor, anchor, time)
     change(pan(zoomed, ((current.center - center) / plotWidth) * getSpan(zoomed.range), time))
@@ -92,13 +103,20 @@ export function Surface(props: SurfaceProps) {
     const current = gesture.current
     if (current === null || !current.points.has(event.pointerId)) return
     if (!current.moved && event.type === 'pointerup') latest.current.onClick(event)
+    const selected = brush.value
+    brush.value = null
+    if (selected && event.type === 'pointerup')
+      change(selectRange(current.view, ...selected, getCoordinatorTime()))
     const points = new Map(current.points)
     points.delete(event.pointerId)
-    begin(points, true)
+    begin(points, true, current.isMouse)
   }
 
   const { from, to } = view.range
   const end = Math.max(to, getCoordinatorTime())
+  const locate = (at: number) => toX(at, view.range, plotWidth)
+  const [left, right] = (brush.value ?? []).map(locate).sort((a, b) => a - b)
+  const cursor = hoverTime === null ? null : locate(hoverTime)
   return (
     <div
       ref={element}
@@ -120,10 +138,21 @@ export function Surface(props: SurfaceProps) {
       onKeyDown={(event) => pressKey(event, view, change)}
     >
       {view.at !== null && view.at >= from && view.at <= to && (
-        <div class="moment" style={{ left: `${toX(view.at, view.range, plotWidth)}px` }} />
+        <div class="moment" style={{ left: `${locate(view.at)}px` }} />
       )}
-      {hoverTime !== null && (
-        <div class="cursor" style={{ left: `${toX(hoverTime, view.range, plotWidth)}px` }} />
+      {left !== undefined && right !== undefined && (
+        <div class="brush" style={{ left: `${left}px`, width: `${right - left}px` }} />
+      )}
+      {cursor !== null && (
+        <>
+          <div class="cursor" style={{ left: `${cursor}px` }} />
+          <p
+            class="readout"
+            style={cursor < plotWidth / 2 ? { left: `${cursor}px` } : { right: `${plotWidth - cursor}px` }}
+          >
+            {readout}
+          </p>
+        </>
       )}
     </div>
   )

@@ -1,6 +1,7 @@
 // The view of the timeline and the URL: a change is shown at once, and is loaded and written to the URL when it has settled.
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Box } from '../../../shared/api/boxes.ts'
 import { getCoordinatorTime, now } from '../../data/live.ts'
 import { query, replaceQuery } from '../../data/navigation.ts'
 import { advance, formatView, parseView, type Range, type TimelineView } from '../../data/timeline/range.ts'
@@ -17,9 +18,11 @@ export type TimelineControl = {
   change(next: TimelineView): void
 }
 
-/** @param state of the box: a live range is loaded again when it changes */
-export function useTimelineView(state: string): TimelineControl {
-  const view = useSignal(parseView(query.value, getCoordinatorTime()))
+/** A live range is loaded again when the state of the box changes. */
+export function useTimelineView({ observedState, createdAt }: Box): TimelineControl {
+  const parse = () =>
+    parseView(query.value, getCoordinatorTime(), getCoordinatorTime() - Date.parse(createdAt))
+  const view = useSignal(parse())
   const loaded = useSignal(view.value.range)
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
 
@@ -49,13 +52,13 @@ export function useTimelineView(state: string): TimelineControl {
   useEffect(() => {
     const shown = `?${new URLSearchParams(formatView(view.peek()))}`
     if (timer.current !== null || query.value === shown) return
-    view.value = parseView(query.value, getCoordinatorTime())
+    view.value = parse()
     load(view.value.range)
   }, [query.value])
 
   useEffect(() => {
     if (view.peek().isLive) load(advance(view.peek(), getCoordinatorTime()).range)
-  }, [state])
+  }, [observedState])
 
   useEffect(() => {
     if (!view.peek().isLive || timer.current !== null) return

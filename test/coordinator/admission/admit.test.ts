@@ -15,6 +15,7 @@ import { createBillingFacts } from '../../support/billing-facts.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { capturePlans, captureQueries } from '../../support/query-plan.ts'
+import { TEST_HOST } from '../../support/replica.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { addKeyOf, addUser, createOwner, createTestBoxService } from '../../support/workspace.ts'
 
@@ -47,7 +48,7 @@ async function captureRequests(database: Db, policy: Partial<Policy> | null) {
   if (policy !== null) await setPolicy(owner, db, policy)
   const boxes = createTestBoxService(db, { random: () => 0 })
   const { resize } = createResizes({
-    ...{ db, clock: systemClock, boxes, admit: createTestAdmit() },
+    ...{ db, clock: systemClock, host: TEST_HOST, boxes, admit: createTestAdmit() },
     providers: serveAllRegions(new FakeInfrastructure().provider),
     schedule: () => undefined,
   })

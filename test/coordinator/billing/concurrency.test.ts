@@ -18,6 +18,7 @@ import { NO_BOX_SECRETS } from '../../support/box-hooks.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { createTestFinances } from '../../support/finances.ts'
 import { createSeededRandom } from '../../support/random.ts'
+import { TEST_HOST } from '../../support/replica.ts'
 import { assertRows, simulate } from '../../support/simulation/billing-rows.ts'
 import { computeCost, readTruth, recordTruth, setTruthTime } from '../../support/simulation/billing-truth.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../support/workspace.ts'
@@ -47,6 +48,7 @@ onEachDatabase(t, async (t, newDb) => {
     const snapshots = createSnapshotService({
       db,
       clock,
+      host: TEST_HOST,
       boxes,
       boxSecrets: NO_BOX_SECRETS,
       providers: { byRegion: new Map() },
@@ -64,7 +66,6 @@ onEachDatabase(t, async (t, newDb) => {
       collect: async () => undefined,
       detectFullCpu: async () => undefined,
       scheduleBox: () => undefined,
-      onSchedule: () => undefined,
     })
     await transaction(db, async (trx) => {
       await finances.load(trx, workspaceId)

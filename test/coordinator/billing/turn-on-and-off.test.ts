@@ -35,7 +35,6 @@ t.test('billing is turned on, off and on again', async (t: Test) => {
     const module = billingModule({
       ...{ db, clock, config, billing: opened, log: pino({ level: 'silent' }) },
       mailer: { send: async () => 'sent' },
-      scheduler: { scheduleAt: () => undefined },
       lifecycle: { schedule: () => undefined },
       boxMetrics: { service: { averageCpu: async () => null } },
       payments: { collect: async () => undefined },

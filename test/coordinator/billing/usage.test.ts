@@ -39,12 +39,17 @@ async function createUsage(db: Db) {
     log: { error: () => undefined },
     members: { list: async () => [] },
     latestHeartbeat: () => undefined,
-    countAttachments: () => new Map(),
+    countSessions: async () => new Map(),
     billing: { finances },
   })
   const readUsage = createUsageReader({ db, clock, billing: { finances } })
-  const read = async <Group extends Usage['by']>(actor: Actor, by: Group, month?: string) => {
-    const query: UsageQuery = month === undefined ? { by } : { by, month }
+  const read = async <Group extends Usage['by']>(
+    actor: Actor,
+    by: Group,
+    month?: string,
+    split?: UsageQuery['split'],
+  ) => {
+    const query: UsageQuery = { by, ...(month && { month }), ...(split && { split }) }
     return (await readUsage(actor, query)) as Of<Group>
   }
   const create = async (actor: Actor, tier: 'lite' | 'nano', name: string): Promise<string> => {
@@ -99,6 +104,21 @@ onEachDatabase(t, async (t, newDb) => {
         [{ day: '2030-01-31', micros: 100_000, computeSeconds: 14_400 }],
         'the hours before midnight belong to the month before, also while they are not charged',
       )
+      const readParts = async (actor: Actor, split: UsageQuery['split']) =>
+        (await read(actor, 'day', '2030-02', split)).rows.map(({ parts }) => parts)
+      t.same(await readParts(owner, 'box'), [
+        [
+          { id: lite, micros: 60_000 },
+          { id: nano, micros: 15_000 },
+        ],
+      ])
+      t.same(await readParts(owner, 'member'), [
+        [
+          { id: owner.userId, micros: 60_000 },
+          { id: contractor.userId, micros: 15_000 },
+        ],
+      ])
+      t.same(await readParts(contractor, 'box'), [[{ id: nano, micros: 15_000 }]])
       t.match(await read(owner, 'box', '2030-01'), { totalMicros: 100_000 })
       t.match(await read(owner, 'box', '2030-03'), { totalMicros: 0, rows: [] })
 

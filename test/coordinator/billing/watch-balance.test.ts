@@ -61,7 +61,6 @@ async function start(db: Db, freeCreditMicros: number, billingUrl: string | null
     scheduleBox: (id) => void scheduled.push(id),
     detectFullCpu: async () => undefined,
     collect: async () => undefined,
-    onSchedule: () => undefined,
   })
   const { workspaceId } = owner
   await transaction(db, (trx) => finances.load(trx, workspaceId))

@@ -11,6 +11,7 @@ import { OBSERVED_STATES } from '../../../shared/field-values.ts'
 import { createTestAdmit } from '../../support/admit.ts'
 import { NO_BOX_SECRETS } from '../../support/box-hooks.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
+import { TEST_HOST } from '../../support/replica.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
@@ -45,7 +46,7 @@ t.test('operations in all states', async (t) => {
   const regions = ['us-west-2', 'eu-central-1'] as const
   const providers = createProviders(new Map(regions.map((region) => [region, infra.provider])))
   const boxes = createTestBoxService(db, { regions: providers })
-  const options = { db, clock, boxes, admit: createTestAdmit(), schedule: () => undefined }
+  const options = { db, clock, host: TEST_HOST, boxes, admit: createTestAdmit(), schedule: () => undefined }
   const { resize } = createResizes({ ...options, providers })
   const moveBox = createMoveBox({ ...options, regions: providers })
   const snapshots = createSnapshotService({

@@ -2,7 +2,9 @@
 import { EventEmitter } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Tunnel, TunnelCall, TunnelEvents } from '../../../coordinator/agents/tunnel/types.ts'
+import { recordVariableChange } from '../../../coordinator/boxes/variable-changes.ts'
 import { createVariableSender } from '../../../coordinator/boxes/variable-sender.ts'
+import { transaction } from '../../../coordinator/db/transaction.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { silentLog } from '../../support/tunnel.ts'
@@ -22,12 +24,12 @@ async function setUp(t: Test, env: Record<string, string>) {
     ...{ db, log: silentLog, clock: createTestClock(Date.UTC(2030, 0, 1)) },
     findBroker: async () => broker,
     tunnels: {
-      current: () => current,
+      local: () => current,
       on: (event, listener) => void events.on(event, listener as never),
       off: (event, listener) => void events.off(event, listener as never),
     },
   })
-  const boxes = createTestBoxService(db, { onEnvironmentChange: sender.onChange })
+  const boxes = createTestBoxService(db)
   const owner = await createOwner(db)
   const { id } = await boxes.create(owner, { name: 'plum', env })
   const call = async ({ method, path, body }: TunnelCall) => {
@@ -60,6 +62,7 @@ async function setUp(t: Test, env: Record<string, string>) {
     disconnect() {
       current = undefined
     },
+    recordChange: () => transaction(db, async (trx) => recordVariableChange(trx, id)),
     setEnv: (variables: Record<string, string>) => boxes.patch(owner, id, { env: variables }),
     setResponse(callback: typeof respond) {
       respond = callback
@@ -121,11 +124,12 @@ t.test('changes during a request, and a request that fails', async (t) => {
 })
 
 t.test('what the agent needs for secrets, and the result of its test', async (t) => {
-  const { connect, disconnect, setBroker, setResponse, sender, events, id, brokers } = await setUp(t, {})
+  const { connect, disconnect, setBroker, setResponse, sender, events, id, brokers, recordChange } =
+    await setUp(t, {})
   const settings = { certificate: 'pem', hosts: ['api.example.com'] }
   const UNKNOWN = { state: 'unknown', message: null, checkedAt: null }
   const change = async () => {
-    sender.onChange(id)
+    await recordChange()
     await sender.whenSent(id)
     return sender.getBrokerTest(id)
   }

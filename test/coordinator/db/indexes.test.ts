@@ -7,6 +7,7 @@ import {
 import { createCommandHistory } from '../../../coordinator/history/commands/service.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { capturePlans } from '../../support/query-plan.ts'
+import { TEST_HOST } from '../../support/replica.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
@@ -28,7 +29,7 @@ t.test('listing live boxes, and naming a new box, read no terminated boxes', asy
     LIVE,
   )
   t.notOk(plans.some((plan) => plan.startsWith('SCAN boxes')))
-  await listBoxesByObservedState(db, ['running'])
+  await listBoxesByObservedState(db, ['running'], TEST_HOST)
   t.match((await readPlans())[0], /^(SCAN|SEARCH) boxes USING INDEX boxes_live/)
 })
 

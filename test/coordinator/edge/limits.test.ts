@@ -154,6 +154,7 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
   const limiter = createLimiter()
   const stream = await limiter.acquire(key('key'), 'box', { kind: 'stream' })
   t.equal(limiter.hasRequests('box'), false)
+  t.same([limiter.isInUse('box'), limiter.isInUse('other')], [true, false])
   const releases = [await limiter.acquire(key('key'), 'box'), await limiter.acquire(key('key'), 'box')]
   t.equal(limiter.hasRequests('box'), true)
   t.equal(limiter.hasRequests('other'), false)
@@ -162,7 +163,12 @@ t.test('knows whether a request to a box, other than a stream, is in flight', as
   t.equal(limiter.hasRequests('box'), true)
   releases[1]?.()
   t.equal(limiter.hasRequests('box'), false)
+  t.equal(limiter.isInUse('box'), true)
   stream()
+  t.equal(limiter.isInUse('box'), false)
+  const release = limiter.hold('box')
+  t.equal(limiter.isInUse('box'), true)
+  release()
   t.equal(limiter.acquiredCount(), 0)
 })
 

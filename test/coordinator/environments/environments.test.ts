@@ -36,7 +36,6 @@ async function start(db: Db) {
   const upgrade = createUpgrade({
     ...{ db, clock, confirmActor, boxSecrets: NO_BOX_SECRETS },
     modules: { restrictBox: async () => undefined },
-    onEnvironmentChange: () => undefined,
   })
   const listVersions = async () =>
     (await db.selectFrom('environment_versions').select('version_no').orderBy('version_no').execute()).map(

@@ -6,11 +6,14 @@ import { dialectTraits } from '../../../coordinator/db/dialects.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { byKey } from '../../../coordinator/http/access.ts'
+import { createIdempotentRunner } from '../../../coordinator/http/idempotency.ts'
 import { claimKey, saveResponse } from '../../../coordinator/http/idempotency-store.ts'
 import { route } from '../../../coordinator/http/route.ts'
+import { systemClock } from '../../../shared/clock.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { addReplica, createFakeReplica } from '../../support/replica.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { createOwner } from '../../support/workspace.ts'
 import { actor, startTestServer } from './test-server.ts'
@@ -172,11 +175,11 @@ await onEachDatabase(t, async (t, newDb) => {
     const db = await newDb(t)
     const { workspaceId } = await createOwner(db)
     const id = { workspace_id: workspaceId, route: 'POST /things', key: 'k' }
-    const row = { ...id, fingerprint: 'f', created_at: 1 }
+    const row = { ...id, fingerprint: 'f', created_at: 1, lease_owner: 'rep_test' }
     t.equal(await claimKey(db, row, 0), undefined)
     const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const stored = transaction(db, async (trx) => {
-      await saveResponse(trx, id, { status: 202, body: '{}' })
+      await saveResponse(trx, id, { status: 202, body: '{}' }, 'rep_test')
       begun.resolve()
       await finish.promise
     })
@@ -187,6 +190,31 @@ await onEachDatabase(t, async (t, newDb) => {
     finish.resolve()
     await stored
     t.match(await claimed, { status: 202, body: '{}' })
+  })
+
+  await t.test('of several coordinators, one runs a request with a key', async (t) => {
+    const db = await newDb(t)
+    const actor = await createOwner(db)
+    const request = { header: 'k', route: 'POST /things', actor, params: {}, body: {}, status: 202 }
+    const createRunner = (id: string) =>
+      createIdempotentRunner({ db, clock: systemClock, replica: createFakeReplica(id) })
+    const [first, second] = [createRunner('rep_first'), createRunner('rep_second')]
+    await addReplica(db, 'rep_first', 60 * 60_000)
+    await addReplica(db, 'rep_second', 60 * 60_000)
+    const id = { workspace_id: actor.workspaceId, route: request.route, key: 'k' }
+    let runs = 0
+    const run = async () => ({ runs: ++runs })
+    t.match(await first(request, run), { status: 202, replayed: false })
+    t.match(await second(request, run), { status: 202, replayed: true, body: '{"runs":1}' })
+    await db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
+    await t.rejects(second(request, run), { code: 'idempotency_in_progress' })
+    await addReplica(db, 'rep_first', -1)
+    t.match(await second(request, run), { replayed: false }, 'the first one is not alive any more')
+    t.equal(runs, 2)
+    // The first coordinator lost its lease while it ran the request: it stores nothing.
+    await db.updateTable('idempotency_keys').set({ status: null, body: null }).execute()
+    const late = transaction(db, (trx) => saveResponse(trx, id, { status: 202, body: '{}' }, 'rep_first'))
+    t.equal(await late, false)
   })
 })
 

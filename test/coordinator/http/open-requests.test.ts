@@ -70,14 +70,14 @@ t.test(
     const { registry, add, lookups } = createRegistry({ rejected: 'revoked' })
     const open = add(key())
     const ticket = add({ type: 'ticket', id: 'tkt_1', expiresAt: systemClock.now() + 60_000 })
-    registry.accessChanged({ workspaceId: 'ws_2' })
-    registry.accessChanged({ workspaceId: 'ws_1', userId: 'usr_2' })
+    registry.onAccessChange({ workspaceId: 'ws_2' })
+    registry.onAccessChange({ workspaceId: 'ws_1', userId: 'usr_2' })
     t.equal(lookups(), 0)
-    registry.accessChanged({ workspaceId: 'ws_1', credentialId: 'ses_1' })
+    registry.onAccessChange({ workspaceId: 'ws_1', credentialId: 'ses_1' })
     await waitForEnd(ticket)
     t.equal(lookups(), 1)
     t.notOk(open.signal.aborted)
-    registry.accessChanged({ workspaceId: 'ws_1', userId: 'usr_1' })
+    registry.onAccessChange({ workspaceId: 'ws_1', userId: 'usr_1' })
     await waitForEnd(open)
     t.equal(codeOf(open), 'unauthorized')
   },
@@ -96,7 +96,7 @@ t.test('the expiry is read again when it is due, because it moves with use', asy
   await new Promise(setImmediate)
   t.notOk(open.signal.aborted)
   t.notOk(later.signal.aborted)
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   await Promise.all([open, later].map(waitForEnd))
   t.equal(codeOf(open), 'token_expired')
   t.equal(codeOf(later), 'token_expired')
@@ -105,21 +105,21 @@ t.test('the expiry is read again when it is due, because it moves with use', asy
 t.test('a request whose access cannot be checked ends', async (t) => {
   const { registry, add } = createRegistry(new Error('no database'))
   const open = add(key())
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   await waitForEnd(open)
   t.equal(codeOf(open), 'control_plane_unavailable')
 })
 
 t.test('a change during the authentication, and one before the box is known', async (t) => {
   const { registry, add, lookups } = createRegistry({ actor: actorOf(key()) })
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   const open = add(key(), 0)
   await waitUntil('it is checked', () => lookups() === 1)
   const checked: Actor[] = []
   await open.addCheck(async (actor) => checked.push(actor))
   t.ok(checked.length > 0, 'the access to the box is checked with the new permissions')
   const { length } = checked
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   await waitUntil('it is checked after each change', () => checked.length > length)
   await t.rejects(
     open.addCheck(async () => {
@@ -140,8 +140,8 @@ t.test('an older check does not replace the result of a newer one', async (t) =>
     { rejected: 'expired', expiresAt },
   )
   const open = add(key())
-  registry.accessChanged(CHANGE)
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
+  registry.onAccessChange(CHANGE)
   await waitUntil('both are started', () => lookups() === 2)
   older.resolve({ actor: actorOf(key()) })
   await waitForEnd(open)
@@ -156,9 +156,9 @@ t.test('a confirmation has the rights of now, also when a newer check runs', asy
   ]
   const { registry, add, lookups } = createRegistry({ actor: member }, confirmed.promise, newer.promise)
   const open = add(key())
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   const confirmation = open.confirm()
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   await waitUntil('three checks are started', () => lookups() === 3)
   confirmed.resolve({ actor: member })
   t.match(await confirmation, { role: 'member' })
@@ -168,7 +168,7 @@ t.test('a confirmation has the rights of now, also when a newer check runs', asy
 t.test('a connection that does not end by itself is destroyed', async (t) => {
   const { registry, add } = createRegistry({ rejected: 'revoked' })
   const open = add(key())
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   await waitUntil('it is destroyed', () => open.response.destroyed)
   t.equal(codeOf(open), 'unauthorized', 'the first reason stays')
   t.equal(registry.size, 0)
@@ -184,6 +184,6 @@ t.test('a closed request is not registered', async (t) => {
   t.equal(registry.size, 0)
   t.notOk(finished.signal.aborted)
   t.equal(disconnected.signal.reason?.name, 'AbortError')
-  registry.accessChanged(CHANGE)
+  registry.onAccessChange(CHANGE)
   t.equal(lookups(), 0)
 })

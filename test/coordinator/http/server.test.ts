@@ -87,6 +87,25 @@ t.test('serves health without a key, and rejects other requests while draining',
   t.equal((await send('GET', '/v1/box/a/exec')).json.error.code, 'control_plane_unavailable')
 })
 
+t.test(
+  'closes connections after their responses, then refuses connections, and serves those that are open',
+  async (t) => {
+    const { url, send, http } = await startTestServer(t, { control })
+    const open = connect(Number(new URL(url).port), '127.0.0.1')
+    await once(open, 'connect')
+    open.setEncoding('latin1').write('GET /healthz HTTP/1.1\r\nhost: a\r\n')
+    // The server has read the incomplete request.
+    t.equal((await send('GET', '/healthz')).headers.get('connection'), 'keep-alive')
+    http.beginLeaving()
+    t.equal((await send('GET', '/healthz')).headers.get('connection'), 'close')
+    t.equal((await send('GET', '/api/v1/sized/1024')).status, 200, 'requests are served')
+    http.stopListening()
+    await t.rejects(send('GET', '/healthz', { key: null }), 'a further connection')
+    open.write('\r\n')
+    t.match((await open.toArray()).join(''), /^HTTP\/1\.1 200 [\s\S]*connection: close/i)
+  },
+)
+
 t.test('responds to malformed HTTP requests and keeps serving', async (t) => {
   const { url, send } = await startTestServer(t, { control })
   t.match(await sendRaw(url, 'hello\r\n\r\n'), /^HTTP\/1\.1 400 [\s\S]*"error":"bad_request"/)

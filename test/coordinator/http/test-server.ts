@@ -16,6 +16,7 @@ import { createOpenRequests, type OpenRequests } from '../../../coordinator/http
 import { type Route, route } from '../../../coordinator/http/route.ts'
 import { type AgentConnectionHandlers, createHttpServer } from '../../../coordinator/http/server.ts'
 import type { Clock } from '../../../shared/clock.ts'
+import { createFakeReplica } from '../../support/replica.ts'
 import { createTempDir } from '../../support/temp-dir.ts'
 
 export const actor: Actor = {
@@ -87,6 +88,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}) 
     context: {
       db,
       clock,
+      replica: createFakeReplica(),
       denials: { record: () => undefined },
       limiter: { countRequest },
       finders,

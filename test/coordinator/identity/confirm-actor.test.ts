@@ -18,13 +18,12 @@ const CHANGED = { code: 'not_allowed', message: /have changed/ }
 
 async function setUp(db: Db) {
   const owner = await createOwner(db)
-  const openRequests = { accessChanged: () => undefined }
   const keys = createKeyService({
-    ...{ db, clock: systemClock, newApiKey, openRequests },
+    ...{ db, clock: systemClock, newApiKey },
     boxes: createTestBoxService(db),
   })
   const members = createMemberService({
-    ...{ db, clock: systemClock, openRequests, sendMail: null, publicUrl: 'https://boxes.example.com' },
+    ...{ db, clock: systemClock, sendMail: null, publicUrl: 'https://boxes.example.com' },
     restrictBoxesOf: async () => undefined,
     hasUnrestrictedBoxes: async () => false,
   })

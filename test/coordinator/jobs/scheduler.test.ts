@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import t from 'tap'
 import { createScheduler } from '../../../coordinator/jobs/scheduler.ts'
+import { createFakeReplica } from '../../support/replica.ts'
 import { sqliteForTest } from '../../support/sqlite.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { createTestClock } from '../../support/workspace.ts'
@@ -19,7 +20,7 @@ t.test('a schedule that keeps failing is logged once for each error', async (t) 
       },
     },
   )
-  const scheduler = createScheduler({ db, clock, log })
+  const scheduler = createScheduler({ db, clock, log, replica: createFakeReplica() })
   t.teardown(() => scheduler.close())
   let error: Error | null = new Error('the time zone is unknown')
   scheduler.add({

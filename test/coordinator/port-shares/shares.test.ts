@@ -1,11 +1,9 @@
 // Shares of ports on each database: concurrent requests, the counts of openings, expiry, and the plans of the queries.
-import { EventEmitter } from 'node:events'
 import t, { type Test } from 'tap'
 import { removeAllBoxes } from '../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import { transaction } from '../../../coordinator/db/transaction.ts'
 import { confirmActor } from '../../../coordinator/identity/confirm-actor.ts'
-import type { PolicyService } from '../../../coordinator/identity/policies/service.ts'
 import { createOpenings } from '../../../coordinator/port-shares/openings.ts'
 import { createServedShares } from '../../../coordinator/port-shares/served-shares.ts'
 import { createPortShareService } from '../../../coordinator/port-shares/service.ts'
@@ -25,13 +23,11 @@ async function start(t: Test, db: Db) {
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   const log = { error: () => t.fail('an error was logged') }
-  const policies: Pick<PolicyService, 'events'> = { events: new EventEmitter() }
-  const served = createServedShares({ db, clock, log, switches, policies })
+  const served = createServedShares({ db, clock, log, switches })
   const boxes = createTestBoxService(db, { clock, beforeDelete: served.onBoxDelete })
   const shares = createPortShareService({
     ...{ db, clock, boxes, switches, confirmActor },
     base: createShareBase('http://localhost:7070', []),
-    events: served.events,
     admit: createTestAdmit(),
   })
   const ended: string[] = []

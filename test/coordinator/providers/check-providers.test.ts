@@ -6,6 +6,7 @@ import { checkProviders } from '../../../coordinator/providers/check-providers.t
 import { loadConfig } from '../../../coordinator/server/config.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { onEachDatabase } from '../../support/db.ts'
+import { TEST_HOST } from '../../support/replica.ts'
 import { createOwner, createTestBoxService } from '../../support/workspace.ts'
 
 const regions = (...entries: [Region, 'local' | 'docker'][]) =>
@@ -45,7 +46,7 @@ onEachDatabase(t, async (t, newDb) => {
       await boxes.create(owner, { region })
     const { id } = await boxes.create(owner, {})
     await db.updateTable('boxes').set({ terminated_at: 1 }).where('id', '=', id).execute()
-    const uses = await listProviderUses(db)
+    const uses = await listProviderUses(db, TEST_HOST)
     t.same(
       uses.toSorted((a, b) => (a.region < b.region ? -1 : 1)),
       [

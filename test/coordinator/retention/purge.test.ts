@@ -3,6 +3,7 @@ import { type KyselyPlugin, sql } from 'kysely'
 import t from 'tap'
 import { deleteAllBoxes, removeAllBoxes } from '../../../coordinator/boxes/remove-all.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
+import { subscribeToAccessChanges } from '../../../coordinator/http/access-changes.ts'
 import type { ModuleRegistry } from '../../../coordinator/http/module.ts'
 import { createPurge } from '../../../coordinator/retention/purge.ts'
 import { startTestCoordinator } from '../../support/coordinator.ts'
@@ -25,12 +26,14 @@ const SHARED = 'both@example.com'
 function start(db: Db, listWorkspaceTables: ModuleRegistry['listWorkspaceTables'], purged = db) {
   const clock = createTestClock()
   const calls: string[] = []
+  subscribeToAccessChanges(db, ({ workspaceId }) => calls.push(`access of ${workspaceId}`), {
+    onGap: () => undefined,
+  })
   const purge = createPurge({
     db: purged,
     clock,
     log: { info: () => undefined },
     listWorkspaceTables,
-    openRequests: { accessChanged: ({ workspaceId }) => void calls.push(`access of ${workspaceId}`) },
     async removeBoxes(workspaceId, signal) {
       const options = {
         db: purged,

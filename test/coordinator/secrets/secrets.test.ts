@@ -5,6 +5,7 @@ import { createKeyring } from '../../../coordinator/base/sealing/master-keyring.
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
 import { deleteBoxRows } from '../../../coordinator/boxes/delete-rows.ts'
 import { createBoxFinder } from '../../../coordinator/boxes/find-box.ts'
+import { subscribeToVariableChanges } from '../../../coordinator/boxes/variable-changes.ts'
 import { lockBox } from '../../../coordinator/db/lock-box.ts'
 import type { Db } from '../../../coordinator/db/open.ts'
 import type { BoxRow } from '../../../coordinator/db/schema.ts'
@@ -32,6 +33,7 @@ async function start(t: Test, db: Db) {
   const waits: string[] = []
   const boxFinder = createBoxFinder(db)
   const origin = 'http://localhost:7070'
+  subscribeToVariableChanges(db, (boxId) => changed.push(boxId), { onGap: () => undefined })
   const module = secretsModule({
     ...{ db, clock, log: silentLog, boxFinder, confirmActor },
     config: loadConfig({}),
@@ -39,7 +41,6 @@ async function start(t: Test, db: Db) {
     loadPlanLimits: async () => ({ snapshots: 1000, secrets: LIMITS.secrets, terminals: 64 }),
     urls: { agents: origin, public: origin, listener: origin },
     boxVariables: {
-      onChange: (boxId) => void changed.push(boxId),
       getBrokerTest: () => ({ state: 'unknown', message: null, checkedAt: null }),
       whenSent: async () => void waits.push('sent'),
     },

@@ -20,6 +20,7 @@ t.test('uses defaults for unset variables', async (t) => {
     databaseUrl: null,
     masterKeysFile: null,
     publicUrl: null,
+    replicaUrl: null,
     agentUrl: null,
     tlsListen: null,
     tlsCert: null,
@@ -335,4 +336,18 @@ t.test('the documentation lists every variable and limit with its default', asyn
   const limits = Object.entries(loadConfig({}).limits)
   const shown = readTable(/^`[a-z]+[A-Za-z]+`$/)
   for (const [name, fallback] of limits) t.equal(shown.get(`\`${name}\``), `\`${fallback}\``, name)
+})
+
+t.test('a replica needs a database and URLs that lead to all replicas', async (t) => {
+  const env = {
+    BOXWOOD_REPLICA_URL: 'http://10.0.0.4:7070/',
+    BOXWOOD_DATABASE_URL: 'postgres://db/boxwood',
+    BOXWOOD_PUBLIC_URL: 'https://boxes.example.com',
+    BOXWOOD_AGENT_URL: 'https://boxes.example.com',
+  }
+  t.equal(loadConfig(env).replicaUrl, 'http://10.0.0.4:7070')
+  for (const name of ['BOXWOOD_DATABASE_URL', 'BOXWOOD_PUBLIC_URL', 'BOXWOOD_AGENT_URL'])
+    t.throws(() => loadConfig({ ...env, [name]: undefined }), /BOXWOOD_REPLICA_URL needs/)
+  for (const url of ['10.0.0.4:7070', 'http://10.0.0.4:7070/path', 'ftp://10.0.0.4'])
+    t.throws(() => loadConfig({ ...env, BOXWOOD_REPLICA_URL: url }), /BOXWOOD_REPLICA_URL/)
 })

@@ -9,6 +9,8 @@ import t, { type Test } from 'tap'
 import { newMasterKey } from '../../../coordinator/base/sealing/master-key.ts'
 import { createKeyring } from '../../../coordinator/base/sealing/master-keyring.ts'
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
+import { deploymentModule } from '../../../coordinator/deployment/module.ts'
+import { checkMasterKeys } from '../../../coordinator/server/master-keys/check.ts'
 import { rewrapOldValues } from '../../../coordinator/server/master-keys/rewrap.ts'
 import { type CoordinatorOptions, startTestCoordinator } from '../../support/coordinator.ts'
 import { onEachDatabase } from '../../support/db.ts'
@@ -62,7 +64,8 @@ t.test(
     t.notOk(stdout.includes(newLine.split(' ')[1] ?? ''), 'the key is not printed')
 
     writeFileSync(file, `${newLine}\n`)
-    const message = new RegExp(`${file}: ${oldId} \\(1 row\\)`)
+    // The authority, the test value, the key of the agents and the secret of the owner.
+    const message = new RegExp(`${file}: ${oldId} \\(4 rows\\)\\. .*BOXWOOD_MASTER_KEYS`)
     await t.rejects(start(t, { dataDir }), { name: 'StartError', message }, 'the old key is still used')
     rmSync(file)
     await t.rejects(start(t, { dataDir }), { name: 'StartError', message }, 'there is no file')
@@ -131,6 +134,48 @@ t.test('a restored backup can use its secrets; a backup never has the keys of a 
 })
 
 await onEachDatabase(t, async (t, newDb) => {
+  await t.test('of coordinators that create a key at the same time, one starts', async (t) => {
+    const db = await newDb(t)
+    const stored: string[] = []
+    const start = async () => {
+      const key = newMasterKey()
+      const file = { path: `/data-of-${key.id}/master-keys`, isMounted: false }
+      const store = async () => void stored.push(key.id)
+      await checkMasterKeys({ db, columns: [], masterKeys: { file, keyring: createKeyring([key]), store } })
+    }
+    const results = await Promise.allSettled([start(), start(), start()])
+    t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+    t.equal(stored.length, 1, 'the keys of the others are not stored')
+    t.match(
+      results.filter(({ status }) => status === 'rejected'),
+      Array.from({ length: 2 }, () => ({
+        reason: { name: 'StartError', message: /not those of the database.* set BOXWOOD_MASTER_KEYS/ },
+      })),
+    )
+  })
+
+  await t.test('keys that do not decrypt the test value are refused', async (t) => {
+    const db = await newDb(t)
+    const right = newMasterKey()
+    const columns = deploymentModule().sealedColumns ?? []
+    const file = { path: '/run/keys', isMounted: true }
+    const store = async () => undefined
+    const check = (key: typeof right, others: (typeof right)[] = []) =>
+      checkMasterKeys({ db, columns, masterKeys: { file, keyring: createKeyring([key, ...others]), store } })
+    await check(right)
+    const wrong = newMasterKey()
+    await t.rejects(check(wrong), {
+      name: 'StartError',
+      message: `Master keys are missing in /run/keys: ${right.id} (1 row). `,
+    })
+    await t.rejects(check({ ...wrong, id: right.id }), {
+      name: 'StartError',
+      message: /^The master keys in \/run\/keys are not those of the database: .* BOXWOOD_MASTER_KEYS names/,
+    })
+    await check(wrong, [right])
+    await check(right)
+  })
+
   await t.test('all values get the new key, except a damaged one', async (t) => {
     const db = await newDb(t)
     const { workspaceId } = await createOwner(db)

@@ -44,7 +44,7 @@ t.test('box is on the PATH: prints the name', async (t) => {
 })
 
 t.test('has the link that signs the owner in, where browsers store a session', async (t) => {
-  const link = createDashboardLink(coordinator) ?? ''
+  const link = (await createDashboardLink(coordinator)) ?? ''
   t.match(link, /^http:\/\/127\.0\.0\.1:\d+\/sign-in#bwl_[\w-]{43}$/)
   t.match(
     await createStartupBanner(coordinator, root, { link }),
@@ -52,19 +52,21 @@ t.test('has the link that signs the owner in, where browsers store a session', a
   )
   t.notMatch(await createStartupBanner(coordinator, root), 'Dashboard')
   const { context } = coordinator
-  const createLink = (publicUrl: string, listener: string, dashboard = true) =>
-    createDashboardLink({
+  const createLink = async (publicUrl: string, listener: string, dashboard = true) => {
+    const created = await createDashboardLink({
       context: {
         ...context,
         urls: { ...context.urls, public: publicUrl, listener },
         config: { ...context.config, dashboard },
       },
-    })?.replace(/#.*/, '')
-  t.equal(createLink('https://b.example', 'http://127.0.0.1:1'), 'https://b.example/sign-in')
-  t.equal(createLink('http://b.localhost:1', 'http://127.0.0.1:1'), 'http://b.localhost:1/sign-in')
-  t.equal(createLink('http://b.example', 'http://127.0.0.1:1'), 'http://127.0.0.1:1/sign-in')
-  t.equal(createLink('http://b.example', 'http://192.0.2.1:1'), undefined)
-  t.equal(createLink('https://b.example', 'http://127.0.0.1:1', false), undefined)
+    })
+    return created?.replace(/#.*/, '')
+  }
+  t.equal(await createLink('https://b.example', 'http://127.0.0.1:1'), 'https://b.example/sign-in')
+  t.equal(await createLink('http://b.localhost:1', 'http://127.0.0.1:1'), 'http://b.localhost:1/sign-in')
+  t.equal(await createLink('http://b.example', 'http://127.0.0.1:1'), 'http://127.0.0.1:1/sign-in')
+  t.equal(await createLink('http://b.example', 'http://192.0.2.1:1'), undefined)
+  t.equal(await createLink('https://b.example', 'http://127.0.0.1:1', false), undefined)
 })
 
 t.test('offers an engine as a region, with the line that starts it', async (t) => {

@@ -47,7 +47,7 @@ onEachDatabase(t, async (t, newDb) => {
       log: { error: () => t.fail('a failure was logged') },
       members: { list: async () => [] },
       latestHeartbeat: () => undefined,
-      countAttachments: () => new Map(),
+      countSessions: async () => new Map(),
       billing: null,
     })
     for (const actor of [owner, contractor]) {
@@ -81,7 +81,7 @@ onEachDatabase(t, async (t, newDb) => {
       log: { error: () => t.fail('a failure was logged') },
       members: { list: async () => [] },
       latestHeartbeat: () => undefined,
-      countAttachments: () => new Map(),
+      countSessions: async () => new Map(),
       billing: { finances },
     })
     await finances.loadSpend(owner.workspaceId)
@@ -107,7 +107,7 @@ onEachDatabase(t, async (t, newDb) => {
       log: { error: (fields: object) => void logged.push(fields) },
       members: { list: async () => [] },
       latestHeartbeat: () => undefined,
-      countAttachments: () => new Map(),
+      countSessions: async () => new Map(),
       billing: null,
     })
     await team.recordPrompt({ id: 'deleted', workspace_id: 'ws_0' })

@@ -1,9 +1,7 @@
 // GET /team/status (spec §2.10, §4.13) over HTTP, with a fake agent.
 
 import t from 'tap'
-import { WebSocket } from 'ws'
 import { ApiError } from '../../../shared/errors.ts'
-import { startBoxWithPrompts } from '../../e2e/prompt-stream-support.ts'
 import { startBoxWithFakeAgent } from '../../support/box-with-fake-agent.ts'
 import { createRun, respondJson } from '../../support/fake-prompt-agent.ts'
 import { createLimitedKey, createUserKey } from '../../support/limited-key.ts'
@@ -81,33 +79,6 @@ t.test('describes the boxes, the members and the newest events', async (t) => {
   await api('DELETE', `/boxes/${box.id}`)
   await waitUntil('the box to be deleted', async () => (await load()).boxes.length === 0)
   t.match(await load(), { members: [{ boxes: 0 }, { boxes: 0 }] })
-})
-
-t.test('counts terminals while they are open', async (t) => {
-  const { promise: response, reject: failRequest } = Promise.withResolvers<never>()
-  const { api, box, url, key } = await startBoxWithFakeAgent(t, () => response)
-  const countSessions = async () => {
-    const { boxes, members, totals } = (await api('GET', '/team/status')).json
-    return [boxes[0].sessions, members[0].sessions, totals.sessions]
-  }
-  const address = `${url.replace('http', 'ws')}/v1/box/${box.id}/terminal`
-  const socket = new WebSocket(address, { headers: { authorization: `Bearer ${key}` } })
-  socket.on('error', () => undefined)
-  await waitUntil('the terminal to be counted', async () => (await countSessions()).every((n) => n === 1))
-  failRequest(new ApiError('exec_failed'))
-  await waitUntil('the terminal to be closed', async () => (await countSessions()).every((n) => n === 0))
-})
-
-t.test('counts followed prompts', async (t) => {
-  const { agent, api, followAll, waitForPolls } = await startBoxWithPrompts(t)
-  const countSessions = async () => (await api('GET', '/team/status')).json.boxes[0].sessions
-  const run = agent.addRun()
-  const reader = await followAll()
-  await waitForPolls(1)
-  t.equal(await countSessions(), 1)
-  agent.finish(run)
-  await reader.ended
-  await waitUntil('the stream to be closed', async () => (await countSessions()) === 0)
 })
 
 t.test('a contractor sees only their boxes and the events of these, and no members', async (t) => {

@@ -11,6 +11,7 @@ import { listWarmMachines } from '../../../coordinator/warm-machines/store.ts'
 import { DEFAULT_REGION } from '../../../shared/tiers.ts'
 import { onEachDatabase } from '../../support/db.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
+import { createFakeReplica, TEST_HOST } from '../../support/replica.ts'
 import { silentLog } from '../../support/tunnel.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -18,7 +19,10 @@ const [REGION, OTHER] = [DEFAULT_REGION, 'us-east-1'] as const
 const machine = { region: REGION, image: null }
 
 await onEachDatabase(t, async (t, newDb) => {
-  async function setUp(t: Test, { size = 1, db }: { size?: number; db?: Db } = {}) {
+  async function setUp(
+    t: Test,
+    { size = 1, db, host = TEST_HOST }: { size?: number; db?: Db; host?: string } = {},
+  ) {
     const infra = new FakeInfrastructure()
     const { provider } = infra
     const state = {
@@ -47,6 +51,7 @@ await onEachDatabase(t, async (t, newDb) => {
     const pool = createWarmPool({
       db: database,
       log: silentLog,
+      replica: createFakeReplica('rep_test', host),
       providers: createProviders(new Map([REGION, OTHER].map((region) => [region, regional])), [
         REGION,
         OTHER,
@@ -172,8 +177,24 @@ await onEachDatabase(t, async (t, newDb) => {
     second.infra.machines.set(left, { state: 'running', token: '', files: '' })
     await second.pool.adjust()
     await waitUntil('the machine is removed', () => !second.infra.machines.has(left))
-    t.same(await listWarmMachines(first.db), [])
+    t.same(await listWarmMachines(first.db, TEST_HOST), [])
   })
+
+  await t.test(
+    'a host has its own machines: a start, a box and a stop leave those of another host',
+    async (t) => {
+      const first = await setUp(t)
+      await first.waitForReady(1)
+      const second = await setUp(t, { db: first.db, host: 'hst_other' })
+      t.equal(await second.take(), null, 'none of its own is ready')
+      await second.waitForReady(1)
+      t.equal(await second.take(), second.state.created[0])
+      await second.pool.close()
+      t.equal(await first.countReady(), 1)
+      t.same(second.infra.countCalls('destroy', first.state.created[0]), 0)
+      t.equal(await first.take(), first.state.created[0])
+    },
+  )
 
   await t.test('a stop removes the machines, also the one that is being started', async (t) => {
     const { state, infra, pool, db } = await setUp(t, { size: 2 })
@@ -185,7 +206,7 @@ await onEachDatabase(t, async (t, newDb) => {
     await closed
     t.equal(state.created.length, 1)
     t.equal(infra.machines.size, 0)
-    t.same(await listWarmMachines(db), [])
+    t.same(await listWarmMachines(db, TEST_HOST), [])
     await pool.adjust()
     await sleep(20)
     t.equal(state.created.length, 1)
@@ -197,7 +218,7 @@ await onEachDatabase(t, async (t, newDb) => {
     await waitUntil('a machine is being started', () => state.created.length === 1)
     await pool.close()
     t.equal(infra.machines.size, 0)
-    t.same(await listWarmMachines(db), [])
+    t.same(await listWarmMachines(db, TEST_HOST), [])
   })
 
   await t.test('a machine that cannot be removed stays known', async (t) => {
@@ -208,7 +229,7 @@ await onEachDatabase(t, async (t, newDb) => {
     }
     await pool.close()
     t.same(
-      (await listWarmMachines(db)).map(({ id }) => id),
+      (await listWarmMachines(db, TEST_HOST)).map(({ id }) => id),
       state.created,
     )
   })
@@ -223,7 +244,7 @@ await onEachDatabase(t, async (t, newDb) => {
     await pool.close()
     t.same([...infra.machines.keys()], [failing])
     t.same(
-      (await listWarmMachines(db)).map(({ id }) => id),
+      (await listWarmMachines(db, TEST_HOST)).map(({ id }) => id),
       [failing],
     )
   })

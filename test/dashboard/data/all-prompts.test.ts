@@ -1,18 +1,18 @@
-// The prompts of all boxes: order, boxes that do not answer, boxes that are not asked, and the filter.
+// The conversations of all boxes: order, boxes that do not answer, boxes that are not asked, and the filter.
 
 import t from 'tap'
 import { createError } from '../../../client/http/errors.ts'
-import { loadAllPrompts, selectPrompts } from '../../../dashboard/data/all-prompts.ts'
+import { loadAllPrompts, selectConversations } from '../../../dashboard/data/all-prompts.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { PromptList, QueuedPrompt, Run } from '../../../shared/api/prompts.ts'
 
 const createBox = (hostname: string, fields: Partial<Box> = {}) =>
   ({ id: `id-${hostname}`, hostname, observedState: 'running', desiredState: 'running', ...fields }) as Box
 const at = (minute: number) => `2030-01-01T00:0${minute}:00.000Z`
-const createRun = (id: string, minute: number) =>
+const createRun = (id: string, minute: number, conversationId = `cv_${id}`) =>
   ({
     id,
-    conversationId: `cv_${id}`,
+    conversationId,
     provider: 'claude',
     model: null,
     status: 'done',
@@ -31,13 +31,16 @@ const createQueued = (id: string, minute: number) =>
 const createList = (runs: Run[], queued: QueuedPrompt[] = []) =>
   ({ runs, queued, active: null }) as unknown as PromptList
 
-t.test('asks the running boxes, and lists their prompts from the newest on', async (t) => {
+t.test('asks the running boxes, and lists their conversations from the newest on', async (t) => {
   const lists: Record<string, PromptList> = {
-    fig: createList([createRun('b', 3), createRun('a', 1)], [createQueued('c', 4)]),
+    fig: createList(
+      [createRun('b', 3), createRun('a', 1), createRun('first', 0, 'cv_b')],
+      [createQueued('c', 4)],
+    ),
     plum: createList([createRun('d', 2)]),
   }
   const asked: string[] = []
-  const { prompts, unanswered, notRunning } = await loadAllPrompts(
+  const { conversations, unanswered, notRunning } = await loadAllPrompts(
     [
       createBox('fig'),
       createBox('plum'),
@@ -55,16 +58,18 @@ t.test('asks the running boxes, and lists their prompts from the newest on', asy
   )
   t.same(asked, ['fig', 'plum', 'kiwi'])
   t.same(
-    prompts.map(({ boxName, id, status }) => `${boxName} ${id} ${status}`),
-    ['fig c queued', 'fig b done', 'plum d done', 'fig a done'],
+    conversations.map(({ boxName, id, status, queued }) => `${boxName} ${id} ${status} ${queued}`),
+    ['fig cv_c queued 1', 'fig cv_b done 0', 'plum cv_d done 0', 'fig cv_a done 0'],
   )
+  t.same(conversations[1]?.prompts, ['fix b', 'fix first'])
   t.same(unanswered, [{ boxName: 'kiwi', message: 'The agent is not connected.' }])
   t.same(notRunning, ['lime'])
-  const select = (filter: string) => selectPrompts(prompts, filter).map(({ id }) => id)
-  t.same(select('plum'), ['d'])
-  t.same(select('FIG done'), ['b', 'a'])
-  t.same(select('gpt-5 queued'), ['c'])
-  t.same(select(''), ['c', 'b', 'd', 'a'])
+  const select = (filter: string) => selectConversations(conversations, filter).map(({ id }) => id)
+  t.same(select('plum'), ['cv_d'])
+  t.same(select('FIG done'), ['cv_b', 'cv_a'])
+  t.same(select('gpt-5 queued'), ['cv_c'])
+  t.same(select('fix first'), ['cv_b'])
+  t.same(select(''), ['cv_c', 'cv_b', 'cv_d', 'cv_a'])
 })
 
 t.test('asks a bounded number of boxes at the same time', async (t) => {

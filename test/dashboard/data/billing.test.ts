@@ -4,11 +4,14 @@ import {
   describePayment,
   describePlan,
   describeRunway,
+  forecastMonth,
   formatHours,
   formatMicros,
   formatPrice,
+  listBars,
   listMonths,
   parseAmount,
+  roundUp,
 } from '../../../dashboard/data/billing.ts'
 import { formatDollars, formatPrice as formatSharedPrice } from '../../../shared/format-dollars.ts'
 
@@ -44,6 +47,42 @@ t.test('amounts, like those of box', async (t) => {
     null,
   ])
   t.equal(parseAmount(undefined), null)
+})
+
+t.test('what a month will cost', async (t) => {
+  const day = (date: number, micros: number, parts: { id: string; micros: number }[] = []) => ({
+    day: `2030-02-${String(date).padStart(2, '0')}`,
+    computeSeconds: 0,
+    micros,
+    parts,
+  })
+  const month = '2030-02'
+  const forecast = (date: number, hourlyMicros: number) =>
+    forecastMonth({ month, totalMicros: 1_000 }, hourlyMicros, Date.UTC(2030, 1, date))
+  t.equal(forecast(28, 10), 1_240, 'a day is left')
+  t.equal(forecast(1, 0), 1_000)
+  t.equal(forecast(29, 10), null, 'the month is over')
+
+  const rows = ['a', 'b'].map((id) => ({ id, name: id, micros: 0, computeSeconds: 0 }))
+  const parts = [
+    { id: 'b', micros: 3 },
+    { id: 'a', micros: 0 },
+    { id: 'of another member', micros: 2 },
+  ]
+  const bars = listBars({ month, days: [day(2, 10, parts)], rows })
+  t.equal(bars.length, 28)
+  t.same(bars.slice(0, 2), [
+    { day: '2030-02-01', micros: 0, parts: [] },
+    {
+      day: '2030-02-02',
+      micros: 10,
+      parts: [
+        { row: 1, micros: 3 },
+        { row: null, micros: 7 },
+      ],
+    },
+  ])
+  t.same([0, 1, 3, 4, 4.5, 5.1, 99, 2_500_000].map(roundUp), [1, 1, 4, 4, 5, 10, 100, 4_000_000])
 })
 
 t.test('times', async (t) => {

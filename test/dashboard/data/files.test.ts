@@ -13,6 +13,7 @@ import {
   resolveTarget,
   sortEntries,
 } from '../../../dashboard/data/files.ts'
+import { findLanguage } from '../../../dashboard/data/languages.ts'
 import { quoteShell } from '../../../dashboard/data/quote-shell.ts'
 import { openText, saveText } from '../../../dashboard/data/text-edits.ts'
 import { createUploads, MAX_UPLOAD_BYTES, type Upload } from '../../../dashboard/data/uploads.ts'
@@ -20,6 +21,25 @@ import { showHiddenInOutput } from '../../../dashboard/data/visible-text.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
 import { LIMITS } from '../../../shared/limits.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+
+t.test('the grammar of a file, by its name', (t) => {
+  const names = [
+    'a.test.ts',
+    'Makefile',
+    'x.PY',
+    '.bashrc',
+    'Dockerfile',
+    'README.md',
+    'constructor',
+    'a.b',
+    '',
+  ]
+  t.same(names.map(findLanguage), [
+    ...['typescript', 'makefile', 'python', 'bash', 'dockerfile', 'markdown'],
+    ...[null, null, null],
+  ])
+  t.end()
+})
 
 const createEntry = (name: string, fields: Partial<FileEntry> = {}): FileEntry => ({
   name,

@@ -38,7 +38,7 @@ t.test('the program of a session', (t) => {
     ['box/1.0.0 (laptop)', 'box 1.0.0 on laptop'],
     ['curl/8.5.0', 'curl/8.5.0'],
     ['x'.repeat(100), `${'x'.repeat(60)}…`],
-    [null, 'not known'],
+    [null, 'unknown program'],
   ] as const)
     t.equal(describeUserAgent(userAgent), text)
   t.end()

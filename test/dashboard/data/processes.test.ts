@@ -7,7 +7,13 @@ import {
   listPortRows,
   parsePort,
 } from '../../../dashboard/data/ports.ts'
-import { formatKill, getText, isSameProcess, sortProcesses } from '../../../dashboard/data/processes.ts'
+import {
+  arrangeTree,
+  formatKill,
+  getText,
+  isSameProcess,
+  sortProcesses,
+} from '../../../dashboard/data/processes.ts'
 import type { LiveProcess } from '../../../shared/api/live-processes.ts'
 import type { PortShare } from '../../../shared/api/port-shares.ts'
 
@@ -24,6 +30,26 @@ const createProcess = (pid: number, fields: Partial<LiveProcess> = {}): LiveProc
   startedAt: '2026-01-01T00:00:00.000Z',
   processId: null,
   ...fields,
+})
+
+t.test('a process is below its parent, and a circle of parents is not endless', (t) => {
+  const of = (pid: number, ppid: number) => createProcess(pid, { ppid })
+  const shown = [of(9, 3), of(3, 1), of(1, 0), of(4, 3), of(7, 99), of(20, 21), of(21, 20), of(30, 30)]
+  t.same(
+    arrangeTree(shown).map(({ process, depth }) => [process.pid, depth]),
+    [
+      [1, 0],
+      [3, 1],
+      [4, 2],
+      [9, 2],
+      [7, 0],
+      [30, 0],
+      [20, 0],
+      [21, 0],
+    ],
+  )
+  t.same(arrangeTree([]), [])
+  t.end()
 })
 
 t.test('processes are sorted, and those that are equal by pid', (t) => {

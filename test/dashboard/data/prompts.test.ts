@@ -3,12 +3,29 @@
 import t from 'tap'
 import { type BoxwoodError, createError } from '../../../client/http/errors.ts'
 import { createPrompts, type StreamHandlers } from '../../../dashboard/api/prompts.ts'
-import { chooseAgent, describeReadiness } from '../../../dashboard/data/coding-agents.ts'
+import {
+  CODING_AGENTS,
+  chooseAgent,
+  describeReadiness,
+  getAgentLabel,
+} from '../../../dashboard/data/coding-agents.ts'
 import { parseInline, parseMarkdown } from '../../../dashboard/data/markdown.ts'
-import { diffLines, findDiffs, summarizeInput, toBlocks } from '../../../dashboard/data/prompt-blocks.ts'
+import {
+  countLines,
+  diffLines,
+  findDiffs,
+  findToolIcon,
+  formatInput,
+  formatUsage,
+  summarizeInput,
+  sumUsage,
+  toBlocks,
+  toTitle,
+} from '../../../dashboard/data/prompt-blocks.ts'
 import { createPromptFeed, type PromptLists } from '../../../dashboard/data/prompt-feed.ts'
 import { createPromptRuns } from '../../../dashboard/data/prompt-runs.ts'
-import type { PromptEvent } from '../../../shared/api/prompts.ts'
+import type { PromptEvent, ProviderReadiness } from '../../../shared/api/prompts.ts'
+import { KNOWN_SECRETS } from '../../../shared/known-secrets.ts'
 import { createEvent, createRun } from '../../support/fake-prompt-agent.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -131,6 +148,58 @@ t.test('blocks: results belong to their calls', async (t) => {
   t.equal(summarizeInput(null), '')
 })
 
+t.test('tool calls have an icon, and the time that they took', async (t) => {
+  const [call] = toBlocks(
+    events(
+      { type: 'tool', tool: { name: 'Bash', input: {} }, at: '2026-01-01T00:00:00.000Z' },
+      { type: 'tool_result', tool: { name: 'Bash', input: null }, at: '2026-01-01T00:00:02.000Z' },
+    ),
+  )
+  t.match(call, { icon: 'shell', startedAt: /00:00.000Z$/, finishedAt: /00:02.000Z$/ })
+  for (const [icon, names] of Object.entries({
+    shell: ['Bash', 'command_execution', 'BashOutput'],
+    edit: ['Edit', 'MultiEdit', 'Write', 'apply_patch', 'file_change'],
+    file: ['Read', 'view'],
+    search: ['Grep', 'Glob', 'ls'],
+    web: ['WebFetch', 'web_search'],
+    plan: ['TodoWrite', 'todo_list'],
+    agent: ['Task'],
+    other: ['github.get_me', ''],
+  }))
+    for (const name of names) t.equal(findToolIcon(name), icon, name)
+})
+
+t.test('the input of a tool', async (t) => {
+  t.equal(formatInput({ command: 'ls' }, 'ls'), null, 'the title has it')
+  t.equal(formatInput({ command: 'ls\npwd' }, 'ls'), 'ls\npwd')
+  t.equal(formatInput({ file_path: '/a', limit: 3 }, '/a'), 'file_path: /a\nlimit: 3')
+  t.equal(formatInput({ items: [1] }, '{"items":[1]}'), '[\n  1\n]')
+  t.equal(formatInput('text', 'text'), null)
+  for (const input of [null, {}]) t.equal(formatInput(input, ''), null)
+})
+
+t.test('usage', async (t) => {
+  const steps = events(
+    { type: 'usage', text: '1000 input tokens, 20 output tokens, 0.0012 USD' },
+    { type: 'usage', text: '500 input tokens, 5 output tokens, 1e-3 USD' },
+    { type: 'text', text: '9 input tokens' },
+  )
+  t.same(sumUsage(steps, true), { input: 1500, output: 25, cost: 0.0022 })
+  t.same(sumUsage(steps, false), { input: 500, output: 5, cost: 0.001 })
+  t.same(sumUsage(events({ type: 'usage', text: '<b> input tokens' }), true), {
+    input: null,
+    output: null,
+    cost: null,
+  })
+  t.same(formatUsage({ input: 12345, output: 6, cost: 0.0012 }), ['12,345 tokens in', '6 out', '$0.0012'])
+  t.same(formatUsage({ input: null, output: null, cost: 1.5 }), ['$1.50'])
+})
+
+t.test('the title of a conversation is the first line of its prompt', async (t) => {
+  t.equal(toTitle('\n fix it\nnow'), 'fix it')
+  t.equal(toTitle('x'.repeat(200)), `${'x'.repeat(120)}…`)
+})
+
 t.test('diffs of the four coding agents', async (t) => {
   t.same(diffLines('a\nb\nc', 'a\nx\ny\nc'), [
     { kind: 'same', text: 'a' },
@@ -155,14 +224,26 @@ t.test('diffs of the four coding agents', async (t) => {
     { changes: [{ path: '/f', kind: 'update', diff: '-b\n+c' }] },
   ])
     t.same(findDiffs(input), [{ path: '/f', lines: changed }], JSON.stringify(input))
+  t.same(countLines(findDiffs({ path: '/f', oldText: 'a\nb', newText: 'a\nc\nd' })), {
+    added: 2,
+    removed: 1,
+    all: 4,
+  })
   t.same(findDiffs({ path: '/f', content: 'x\n' }), [{ path: '/f', lines: [{ kind: 'added', text: 'x' }] }])
   for (const input of [null, 'x', [], { command: 'ls' }, { changes: [{ path: '/f', kind: 'update' }] }])
     t.same(findDiffs(input), [])
 })
 
 t.test('coding agents', async (t) => {
-  t.equal(describeReadiness('codex', 'not_installed'), 'not installed')
-  t.equal(describeReadiness('pi', 'not_installed'), 'installed by its first prompt')
+  const describe = (name: string, readiness?: ProviderReadiness) =>
+    CODING_AGENTS.filter((agent) => agent.name === name).map((agent) => describeReadiness(agent, readiness))
+  t.same(describe('codex', 'not_installed'), ['not installed'])
+  t.same(describe('pi', 'not_installed'), ['installed by its first prompt'])
+  t.same(describe('claude', 'not_signed_in'), ['not signed in'])
+  t.same(describe('claude'), ['not reported yet'])
+  t.equal(getAgentLabel('opencode'), 'OpenCode')
+  for (const { variable, host } of CODING_AGENTS.flatMap(({ keys }) => keys))
+    t.same(KNOWN_SECRETS[variable]?.hosts, [host], variable)
   t.equal(chooseAgent(null), 'claude')
   t.equal(
     chooseAgent({ claude: 'not_installed', codex: 'not_signed_in', opencode: 'ready', pi: 'ready' }),
@@ -177,12 +258,15 @@ t.test('events of a run are kept once', async (t) => {
     PromptEvent,
     PromptEvent,
   ]
-  runs.add('run_1', [first, second])
+  runs.add('run_1', [first, { ...second, raw: { type: 'system', model: 'claude-opus-5' } }])
   runs.add('run_1', [second, third])
   t.same(
     runs.get('run_1').events.map(({ text }) => text),
     ['1', '2', '3'],
   )
+  t.equal(runs.get('run_1').model, 'claude-opus-5', 'the coding agent reports its model')
+  runs.add('run_2', [{ ...first, raw: { message: { model: 'gpt-5' } } }])
+  t.equal(runs.get('run_2').model, 'gpt-5')
   t.notOk('raw' in (runs.get('run_1').events[0] ?? {}), 'the line of the coding agent is not kept')
 })
 

@@ -5,9 +5,8 @@ import type { Metrics } from '../../../shared/api/metrics.ts'
 import { createRun } from '../../support/fake-prompt-agent.ts'
 
 process.env.TZ = 'Europe/Berlin'
-const { advance, formatView, pan, parseView, selectLast, selectMoment, zoom } = await import(
-  '../../../dashboard/data/timeline/range.ts'
-)
+const { advance, formatView, listPresets, pan, parseView, selectLast, selectMoment, selectRange, zoom } =
+  await import('../../../dashboard/data/timeline/range.ts')
 const { listTicks } = await import('../../../dashboard/data/timeline/ticks.ts')
 const { findBar, layOutLanes } = await import('../../../dashboard/data/timeline/lanes.ts')
 const { createCharts, findBucket, listIsolated } = await import('../../../dashboard/data/timeline/charts.ts')
@@ -50,6 +49,29 @@ t.test('a range and a moment are in the URL', (t) => {
   t.equal(parseView('?last=1e300', NOW).range.from, NOW - 30 * DAY)
   const long = parseView('?from=2000-01-01T00:00:00Z&to=2026-11-01T00:00:00Z', NOW).range
   t.equal(long.to - long.from, 30 * DAY)
+  t.end()
+})
+
+t.test('the first view of a young box begins where the box begins', (t) => {
+  const labels = (ageMs: number) => listPresets(ageMs).map(({ label }) => label)
+  t.same(labels(20 * MINUTE), ['Last hour', 'Whole life'])
+  t.same(labels(3 * DAY), ['Last hour', '24 hours', 'Whole life'])
+  t.same(labels(60 * DAY), ['Last hour', '24 hours', '7 days', '30 days'])
+  t.ok((listPresets(3 * DAY).at(-1)?.ms ?? 0) >= 3 * DAY)
+  const { range } = parseView('', NOW, 20 * MINUTE)
+  t.ok(range.from < NOW - 20 * MINUTE && range.from > NOW - 22 * MINUTE)
+  t.same(parseView('', NOW, 1000).range, { from: NOW - 5 * MINUTE, to: NOW })
+  t.same(parseView('?last=3600', NOW, 1000).range, { from: NOW - HOUR, to: NOW })
+  t.end()
+})
+
+t.test('a range between two times, in any order', (t) => {
+  const live = selectLast(HOUR, NOW)
+  const expected = { range: { from: NOW - 20 * MINUTE, to: NOW - 10 * MINUTE }, isLive: false, at: null }
+  t.same(selectRange(live, NOW - 20 * MINUTE, NOW - 10 * MINUTE, NOW), expected)
+  t.same(selectRange(live, NOW - 10 * MINUTE, NOW - 20 * MINUTE, NOW), expected)
+  t.same(selectRange(live, NOW - 1, NOW - 2, NOW).range, { from: NOW - 1 - MINUTE, to: NOW - 1 })
+  t.equal(selectRange(live, NOW - HOUR, NOW + HOUR, NOW).range.to, NOW)
   t.end()
 })
 
@@ -161,6 +183,11 @@ t.test('charts have gaps, and only what is measured', (t) => {
   )
   t.same(charts.missing, ['Disk space', 'Disk'])
   t.equal(charts.charts[1]?.limit, 2048)
+  t.same(
+    charts.charts.map(({ top }) => top),
+    [5, 1024, 1024],
+    'round values that contain all lines',
+  )
   t.same(charts.charts[2]?.lines[0], { label: 'received', values: [11, 2, null, 44] })
   t.same(listIsolated([1, null, 3, 4, null, 5]), [0, 5])
   t.equal(findBucket(charts, 50), 1)
@@ -245,18 +272,14 @@ t.test('items of four sources in one range', (t) => {
       id: 'audit_7',
       title: 'box.suspend',
       result: 'from the audit log',
-      details: [{ name: 'By', text: 'Ada (session)' }],
+      details: [{ name: 'By', text: 'Ada' }],
     },
     { id: 'e3', title: 'running', tone: 'good', to: null },
   ])
   t.same(items.state.length, 3)
   t.match(items.state[2]?.details, [{ name: 'Before', text: 'suspended' }, {}, { name: 'By', text: 'Ada' }])
   t.match(items.command, [{ id: 'p_1', result: 'exit 0' }])
-  t.match(items.command[0]?.details, [
-    {},
-    { name: 'Duration', text: '1 s' },
-    { name: 'By', text: 'you (user)' },
-  ])
+  t.match(items.command[0]?.details, [{}, { name: 'Duration', text: '1 s' }, { name: 'By', text: 'you' }])
   t.same(
     mergeItems(items).map(({ id }) => id),
     ['s', 'p_1', 'e3', 'run_1', 'audit_7', 'e2'],

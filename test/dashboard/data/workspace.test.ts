@@ -8,17 +8,18 @@ import {
   type Role,
 } from '../../../dashboard/data/access.ts'
 import {
-  describeActor,
-  describeDetail,
   formatAuditCommand,
   formatCsvPath,
+  formatDay,
   getNamesOfEvents,
+  groupByDay,
   groupKinds,
-  KINDS,
+  listDetails,
   NO_FILTER,
   toPageQuery,
 } from '../../../dashboard/data/audit.ts'
 import { createSha256, verifyChain } from '../../../dashboard/data/audit-chain.ts'
+import { describeActor, describeEvent, describeKind, KINDS } from '../../../dashboard/data/audit-sentences.ts'
 import { REASONING_EFFORTS as EFFORTS } from '../../../dashboard/data/coding-agents.ts'
 import { formatCommandLine } from '../../../dashboard/data/command-line.ts'
 import {
@@ -30,12 +31,20 @@ import {
   toPatchRequest,
 } from '../../../dashboard/data/environments.ts'
 import { createImagePulls, type ImagePull, summarizeLayers } from '../../../dashboard/data/image-pulls.ts'
-import { AREA_LEVELS, formatAccess, listLimitWords, parseAccess } from '../../../dashboard/data/keys.ts'
+import {
+  AREA_LEVELS,
+  AREA_WORDS,
+  listLimits,
+  listLimitWords,
+  parseAccess,
+} from '../../../dashboard/data/keys.ts'
 import { findJoined } from '../../../dashboard/data/machines.ts'
 import { findPaletteItems, listPaletteItems } from '../../../dashboard/data/palette.ts'
 import {
+  describePolicy,
   formatPolicyValue,
   POLICIES,
+  POLICY_GROUPS,
   parsePolicyForm,
   toFormValues,
   WEEKDAYS,
@@ -46,8 +55,9 @@ import { TIERS } from '../../../dashboard/data/tiers.ts'
 import type { AuditChainEvent } from '../../../shared/api/audit.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import { type Environment, NO_TOGGLES } from '../../../shared/api/environments.ts'
+import type { ApiKey } from '../../../shared/api/keys.ts'
 import type { Operation } from '../../../shared/api/operations.ts'
-import { DEFAULT_POLICY, POLICY_NAMES } from '../../../shared/api/policies.ts'
+import { DEFAULT_POLICY, POLICY_NAMES, type Policy, type PolicyName } from '../../../shared/api/policies.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
 import { START_HASH, sealAuditEvent } from '../../../shared/audit-chain.ts'
 import { AUDIT_KINDS } from '../../../shared/audit-kinds.ts'
@@ -58,6 +68,11 @@ t.test('the values that are copies of shared ones are complete', async (t) => {
   t.same(AREA_LEVELS, ACCESS_LEVELS)
   t.same(WEEKDAYS, ALL_WEEKDAYS)
   t.same(Object.keys(POLICIES).sort(), [...POLICY_NAMES].sort())
+  t.same(Object.values(POLICY_GROUPS).flat().sort(), [...POLICY_NAMES].sort())
+  t.same(
+    Object.fromEntries(Object.entries(POLICIES).map(([name, { initial }]) => [name, initial])),
+    DEFAULT_POLICY,
+  )
   t.same(Object.keys(TIERS), TIER_NAMES)
   t.same(TOGGLE_NAMES, Object.keys(NO_TOGGLES))
   t.same(EFFORTS, REASONING_EFFORTS)
@@ -107,7 +122,30 @@ t.test('limits of keys', async (t) => {
   t.equal(parseAccess({ boxes: 'none', workspace: 'none', history: 'none' }), null)
   const access = parseAccess({ boxes: 'run', workspace: 'none', history: 'read' })
   t.same(access, { boxes: 'run', history: 'read' })
-  t.equal(formatAccess(access), 'boxes=run, history=read')
+  for (const [area, levels] of Object.entries(AREA_LEVELS))
+    t.same(
+      Object.keys(AREA_WORDS[area as keyof typeof AREA_WORDS].levels),
+      levels.filter((level) => level !== 'none'),
+      'each level has words',
+    )
+  const list = (key: Partial<ApiKey>) =>
+    listLimits({ userId: 'usr_1', access: null, boxIds: null, ...key }, 'usr_1', (id) => `box-${id}`)
+  t.same(list({}), ['everything that your role allows'])
+  t.same(list({ userId: 'usr_2' }), ['everything that their role allows'])
+  t.same(list({ userId: null }), ['everything that a member may do'])
+  t.same(list({ access, boxIds: ['1'] }), [
+    'runs commands on boxes',
+    'reads the command history',
+    'only box-1',
+  ])
+  t.same(list({ boxIds: ['1', '2', '3', '4', '5'] }), [
+    'all actions',
+    'only box-1',
+    'only box-2',
+    'only box-3',
+    'only box-4',
+    'and 1 more box',
+  ])
   t.same(listLimitWords(access, ['fig'], false), ['--access', 'boxes=run,history=read', '--box', 'fig'])
   t.same(listLimitWords(null, [], false), [])
   t.same(listLimitWords(null, [], true), ['--access', 'all', '--all-boxes'])
@@ -134,11 +172,29 @@ t.test('policies', async (t) => {
   t.equal(parsePolicyForm('quietHours', { days: '', allDayDays: '', timezone: 'UTC' }), null)
   t.same(parsePolicyForm('allowedImages', { value: ' debian:* \n\nalpine' }), ['debian:*', 'alpine'])
   t.equal(formatPolicyValue(['debian:*', 'alpine']), 'debian:*,alpine')
+  const describe = (values: Partial<Policy>) =>
+    describePolicy(Object.keys(values)[0] as PolicyName, { ...DEFAULT_POLICY, ...values })
+  t.equal(
+    describe({ quietHours: quietHours as never }),
+    'Mon, Tue from 22:00 to 07:00; Sun all day; Europe/Berlin',
+  )
+  t.equal(
+    describe({ quietHours: { ...(quietHours as QuietHours), days: ['mon', 'tue', 'wed'], allDayDays: [] } }),
+    'Mon–Wed from 22:00 to 07:00; Europe/Berlin',
+  )
+  t.equal(describe({ memberBoxLimit: 1 }), '1 box')
+  t.equal(describe({ memberBoxLimit: null }), 'No limit')
+  t.equal(describe({ memberSpendCapUsd: 12.5 }), '$12.50 a month')
+  t.equal(describe({ memberMaxTier: 'lite' }), 'lite: 2 CPUs, 4 GiB')
+  t.equal(describe({ machineEnrollment: 'owner' }), 'Owners only')
   t.equal(parsePolicyForm('memberBoxLimit', { value: 'many' }), null)
   t.equal(parsePolicyForm('memberBoxLimit', { value: '3' }), 3)
   t.equal(parsePolicyForm('shareLinks', { value: 'off' }), false)
   t.equal(parsePolicyForm('memberMaxTier', { value: 'nano' }), 'nano')
+  t.equal(parsePolicyForm('machineEnrollment', { value: 'owner' }), 'owner')
 })
+
+type QuietHours = NonNullable<Policy['quietHours']>
 
 const createSnapshot = (id: string, fields: Partial<Snapshot>) =>
   ({
@@ -238,18 +294,93 @@ t.test('boxes have the newest name of their events', async (t) => {
   )
 })
 
+t.test('an event of the audit log is a sentence', async (t) => {
+  const describe = (kind: string, fields: object = {}) => {
+    const event = {
+      kind,
+      actorUserId: 'usr_1',
+      actorTokenId: null,
+      actorKind: 'user',
+      boxId: null,
+      detail: {},
+    }
+    return describeEvent({ ...event, ...fields } as never, names)
+      .map(({ text }) => text)
+      .join('')
+  }
+  const ofBox = { boxId: 'id-1' }
+  t.equal(describe('box.delete', ofBox), 'ann deleted box fig')
+  t.equal(describe('box.delete', { boxId: 'id-2-long' }), 'ann deleted box id-2-lon (deleted)')
+  t.equal(
+    describe('box.resize', { ...ofBox, detail: { from: 'nano', to: 'pro' } }),
+    'ann resized box fig from nano to pro',
+  )
+  t.equal(describe('box.resize', ofBox), 'ann resized box fig', 'zero data retention has erased the detail')
+  t.equal(
+    describe('box.give', { ...ofBox, detail: { to: 'usr_1', email: null } }),
+    'ann gave box fig to another member, ann',
+  )
+  t.equal(
+    describe('secret.grant', { detail: { name: 'TOKEN', userId: 'usr_2' } }),
+    'ann granted secret TOKEN to a former member',
+  )
+  t.equal(
+    describe('policy.update', { detail: { fields: 'memberBoxLimit,other' } }),
+    'ann changed policies: Boxes of each member, other',
+  )
+  t.equal(
+    describe('audit.prune', { actorUserId: null, actorKind: 'system', detail: { deleted: 7 } }),
+    'The coordinator deleted 7 expired events',
+  )
+  t.equal(
+    describe('key.create', { actorUserId: 'usr_2', detail: { name: 'ci' } }),
+    'A former member created API key ci',
+  )
+  t.equal(describe('billing.low'), 'Balance became low')
+  t.equal(describe('of.a.later.version'), 'ann: of.a.later.version')
+  t.equal(describe('toString'), 'ann: toString')
+  for (const kind of AUDIT_KINDS) {
+    const everyField = new Proxy({}, { get: (_, name) => String(name) })
+    t.notMatch(describe(kind, { ...ofBox, detail: everyField }), /[{}[\]|]/, kind)
+    t.notMatch(describe(kind), /[{}[\]|]| {2}| $/, `${kind} without a detail`)
+    t.match(describeKind(kind), /^[A-Z][^{}[\]|]*[a-z]$/, kind)
+  }
+  t.equal(describeKind('key.create'), 'Created API key')
+  t.equal(new Set(KINDS.map(describeKind)).size, KINDS.length, 'each kind has a name of its own')
+})
+
+t.test('the days of events', async (t) => {
+  const event = (at: Date) => ({ at: at.toISOString() })
+  const [a, b, c] = [new Date(2026, 0, 31, 9), new Date(2026, 0, 31, 1), new Date(2026, 0, 29, 23)].map(event)
+  t.same(groupByDay([a, b, c] as never), [
+    { day: '2026-01-31', events: [a, b] },
+    { day: '2026-01-29', events: [c] },
+  ])
+  const now = new Date(2026, 1, 1, 12).getTime()
+  t.equal(formatDay('2026-02-01', now), 'Today')
+  t.equal(formatDay('2026-01-31', now), 'Yesterday')
+  t.equal(formatDay('2026-01-29', now), 'Thu 2026-01-29')
+})
+
+const names = { users: new Map([['usr_1', 'ann']]), boxes: new Map([['id-1', 'fig']]) }
+
 t.test('events of the audit log are described with names', async (t) => {
-  const names = { users: new Map([['usr_1', 'Ann']]), boxes: new Map([['id-1', 'fig']]) }
-  const describe = (detail: object) => describeDetail(detail as never, names, () => 'noon')
-  t.equal(describe({ keyId: 'key_1', name: 'ci', access: null, boxIds: 'id-1,id-2' }), 'ci, box: fig, id-2')
-  t.equal(describe({ userId: 'usr_1', previousRole: 'owner' }), 'user: Ann, previous role: owner')
+  const describe = (detail: object) =>
+    listDetails(detail as never, names, () => 'noon')
+      .map((pair) => pair.join(': '))
+      .join(', ')
+  t.equal(
+    describe({ keyId: 'key_1', name: 'ci', access: null, boxIds: 'id-1,id-2' }),
+    'Name: ci, Box: fig, id-2',
+  )
+  t.equal(describe({ userId: 'usr_1', previousRole: 'owner' }), 'User: ann, Previous role: owner')
   t.equal(
     describe({ ticketId: 'tkt_1', expiresAt: '2026-01-31T09:30:00.000Z' }),
-    'ticket: tkt_1, expires at: noon',
+    'Ticket: tkt_1, Expires at: noon',
   )
   const actor = (fields: object) =>
     describeActor({ actorUserId: null, actorTokenId: null, actorKind: 'user', ...fields } as never, names)
-  t.equal(actor({ actorUserId: 'usr_1' }), 'Ann')
+  t.equal(actor({ actorUserId: 'usr_1' }), 'ann')
   t.equal(actor({ actorUserId: 'usr_2' }), 'a former member')
   t.equal(actor({ actorKind: 'system' }), 'the coordinator')
   t.equal(actor({ actorTokenId: 'key_1' }), 'a key without a user')

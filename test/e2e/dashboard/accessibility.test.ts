@@ -1,11 +1,18 @@
-// axe-core on every page and view, light and dark, narrow and wide. With BOXWOOD_SCREENSHOTS, it takes their screenshots.
+// axe-core on every page and view, light and dark, narrow and wide. With BOXWOOD_SCREENSHOTS, it takes their screenshots; then
+// BOXWOOD_VIEWS may limit it to the views whose names begin with one of its words.
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { createFailurePage } from '../../../coordinator/http/dashboard/shell.ts'
 import { BOX_TABS, WORKSPACE_PAGES } from '../../../dashboard/data/routes.ts'
 import { ISSUER, insertAwsRoles } from '../../support/aws-roles.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { collectProblems, openDashboard, openPage, testAccessibility } from '../../support/dashboard.ts'
+import {
+  chooseAction,
+  collectProblems,
+  openDashboard,
+  openPage,
+  testAccessibility,
+} from '../../support/dashboard.ts'
 import { fillDashboard } from '../../support/dashboard-content.ts'
 import { payWorkspace } from '../../support/pay-workspace.ts'
 import { createTestSession } from '../../support/session.ts'
@@ -36,7 +43,7 @@ const openDialog = (name: string | RegExp) => async (page: Page) => {
 }
 
 const READY: Record<keyof typeof BOX_TABS, string | RegExp> = {
-  overview: 'State since',
+  overview: 'Last commands',
   timeline: 'sh test.sh',
   terminals: 'the login shell',
   commands: 'grep -rn getTotal src',
@@ -55,7 +62,7 @@ const WORKSPACE_READY: Record<keyof typeof WORKSPACE_PAGES, string | RegExp> = {
   aws: 'AccessDenied',
   keys: /^ci /,
   members: 'ada@example.com',
-  policies: 'shareLinks',
+  policies: 'Links without a sign-in',
   audit: 'As of',
   billing: 'free credit',
   sessions: 'this session',
@@ -133,31 +140,53 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       },
     },
     {
-      name: 'workspace-menu',
+      name: 'boxes-menu',
       path: '/',
-      ready: 'Policies',
-      open: (page) => page.getByText('Workspace', { exact: true }).click(),
+      ready: /^Snapshot$/,
+      open: (page) => press(page, 'Actions of api'),
+    },
+    {
+      name: 'boxes-commands',
+      path: '/',
+      ready: 'box ls',
+      open: (page) => press(page, 'The same in a terminal'),
     },
     ...Object.keys(BOX_TABS).map((tab) => ({
-      name: tab === 'overview' ? 'box' : tab,
+      name: tab === 'overview' ? 'overview' : tab,
       path: `/boxes/api${tab === 'overview' ? '' : `/${tab}`}`,
       ready: READY[tab as keyof typeof BOX_TABS],
     })),
     { name: 'box-mount', path: '/boxes/api', ready: 'Cancel', open: openDialog(/^Mount/) },
-    { name: 'box-suspended', path: '/boxes/worker', ready: 'State since' },
-    ...[/^Fork/, /^Snapshot/, /^Delete/, /^Rename/, /^Schedule/, /^Resize/, /^Move/, /^Make/, /^Stop/].map(
+    { name: 'box-suspended', path: '/boxes/worker', ready: 'Last commands' },
+    ...['Fork', 'Snapshot', 'Delete', 'Rename', 'Schedule', 'Resize', 'Move', 'Make a template', 'Stop'].map(
       (label) => ({
-        name: `box-${label.source.slice(1).toLowerCase()}`,
+        name: `box-${label.toLowerCase().replaceAll(' ', '-')}`,
         path: '/boxes/api',
         ready: 'Cancel',
-        open: openDialog(label),
+        async open(page: Page) {
+          await chooseAction(page, 'api', label)
+          await dialog(page)
+        },
       }),
     ),
     {
       name: 'timeline-moment',
       path: `/boxes/api/timeline?last=3600&at=${new Date(Date.now() - 20 * 60_000).toISOString()}`,
-      ready: /^Processes at/,
+      ready: 'No processes were recorded',
       expected: /404/,
+    },
+    {
+      name: 'timeline-command',
+      path: '/boxes/api/timeline',
+      ready: '1 failed',
+      expected: /404/,
+      async open(page) {
+        const bar = page.locator('.lanes .bar.bad')
+        await bar.waitFor()
+        const area = await bar.boundingBox()
+        await page.mouse.click((area?.x ?? 0) + 1, (area?.y ?? 0) + 4)
+        await page.mouse.move(0, 0)
+      },
     },
     { name: 'terminal', path: '/boxes/api/terminals?session=tests', ready: /5.passed/ },
     {
@@ -171,7 +200,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       name: 'conversation',
       path: `/boxes/api/conversations?conversation=${conversationId}`,
       ready: 'is rounded to cents',
-      open: (page) => page.getByText('Edit src/prices.ts').click(),
+      open: (page) => page.getByText('Bash sh test.sh').click(),
     },
     { name: 'file', path: '/boxes/api/files?path=~/src&file=prices.ts', ready: 'export type Line' },
     {
@@ -205,7 +234,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
     {
       name: 'key-create',
       path: '/workspace/keys',
-      ready: 'Level of the area boxes',
+      ready: 'With nothing in all three',
       async open(page) {
         await press(page, 'Create a key')
         await page.getByText('More settings').click()
@@ -243,7 +272,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       async open(page) {
         await press(page, 'Add a machine')
         await page.getByLabel('Name of the box').fill('server')
-        await press(page, 'Show the line to run')
+        await press(page, 'Show the command')
       },
     },
     {
@@ -275,7 +304,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       name: 'policy-set',
       path: '/workspace/policies',
       ready: 'Cancel',
-      open: openDialog('Set Quiet hours'),
+      open: openDialog('Edit Quiet hours'),
     },
     { name: 'workspace-rename', path: '/workspace/settings', ready: 'Cancel', open: openDialog('Rename') },
     { name: 'home', path: '/', as: 'visitor', ready: 'Sign in', expected: /401/ },
@@ -350,7 +379,9 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
   }
   await dashboard.page.close()
 
-  for (const { name, path, as, prepare, open, ready, expected } of views)
+  const chosen = process.env.BOXWOOD_SCREENSHOTS ? (process.env.BOXWOOD_VIEWS ?? '').split(' ') : ['']
+  const isChosen = ({ name }: View) => chosen.some((start) => name.startsWith(start))
+  for (const { name, path, as, prepare, open, ready, expected } of views.filter(isChosen))
     await t.test(name, async (t) => {
       const page = await createPage(as)
       const problems = collectProblems(page)

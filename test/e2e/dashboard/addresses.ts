@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard } from '../../support/dashboard.ts'
+import { openDashboard, signOut } from '../../support/dashboard.ts'
 
 t.test('the addresses of the pages', { skip: NO_BROWSER }, async (t) => {
   const { url, box, page, problems } = await openDashboard(t, ({ hostname }) => `/boxes/${hostname}`, {
@@ -38,7 +38,7 @@ t.test('the addresses of the pages', { skip: NO_BROWSER }, async (t) => {
     await page.goto(`${url}/docs/`, { waitUntil: 'commit' })
     t.equal(page.url(), `${url}/docs`, 'a redirect')
     await page.goto(`${url}/desktop?box=${box.hostname}`)
-    await page.getByRole('link', { name: 'Boxes' }).click()
+    await page.getByRole('link', { name: 'Boxes' }).first().click()
     // The agent in memory has no desktop.
     t.ok(problems.splice(0).every((text) => text.includes('502')))
     await heading('Boxes')
@@ -58,14 +58,14 @@ t.test('the addresses of the pages', { skip: NO_BROWSER }, async (t) => {
     await page.goto(`${url}/workspace/machines`)
     await page.getByRole('button', { name: 'Add a machine' }).click()
     await page.getByRole('dialog').locator('button[type=submit], button.primary').click()
-    const line = page.getByRole('region', { name: 'The line for the machine' }).locator('code')
+    const line = page.getByRole('region', { name: 'Join a machine' }).locator('code')
     t.match(await line.textContent(), `curl -fsSL ${url}/install.sh | sh`)
   })
 
   await t.test('sign out and in', async (t) => {
     await page.goto(`${url}/workspace/sessions`)
     await heading('Sessions')
-    await page.getByRole('button', { name: 'Sign out' }).first().click()
+    await signOut(page)
     await page.waitForURL(`${url}/sign-in`)
     t.same(await page.context().cookies(), [])
   })

@@ -1,7 +1,7 @@
 // The page of all boxes, and the settings of a box, in a real browser: what each action did is checked with the API.
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard } from '../../support/dashboard.ts'
+import { chooseAction, openDashboard } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 t.test('boxes', { skip: NO_BROWSER }, async (t) => {
@@ -24,7 +24,7 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
       const response = await route.fetch()
       return keys.length === 1 ? route.abort() : route.fulfill({ response })
     })
-    await page.getByRole('button', { name: 'Create a box' }).click()
+    await page.getByRole('button', { name: 'New box' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('second')
     await dialog.getByText('More settings').click()
     await dialog.getByRole('option', { name: /us-east-1/ }).waitFor({ state: 'attached' })
@@ -41,7 +41,7 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     t.equal(keys[0], keys[1], 'the same idempotency key')
     t.equal((await list()).length, 2)
     t.match(await find('second'), { region: 'us-east-1', autoPauseMin: 45 })
-    t.equal(await page.evaluate('document.activeElement.textContent'), 'Create a box', 'the focus returns')
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'New box', 'the focus returns')
     await page.unroute('**/api/v1/boxes')
     await row('second').locator('.state.running').waitFor()
   })
@@ -53,8 +53,11 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
       const closingAt = '2026-01-01T00:00:00.000Z'
       await route.fulfill({ response, json: { workspace: { ...workspace, closingAt } } })
     })
-    for (const name of ['Create a box', `Fork ${box.hostname}`]) {
-      await page.getByRole('button', { name, exact: true }).click()
+    for (const open of [
+      () => page.getByRole('button', { name: 'New box' }).click(),
+      () => chooseAction(page, box.hostname, 'Fork'),
+    ]) {
+      await open()
       await dialog.getByText('The workspace is closing, and no box can be created.').waitFor()
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
@@ -84,12 +87,12 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
         await page.unroute(path)
       }
     }
-    await page.getByRole('button', { name: `Fork ${box.hostname}`, exact: true }).click()
+    await chooseAction(page, box.hostname, 'Fork')
     await dialog.getByLabel('Name of the new box').fill('forked')
     await dialog.getByLabel('Tier').selectOption('nano')
     t.equal(await dialog.locator('code').textContent(), `box fork ${box.hostname} forked --tier nano`)
     const releaseFork = await sendAndClose(`**/api/v1/boxes/${box.id}/fork`, 'Fork')
-    await page.getByRole('button', { name: `Delete ${box.hostname}`, exact: true }).click()
+    await chooseAction(page, box.hostname, 'Delete')
     await dialog.getByRole('textbox').fill('typed')
     await releaseFork()
     await page.getByRole('region', { name: 'Next steps with forked', includeHidden: true }).waitFor()
@@ -98,10 +101,10 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
 
-    await page.getByRole('button', { name: 'Create a box' }).click()
+    await page.getByRole('button', { name: 'New box' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('late')
     const releaseCreate = await sendAndClose('**/api/v1/boxes', 'Create')
-    await page.getByRole('button', { name: 'Create a box' }).click()
+    await page.getByRole('button', { name: 'New box' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('typed')
     await releaseCreate()
     await page.getByRole('region', { name: 'Next steps with late', includeHidden: true }).waitFor()
@@ -191,8 +194,7 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
   })
 
   await t.test('settings: rename, schedule, resize, move, template, stop', async (t) => {
-    const open = (label: string, name: string) =>
-      page.getByRole('button', { name: `${label}: ${name}`, exact: true }).click()
+    const open = (label: string, name: string) => chooseAction(page, name, label)
     await row(box.hostname).getByRole('link').click()
     await open('Rename', box.hostname)
     await dialog.getByRole('textbox').fill('renamed')

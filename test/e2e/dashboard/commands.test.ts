@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard, testAccessibility } from '../../support/dashboard.ts'
+import { openDashboard, testAccessibility, waitForExpression } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const getCommandId = (page: Page) => new URL(page.url()).searchParams.get('command')
@@ -56,6 +56,17 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
       await output.getByText('600', { exact: true }).waitFor()
       await page.getByLabel('Search stdout').fill('absent')
       await page.getByText('No line matches.').waitFor()
+      const follow = page.getByRole('button', { name: 'Follow the end' })
+      t.equal(await follow.getAttribute('aria-pressed'), 'false', 'a match is not scrolled away')
+      await follow.click()
+      await output.getByText('2000', { exact: true }).waitFor()
+      await waitForExpression(
+        page,
+        `(({ scrollTop, clientHeight, scrollHeight }) => scrollHeight - scrollTop - clientHeight < 2)(document.querySelector('[role=log]'))`,
+      )
+      await page.getByRole('button', { name: 'Wrap long lines' }).click()
+      await page.locator('.output.unwrapped').waitFor()
+      await page.getByRole('button', { name: 'Wrap long lines' }).click()
     },
   )
 
@@ -78,6 +89,28 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('killed by TERM').waitFor()
   })
 
+  await t.test('the arrow keys recall earlier commands, and what was typed', async (t) => {
+    await page.getByRole('link', { name: 'All commands' }).click()
+    await page.getByRole('row').nth(4).waitFor()
+    const field = page.getByLabel('Command', { exact: true })
+    await field.fill('typed')
+    await page.keyboard.press('ArrowUp')
+    t.match(await field.inputValue(), /^echo begin/)
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    t.match(await field.inputValue(), /^printf/)
+    await page.keyboard.press('ArrowUp')
+    t.match(await field.inputValue(), /^printf/, 'the oldest one')
+    for (let index = 0; index < 3; index += 1) await page.keyboard.press('ArrowDown')
+    t.equal(await field.inputValue(), 'typed')
+    await field.fill('')
+    await page
+      .getByRole('link', { name: /^echo begin/ })
+      .first()
+      .click()
+    await page.getByRole('log').getByText('after').waitFor()
+  })
+
   await t.test('the history is readable while the box is suspended', async (t) => {
     await api('POST', `/boxes/${box.id}/suspend`)
     await waitForState(box.id, 'suspended')
@@ -95,9 +128,10 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
   })
 
   await t.test('an event of the audit log leads to the commands of its box', async (t) => {
+    const getSuspension = () => page.getByRole('listitem').filter({ hasText: ' suspended box ' }).first()
     const openAudit = async () => {
       await page.goto(`${url}/workspace/audit`)
-      await page.getByRole('row', { name: 'box.suspend' }).getByRole('link').click()
+      await getSuspension().getByRole('link').click()
       await page.getByRole('link', { name: 'printf' }).waitFor()
     }
     await openAudit()
@@ -109,8 +143,9 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     await waitForState(box.id, 'terminated')
     await api('POST', '/boxes', { name: box.hostname })
     await page.goto(`${url}/workspace/audit`)
-    const suspended = page.getByRole('row', { name: 'box.suspend' })
-    await suspended.getByRole('link', { name: `${box.hostname} (deleted)` }).waitFor()
+    await getSuspension()
+      .getByRole('link', { name: `${box.hostname} (deleted)` })
+      .waitFor()
     await openAudit()
     t.equal(page.url(), `${url}/boxes/${box.id}/commands`)
     await testAccessibility(t, page, () => page.getByText('The box was deleted at').waitFor(), 'deleted-box')
@@ -118,7 +153,9 @@ t.test('the page of the commands', { skip: NO_BROWSER }, async (t) => {
     t.equal(await page.getByRole('button', { name: 'Run' }).count(), 0)
     await page.getByRole('link', { name: 'printf' }).click()
     await page.getByRole('log').getByText('2000', { exact: true }).waitFor()
+    await page.locator('main .commands-button').last().click()
     await page.getByText(`box output ${box.id} ${getCommandId(page)}`).waitFor()
+    await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'All commands' }).click()
     await page.getByRole('row').nth(4).waitFor()
     t.same(problems, [])

@@ -90,7 +90,7 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     Promise.reject(new Error(`there is no run of ${text}`))
 
   await t.test('an answer is shown as text, and a link shows where it leads', async (t) => {
-    await page.getByText('Claude Code: not reported yet').waitFor()
+    await page.locator('.agent', { hasText: 'Claude Code' }).getByText('not reported yet').waitFor()
     await link('<b>old</b>⟨U+202E⟩ prompt').click()
     await page.getByText('Done', { exact: true }).waitFor()
     t.equal(await page.locator('.markdown strong').textContent(), 'bold')
@@ -105,10 +105,14 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
   })
 
   await t.test('start a conversation with the keyboard only, and follow it', async (t) => {
-    await link('All conversations').click()
+    await link('New conversation').click()
+    await button('Default model').click()
     await page.getByLabel('Model').fill('claude-opus-5')
     await page.getByLabel('Effort').selectOption('high')
     await page.getByLabel('Directory').fill('my work')
+    await page.keyboard.press('Enter')
+    await button('claude-opus-5 · high effort · in my work').waitFor()
+    await page.getByRole('button', { name: 'The same in a terminal' }).last().click()
     await page
       .getByText(
         `box prompt --new -p claude --queue -m claude-opus-5 --effort high -w 'my work' ${box.hostname} "…"`,
@@ -117,7 +121,7 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     await prompt.focus()
     await page.keyboard.type('Fix the bug')
     await page.keyboard.press('Control+Enter')
-    await page.getByRole('region', { name: /^Run / }).waitFor()
+    await page.getByRole('region', { name: 'Run 1' }).waitFor()
     const started = await getRun('Fix the bug')
     t.match(agent.bodiesOf('/prompts').at(-1), {
       provider: 'claude',
@@ -135,15 +139,18 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
       tool: { name: 'Edit', input: { file_path: '/a.ts', old_string: 'one', new_string: 'two' } },
     })
     agent.addEvents(started, 1, { type: 'tool_result', text: 'edited', tool: { name: 'Edit', input: null } })
-    agent.addEvents(started, 1, { text: 'It is fixed.' })
+    agent.addEvents(started, 1, { text: 'It is fixed.', raw: { message: { model: 'claude-opus-5-1' } } })
+    agent.addEvents(started, 1, { type: 'usage', text: '1200 input tokens, 34 output tokens, 0.05 USD' })
     await page.getByText('It is fixed.').waitFor()
     t.notOk(await page.getByText('I think').isVisible(), 'the reasoning is folded')
     await page.getByText('Reasoning').click()
     await page.getByText('I think').waitFor()
-    await page.getByText('Edit /a.ts').click()
+    await page.locator('summary', { hasText: 'Edit /a.ts+1−1' }).waitFor()
     await page.locator('.diff .removed', { hasText: 'one' }).waitFor()
     await page.locator('.diff .added', { hasText: 'two' }).waitFor()
     await page.getByText('edited').waitFor()
+    await page.getByText('claude-opus-5-1').waitFor()
+    await page.getByText('1,200 tokens in · 34 out · $0.05').waitFor()
   })
 
   await t.test('queue, remove from the queue, and interrupt', async (t) => {
@@ -154,22 +161,33 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     t.equal(agent.queued.size, 1)
     t.match(agent.bodiesOf('/prompts').at(-1), { conversationId: run.conversationId, queue: true })
     t.notHas(agent.bodiesOf('/prompts').at(-1), { cwd: String }, 'a conversation keeps its directory')
+    await button('Default model').click()
+    await page.getByLabel('Model').waitFor()
     t.equal(await page.getByLabel('Directory').count(), 0)
-    await button(/^Remove run_/).click()
+    await page.keyboard.press('Escape')
+    await button('Remove prompt 1 from the queue').click()
     await page.getByRole('region', { name: 'Queue' }).waitFor({ state: 'detached' })
     t.equal(agent.queued.size, 0)
     await waitForExpression(page, "document.activeElement.tagName === 'H1'")
-    await button(/^Interrupt claude/).click()
+    await prompt.fill('Then the docs')
+    await button('Queue').click()
+    await page.getByText('Queued at position 1.').waitFor()
+    await prompt.fill('First this.')
+    await button('Edit prompt 1 of the queue').click()
+    await page.getByRole('region', { name: 'Queue' }).waitFor({ state: 'detached' })
+    t.equal(agent.queued.size, 0)
+    t.equal(await prompt.inputValue(), 'First this.\n\nThen the docs', 'what was typed stays')
+    await button('Stop Claude Code').click()
     await page.locator('.run .state', { hasText: 'interrupted' }).waitFor()
     t.equal(run.status, 'interrupted')
-    await prompt.fill('Go on')
+    await prompt.fill('Continue')
     await button('Send').click()
     await page.getByText('Sent.').waitFor()
-    t.equal((await getRun('Go on')).run.conversationId, run.conversationId)
+    t.equal((await getRun('Continue')).run.conversationId, run.conversationId)
   })
 
   await t.test('a hidden tab has no stream, and continues with each event once', async (t) => {
-    const current = await getRun('Go on')
+    const current = await getRun('Continue')
     agent.addEvents(current, 1, { text: 'before' })
     await page.getByText('before').waitFor()
     await setVisibility('hidden')
@@ -180,12 +198,48 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     agent.addEvents(current, 1, { text: 'after' })
     agent.finish(current)
     await page.getByText('after').waitFor()
-    const texts = await page
-      .getByRole('region', { name: `Run ${current.run.id}` })
-      .locator('.markdown')
-      .allTextContents()
+    const texts = await page.getByRole('region', { name: 'Run 2' }).locator('.markdown').allTextContents()
     t.same(texts, ['before', 'meanwhile', 'after'])
     await page.locator('.run .state', { hasText: 'done' }).waitFor()
+  })
+
+  await t.test('the end stays in view, until the user scrolls up', async (t) => {
+    const long = agent.addRun({
+      prompt: 'long',
+      conversationId: (await getRun('Continue')).run.conversationId,
+    })
+    const isAtEnd = 'scrollY + innerHeight > document.documentElement.scrollHeight - 8'
+    const latest = button('Latest')
+    for (const text of ['one', 'two', 'three']) {
+      agent.addEvents(long, 1, { text: `${text}\n\n`.repeat(40) })
+      await page.locator('.markdown', { hasText: text }).last().waitFor()
+      await waitForExpression(page, isAtEnd)
+    }
+    t.equal(await latest.count(), 0)
+    await page.mouse.move(640, 300)
+    await page.mouse.wheel(0, -2000)
+    await latest.waitFor()
+    const top = await page.evaluate('scrollY')
+    agent.addEvents(long, 1, { text: 'below' })
+    await page.getByText('below').waitFor()
+    t.equal(await page.evaluate('scrollY'), top, 'the page stays where the user reads')
+    await latest.click()
+    await waitForExpression(page, isAtEnd)
+    agent.finish(long)
+    await page.locator('.run .state', { hasText: 'running' }).waitFor({ state: 'detached' })
+  })
+
+  await t.test('a narrow page shows the list or a conversation, with a way back', async (t) => {
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await page.setViewportSize({ width: 390, height: 800 })
+    await list.waitFor({ state: 'hidden' })
+    await link('All conversations').click()
+    await list.waitFor()
+    t.equal(await link('New conversation').count(), 0)
+    await link('Fix the bug').click()
+    await list.waitFor({ state: 'hidden' })
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await list.waitFor()
   })
 
   await t.test('an error keeps the text', async (t) => {
@@ -204,7 +258,7 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     await button('Send').click()
     await page.getByText('provider_not_signed_in').waitFor()
     t.equal(await prompt.inputValue(), 'Lost?')
-    await link('Boxes').click()
+    await link('Boxes').last().click()
     await page.getByRole('heading', { name: 'Boxes' }).waitFor()
     await page.goBack()
     await prompt.waitFor()
@@ -224,17 +278,26 @@ t.test('the conversations of a box', { skip: NO_BROWSER }, async (t) => {
     await route.fulfill({ response, json: { ...(await response.json()), vitals: { coding_agents } } })
   })
   await page.reload()
-  await link('All conversations').click()
-  await link('Go on').waitFor()
-  await page.getByText('Claude Code: installed, not signed in').first().waitFor()
-  const choice = page.getByLabel('Coding agent')
+  await link('New conversation').click()
+  await link('Fix the bug').waitFor()
+  const choice = page.getByRole('combobox', { name: 'Coding agent' })
+  await page.locator('.agent', { hasText: 'Claude Code' }).getByText('not signed in').waitFor()
   t.equal(await choice.inputValue(), 'codex', 'an agent that is ready is chosen')
   t.same(await choice.locator('option').allTextContents(), [
-    'Claude Code: installed, not signed in',
+    'Claude Code: not signed in',
     'Codex: ready',
     'OpenCode: installed by its first prompt',
     'pi: installed by its first prompt',
   ])
+  t.equal(await button(/^Install /).count(), 0)
+
+  await t.test('a conversation whose agent is signed out has a button that signs in', async () => {
+    await link('Fix the bug').click()
+    await button('Sign in: Claude Code').click()
+    await page.getByRole('dialog').getByLabel('Key', { exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
 
   await t.test('a suspended box', async () => {
     await api('POST', `/boxes/${box.id}/suspend`)

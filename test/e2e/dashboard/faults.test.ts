@@ -30,7 +30,7 @@ t.test('faults of the coordinator and floods of output', { skip: NO_BROWSER }, a
 
   await t.test('kill -9: each page says so, and continues by itself', async (t) => {
     const dialog = boxes.getByRole('dialog')
-    await boxes.getByRole('button', { name: 'Create a box' }).click()
+    await boxes.getByRole('button', { name: 'New box' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('after')
 
     const commands = await open(`${base}/commands`)

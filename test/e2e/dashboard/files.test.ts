@@ -36,6 +36,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     [HOSTILE, '<script>alert(1)</script>\u202e'],
     ['image.svg', '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'],
     ['dir/in.txt', 'in'],
+    ['dir/code.ts', "const html = '<b>\u202e' // text\n"],
   ] as const) {
     if (path.startsWith('dir/')) await request('POST', '/files/mkdir', { path: 'dir', parents: true })
     await request('PUT', '/files', { path, content })
@@ -61,6 +62,11 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await link('in.txt').waitFor()
     t.match(new URL(page.url()).searchParams.get('path'), /\/dir$/)
     await page.reload()
+    await link('code.ts').click()
+    await page.locator('.token-keyword', { hasText: 'const' }).waitFor()
+    t.equal(await page.locator('.token-string').textContent(), "'<b>⟨U+202E⟩'")
+    t.equal(await page.locator('.content b').count(), 0, 'the text is no markup')
+    await page.goBack()
     await link('in.txt').click()
     await page.getByText('in', { exact: true }).waitFor()
     await link('Home').click()
@@ -196,7 +202,7 @@ t.test('the files of a box', { skip: NO_BROWSER }, async (t) => {
     await api('POST', `/boxes/${box.id}/suspend`)
     await page.getByText('Files need a running box').waitFor()
     await waitForState(box.id, 'suspended')
-    await button(`Wake ${box.hostname}`).click()
+    await button(`Wake ${box.hostname}`).last().click()
     await page.getByText('replaced').waitFor()
     t.equal((await waitForState(box.id, 'running')).desiredState, 'running')
     // The page may send a request before the feed reports the suspend.

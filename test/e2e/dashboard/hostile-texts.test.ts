@@ -274,7 +274,7 @@ async function routeBilling(page: Page): Promise<void> {
     const by = new URL(route.request().url()).searchParams.get('by')
     const rows = ALL_HOSTILE_TEXTS.map((text, index) => ({
       ...amounts,
-      ...(by === 'day' && { day: `${month}-01` }),
+      ...(by === 'day' && { day: `${month}-01`, parts: [{ id: `${index}`, micros: 1 }] }),
       ...(by === 'box' && { boxId: `${index}`, hostname: text }),
       ...(by === 'member' && { userId: `${index}`, name: text, email: text }),
     }))
@@ -342,9 +342,24 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
   const pasteDir = join(createTempDir(t, 'paste'), 'empty')
   mkdirSync(pasteDir)
   const pasted = new Set<string>()
+  /** The commands of the page: those that it shows, and those behind its buttons, which an open dialog makes inert. */
+  async function readCommands(): Promise<string[]> {
+    const commands = page.locator('.command code')
+    const shown = await commands.allTextContents()
+    if ((await page.getByRole('dialog').count()) > 0) return shown
+    const buttons = await page.locator('.commands-button:visible').all()
+    for (const button of buttons) {
+      await button.click()
+      await page.locator('.popover').filter({ has: commands }).waitFor()
+      shown.push(...(await page.locator('.popover code').allTextContents()))
+      await page.keyboard.press('Escape')
+      await page.locator('.popover code').first().waitFor({ state: 'detached' })
+    }
+    return shown
+  }
   /** Pastes the commands of the page that were not pasted before. */
   async function checkCommands(t: Test, name: string): Promise<void> {
-    const shown = await page.locator('.command code').allTextContents()
+    const shown = await readCommands()
     const commands = shown.filter((text) => !pasted.has(text))
     for (const text of commands) pasted.add(text)
     for (const calls of await pasteCommands(commands, pasteDir))
@@ -384,9 +399,10 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     ['workspace/aws', 'As of', [toVisible(COMBINED), ...all]],
     ['workspace/keys', 'As of', all],
     ['workspace/members', 'As of', all],
-    ['workspace/policies', 'shareLinks', []],
+    ['workspace/policies', 'Links without a sign-in', []],
     ['workspace/audit', 'As of', []],
-    ['workspace/billing', 'By member', all],
+    ['workspace/billing', 'so far in', all],
+    ['workspace/billing?by=member', 'so far in', all],
     ['workspace/sessions', 'this session', [HOSTILE_TEXTS['an event handler'] ?? '']],
     ['workspace/settings', 'Zero data retention', [toVisible(COMBINED)]],
   ]
@@ -467,8 +483,10 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('a link to a page with a hostile URL', async (t) => {
     const text = encodeURIComponent(COMBINED)
-    const command = (start: string) => page.locator('.command code', { hasText: new RegExp(`^${start}`) })
-    const paste = async (start: string) => pasteCommand((await command(start).textContent()) ?? '', pasteDir)
+    async function paste(start: string): Promise<string[][]> {
+      const [text = ''] = (await readCommands()).filter((command) => command.startsWith(start))
+      return pasteCommand(text, pasteDir)
+    }
     await open(`boxes/${text}`)
     await page.getByText('There is no box with this name').waitFor()
     await check(t, 'an unknown box', [toVisible(COMBINED)])

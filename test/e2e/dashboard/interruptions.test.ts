@@ -4,10 +4,12 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
 import {
+  chooseAction,
   collectProblems,
   openDashboard,
   sendSecret,
   signIn,
+  signOut,
   waitForExpression,
 } from '../../support/dashboard.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -41,7 +43,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
   }
 
   await t.test('the session ends while a dialog is open: its text can be sent after a sign-in', async (t) => {
-    await page.getByRole('button', { name: 'Create a box' }).click()
+    await page.getByRole('button', { name: 'New box' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('kept')
     await endSession()
     await dialog.getByText('Your session has ended.').waitFor()
@@ -94,7 +96,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
         await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))').catch(() => undefined)
         await route.fulfill({ response })
       })
-      await page.getByRole('button', { name: 'Sign out' }).click()
+      await signOut(page)
       await page.getByRole('heading', { name: 'Sign in to Boxwood' }).waitFor()
       t.equal(new URL(page.url()).search, '')
       await page.unrouteAll()
@@ -106,7 +108,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
         await route.fetch()
         await route.abort()
       })
-      await page.getByRole('button', { name: 'Sign out' }).click()
+      await signOut(page)
       await page.getByRole('heading', { name: 'Sign in to Boxwood' }).waitFor()
       await page.unrouteAll()
       await signIn(page, dataDir)
@@ -123,9 +125,9 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     const id = await create('shared')
 
     // Renamed: the dialog has the new name.
-    await page.getByRole('button', { name: 'Delete shared' }).click()
+    await chooseAction(page, 'shared', 'Delete')
     await other.goto(`${url}/boxes/shared`)
-    await other.getByRole('button', { name: 'Rename: shared' }).click()
+    await chooseAction(other, 'shared', 'Rename')
     await other.getByRole('dialog').getByRole('textbox').fill('other-name')
     await other.getByRole('dialog').getByRole('button', { name: 'Rename', exact: true }).click()
     await page.getByRole('dialog', { name: 'Delete other-name' }).waitFor()
@@ -135,7 +137,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     t.equal(new URL(other.url()).pathname, '/boxes/other-name')
 
     // Suspended: what was typed stays.
-    await page.getByRole('button', { name: 'Fork other-name' }).click()
+    await chooseAction(page, 'other-name', 'Fork')
     await dialog.getByLabel('Name of the new box').fill('copy')
     await other.getByRole('button', { name: 'Suspend other-name' }).click()
     await waitForState(id, 'suspended')
@@ -143,7 +145,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     t.equal(await dialog.getByLabel('Name of the new box').inputValue(), 'copy')
 
     // Deleted.
-    await other.getByRole('button', { name: 'Delete other-name' }).click()
+    await chooseAction(other, 'other-name', 'Delete')
     await other.getByRole('dialog').getByRole('textbox').fill('other-name')
     await other.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await rowOf(page, 'other-name').waitFor({ state: 'detached' })
@@ -159,7 +161,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
     // The page of the box: a rename is followed, and a dialog stays when the box is deleted.
     const last = await create('mine')
     await page.goto(`${url}/boxes/mine`)
-    await page.getByRole('button', { name: 'Make a template: mine' }).click()
+    await chooseAction(page, 'mine', 'Make a template')
     await dialog.getByRole('textbox').fill('template')
     await api('PATCH', `/boxes/${last}`, { name: 'yours' })
     await page.getByRole('heading', { level: 1, name: 'yours' }).waitFor()
@@ -199,7 +201,7 @@ t.test('interruptions', { skip: NO_BROWSER }, async (t) => {
       held.resolve()
       // Requested when the feed has begun.
       await shifted.waitForResponse('**/dashboard/build.json')
-      t.match(await shifted.getByText(/^As of /).textContent(), /^As of \d s ago\.$/)
+      t.match(await shifted.getByText(/^As of /).textContent(), /^As of \d s ago$/)
       let tickets = 0
       shifted.on('request', (request) => {
         if (request.url().endsWith('/tickets')) tickets += 1

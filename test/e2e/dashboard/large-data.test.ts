@@ -157,7 +157,7 @@ t.test('much data', { skip: NO_BROWSER }, async (t) => {
     t.equal(await page.locator('tbody tr').count(), 50)
     t.same(new Set(await page.locator('tbody .result').allTextContents()), new Set(['failed']))
     await page.getByLabel('Filter').fill('absent')
-    await page.getByText('No loaded command matches the filter.').waitFor()
+    await page.getByText('No loaded command matches.').waitFor()
     await page.getByText('the filter does not search them').waitFor()
     t.ok(requests.filter((path) => path.includes('/commands?')).length < 8, 'few pages are loaded')
 
@@ -233,7 +233,7 @@ t.test('much data', { skip: NO_BROWSER }, async (t) => {
     await testWidth(t, 'the terminals')
 
     await page.goto(`${base}/conversations`)
-    await page.locator('th a', { hasText: SHOWN_NAME.slice(0, 60) }).waitFor()
+    await page.locator('.threads a', { hasText: SHOWN_NAME.slice(0, 60) }).waitFor()
     await testWidth(t, 'the conversations')
 
     const ports = [{ port: 3000, pid: 7, process: 'p'.repeat(64) }]

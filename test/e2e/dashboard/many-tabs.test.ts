@@ -31,14 +31,14 @@ t.test('twenty tabs', { skip: NO_BROWSER }, async (t) => {
   ]
   /** With a text of the page while the box runs, and while it is suspended. */
   const texts: [path: string, running: string, suspended: string][] = [
-    ['', 'Suspend', 'Wake'],
+    ['', 'running', 'suspended'],
     [`/boxes/${box.hostname}`, 'Suspend', 'Wake'],
     [`/boxes/${box.hostname}/timeline`, 'until [ -e go ]', 'suspended'],
     [`/boxes/${box.hostname}/terminals`, 'three', 'The box does not run, and has no sessions.'],
     [`/boxes/${box.hostname}/commands`, 'until [ -e go ]', 'The box is suspended.'],
     [
       `/boxes/${box.hostname}/conversations`,
-      'There is no conversation.',
+      'Give a coding agent a task',
       'Conversations need a running box.',
     ],
     [`/boxes/${box.hostname}/files`, 'Name', 'Files need a running box.'],

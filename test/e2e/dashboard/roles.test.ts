@@ -7,7 +7,7 @@ import type { Box } from '../../../shared/api/boxes.ts'
 import { ISSUER, insertAwsRoles } from '../../support/aws-roles.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
 import type { RequestOptions, TestCoordinator } from '../../support/coordinator.ts'
-import { openDashboard, openPage } from '../../support/dashboard.ts'
+import { chooseAction, openDashboard, openPage } from '../../support/dashboard.ts'
 import { FAKE_CLAUDE } from '../../support/fake-claude.ts'
 import { payWorkspace } from '../../support/pay-workspace.ts'
 import { createTestSession } from '../../support/session.ts'
@@ -28,13 +28,16 @@ function isAllowed(role: Role, route: string): boolean {
 const ROWS = readRows()
 
 type Opened = { page: Page; box: Box; role: Role; api: TestCoordinator['api'] }
+/** A name, and the route that it needs; null: it sends no request that a role may not send. */
+type Action = readonly [RegExp, string | null]
+
 type View = {
   /** The route that the page reads. */
   reads: string
   /** Shows that the page has loaded. */
   ready: string | RegExp
-  /** Each button, with the route that it needs; null: it sends no request that a role may not send. */
-  buttons: readonly (readonly [RegExp, string | null])[]
+  /** The buttons, and the items of the first menu. */
+  buttons: readonly Action[]
   /** Uses an offered action, and waits for its effect. */
   use(opened: Opened): Promise<unknown>
 }
@@ -47,24 +50,41 @@ async function submit(page: Page, label: string): Promise<void> {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-const BOX_BUTTONS = [
+const ROW_ACTIONS: readonly Action[] = [
   [/^Suspend /, 'POST /boxes/{id}/suspend'],
-  [/^Fork /, 'POST /boxes/{id}/fork'],
-  [/^Snapshot /, 'POST /snapshots'],
-  [/^Delete /, 'DELETE /boxes/{id}'],
-] as const
+  [/^Actions of /, null],
+  [/^Fork$/, 'POST /boxes/{id}/fork'],
+  [/^Snapshot$/, 'POST /snapshots'],
+  [/^Delete$/, 'DELETE /boxes/{id}'],
+]
+
+/** On each page of a box. */
+const BOX_ACTIONS: readonly Action[] = [
+  ...ROW_ACTIONS,
+  [/^Rename$/, 'PATCH /boxes/{id}'],
+  [/^Give to a member$/, 'POST /boxes/{id}/owner'],
+  [/^Schedule$/, 'PATCH /boxes/{id}'],
+  [/^Resize$/, 'POST /boxes/{id}/resize'],
+  [/^Move$/, 'POST /boxes/{id}/region'],
+  [/^Make a template$/, 'POST /boxes/{id}/template'],
+  [/^Stop$/, 'POST /boxes/{id}/suspend'],
+]
 
 const BOXES: View = {
   reads: 'GET /boxes',
   ready: 'running',
-  buttons: [[/^Create a box$/, 'POST /boxes'], ...BOX_BUTTONS],
+  buttons: [
+    [/^(All|Running|Suspended|Failed) ?\d+$/, null],
+    [/^(Name|State|Owner|CPU|Last activity)$/, null],
+    ...ROW_ACTIONS,
+  ],
   async use({ page, box, role }) {
-    await press(page, 'Create a box')
+    await press(page, 'New box')
     await page.getByText('More settings').click()
     await page.getByRole('option', { name: /us-east-1/ }).waitFor({ state: 'attached' })
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await press(page, `Snapshot ${box.hostname}`)
+    await chooseAction(page, box.hostname, 'Snapshot')
     await page.getByLabel('Name of the snapshot').fill(`of-${role}`)
     await submit(page, 'Take the snapshot')
     await page.getByText(`The snapshot of-${role} is being taken.`).waitFor()
@@ -74,21 +94,13 @@ const BOXES: View = {
 const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
   overview: {
     reads: 'GET /boxes/{id}',
-    ready: 'State since',
+    ready: 'Last commands',
     buttons: [
-      ...BOX_BUTTONS,
-      [/^Rename: /, 'PATCH /boxes/{id}'],
-      [/^Give to a member: /, 'POST /boxes/{id}/owner'],
-      [/^Schedule: /, 'PATCH /boxes/{id}'],
-      [/^Resize: /, 'POST /boxes/{id}/resize'],
-      [/^Move: /, 'POST /boxes/{id}/region'],
-      [/^Make a template: /, 'POST /boxes/{id}/template'],
-      [/^Stop: /, 'POST /boxes/{id}/suspend'],
       // Disabled for a restricted box.
       [/^Mount a secret: /, 'POST /boxes/{id}/secrets'],
     ],
     async use({ page, box, api }) {
-      await press(page, `Schedule: ${box.hostname}`)
+      await chooseAction(page, box.hostname, 'Schedule')
       await page.getByLabel('Suspend when idle for').fill('120')
       await submit(page, 'Set')
       await waitUntil('the schedule is set', async () => {
@@ -99,8 +111,10 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
   timeline: {
     reads: 'GET /boxes/{id}/metrics',
     ready: 'Events in this range',
-    buttons: [[/^(Last hour|24 hours|7 days|30 days|Earlier|Later|Zoom in|Zoom out)$/, null]],
+    buttons: [[/^(Whole life|Last hour|24 hours|7 days|30 days|Earlier|Later|Zoom in|Zoom out)$/, null]],
     async use({ page }) {
+      await press(page, 'Last hour')
+      await page.waitForURL(/last=3600/)
       await press(page, 'Zoom out')
       await page.waitForURL(/last=7200/)
     },
@@ -119,7 +133,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
   },
   commands: {
     reads: 'GET /boxes/{id}/commands',
-    ready: 'History',
+    ready: 'Duration',
     buttons: [[/^Run$/, 'POST /exec']],
     async use({ page }) {
       await page.getByLabel('Command', { exact: true }).fill('echo done')
@@ -132,7 +146,13 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
   conversations: {
     reads: 'GET /prompts/conversations',
     ready: 'runs in progress',
-    buttons: [[/^Send$/, 'POST /prompts']],
+    buttons: [
+      [/^Send$/, 'POST /prompts'],
+      [/^Install /, 'POST /exec'],
+      // Disabled for a restricted box.
+      [/^Sign in: /, 'POST /boxes/{id}/secrets'],
+      [/^Default model$/, null],
+    ],
     async use({ page }) {
       await page.getByRole('textbox', { name: 'Prompt' }).fill('hello')
       await press(page, 'Send')
@@ -143,6 +163,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
     reads: 'GET /files/list',
     ready: /entries, read/,
     buttons: [
+      [/^(Name|Size|Last change)$/, null],
       [/^Refresh$/, 'GET /files/list'],
       [/^Create a directory$/, 'POST /files/mkdir'],
       [/^Download /, 'POST /boxes/{id}/download-links'],
@@ -163,7 +184,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
     reads: 'GET /processes',
     ready: /^CPU .* processes?/,
     buttons: [
-      [/^(Command|PID|CPU|Memory)/, null],
+      [/^(Tree|List|Command|PID|CPU|Memory)/, null],
       [/^Kill /, 'POST /exec'],
       [/^Share a port$/, 'POST /boxes/{id}/port-shares'],
     ],
@@ -188,7 +209,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
   prompts: {
     reads: 'GET /prompts',
     ready: 'As of',
-    buttons: [],
+    buttons: [[/^(All|Running|Queued|Failed) ?\d+$/, null]],
     async use({ page }) {
       // The page of the conversations has sent it.
       await page.getByRole('link', { name: 'hello' }).first().click()
@@ -254,11 +275,11 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     async use({ page }) {
       await press(page, 'Add a machine')
       await page.getByLabel('Name of the box').fill('server')
-      await submit(page, 'Show the line to run')
+      await submit(page, 'Show the command')
       await page.getByText('Waiting for the machine').waitFor()
       await press(page, 'Revoke the token server')
       await submit(page, 'Revoke')
-      await page.getByText('There is no unused token.').waitFor()
+      await page.getByRole('button', { name: /^Revoke the token/ }).waitFor({ state: 'detached' })
     },
   },
   aws: {
@@ -315,20 +336,14 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
   },
   policies: {
     reads: 'GET /workspace/policies',
-    ready: 'shareLinks',
-    buttons: [
-      [/^Set /, 'PATCH /workspace/policies'],
-      [/^Reset /, 'PATCH /workspace/policies'],
-    ],
+    ready: 'Links without a sign-in',
+    buttons: [[/^Edit /, 'PATCH /workspace/policies']],
     async use({ page, role }) {
       if (role !== 'owner') return
-      await press(page, 'Set Boxes of each member')
-      await page.getByRole('dialog').getByRole('textbox', { name: 'Value' }).fill('7')
-      await submit(page, 'Set')
-      await page
-        .getByRole('row', { name: /^Boxes of each member/ })
-        .getByText('7', { exact: true })
-        .waitFor()
+      await press(page, 'Edit Boxes of each member')
+      await page.getByRole('dialog').getByRole('textbox').fill('7')
+      await submit(page, 'Save')
+      await page.getByText('7 boxes', { exact: true }).waitFor()
     },
   },
   audit: {
@@ -336,6 +351,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     ready: /As of/,
     buttons: [
       [/^(Show|Newer|Older)$/, 'GET /audit'],
+      [/^Details of event \d+$/, null],
       [/^Verify the log$/, 'GET /audit/chain'],
     ],
     async use({ page }) {
@@ -346,7 +362,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
   billing: {
     reads: 'GET /billing',
     ready: 'free credit',
-    buttons: [],
+    buttons: [[/^By (box|member)$/, null]],
     async use({ page }) {
       await page.getByLabel('Month in UTC').selectOption({ index: 1 })
       await page.getByText('There is no usage in this month.').waitFor()
@@ -358,7 +374,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     // The first workspace of a coordinator cannot be closed.
     buttons: [
       [/^Rename$/, 'PATCH /workspace'],
-      [/^Turn zero data retention on$/, 'PATCH /workspace'],
+      [/^Turn on zero data retention$/, 'PATCH /workspace'],
       [/^Change your name$/, 'PATCH /session/user'],
       [/^(Add an|Change your) email address$/, 'POST /session/email'],
     ],
@@ -366,7 +382,9 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
       await press(page, 'Change your name')
       await page.getByLabel('Name', { exact: true }).fill('Grace')
       await submit(page, 'Change')
-      await page.getByText(new RegExp(`^Grace, (.*, )?${role}$`)).waitFor()
+      const you = page.getByRole('region', { name: 'You' })
+      await you.getByText('Grace', { exact: true }).waitFor()
+      await you.getByText(role, { exact: true }).waitFor()
     },
   },
   sessions: {
@@ -382,15 +400,26 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
   },
 }
 
-/** The names of the buttons of the page, without those that copy a command or load a list again. */
-const listButtons = (page: Page): Promise<string[]> =>
-  page
-    .locator('main button:visible')
-    .evaluateAll((buttons) =>
-      buttons
-        .map((button) => button.getAttribute('aria-label') ?? button.textContent ?? '')
-        .filter((name) => !name.startsWith('Copy: ') && name !== 'Load again'),
-    )
+/** Not actions: what copies a command, shows one, loads a list again, or writes a first prompt into its field. */
+const NO_ACTION = /^(Copy: .*|Load again|The same in a terminal|(Explain|Run|Write) .*\.)$/
+
+/** The names of the buttons of the page, and of the items of its first menu. */
+async function listButtons(page: Page): Promise<string[]> {
+  const readNames = (selector: string): Promise<string[]> =>
+    page
+      .locator(selector)
+      .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label') ?? one.textContent ?? ''))
+  const buttons = await readNames('main button:visible')
+  const menu = page.locator('main [aria-haspopup=menu]').first()
+  if ((await menu.count()) > 0) {
+    await menu.click()
+    // The browser shows the menu before the page has filled it.
+    await page.locator('main [role=menuitem]').first().waitFor()
+    buttons.push(...(await readNames('main [role=menuitem]')))
+    await page.keyboard.press('Escape')
+  }
+  return buttons.filter((name) => !NO_ACTION.test(name))
+}
 
 t.test('roles', { skip: NO_BROWSER }, async (t) => {
   const dashboard = await openDashboard(t, () => '/boxes/', {
@@ -452,7 +481,7 @@ t.test('roles', { skip: NO_BROWSER }, async (t) => {
         await page.waitForLoadState('networkidle')
         const allowed = view.buttons.filter(([, route]) => route === null || isAllowed(role, route))
         // A part of the page may be in a file of its own.
-        for (const [pattern] of allowed)
+        for (const [pattern] of allowed.filter((button) => !BOX_ACTIONS.includes(button)))
           await page
             .getByRole('button', { name: pattern })
             .first()
@@ -479,24 +508,34 @@ t.test('roles', { skip: NO_BROWSER }, async (t) => {
         const names = await page.locator('table.boxes tbody th a').allTextContents()
         const all = [first, restricted, own].map(({ hostname }) => hostname)
         t.same(names.sort(), role === 'contractor' ? [own.hostname] : all.sort())
-        await page.getByText('Workspace', { exact: true }).click()
+        const labels = await page
+          .getByRole('navigation', { name: 'Pages' })
+          .locator('.label')
+          .allTextContents()
         t.same(
-          await page.locator('.menu a').allTextContents(),
-          Object.entries(WORKSPACE_PAGES)
-            .filter(([name]) => isAllowed(role, WORKSPACE_VIEWS[name as keyof typeof WORKSPACE_PAGES].reads))
-            .map(([, label]) => label),
-          'the menu has the allowed pages',
+          // Sessions are in the menu of the user.
+          [...labels, 'Sessions'].sort(),
+          [
+            'Boxes',
+            ...Object.entries(WORKSPACE_PAGES)
+              .filter(([name]) =>
+                isAllowed(role, WORKSPACE_VIEWS[name as keyof typeof WORKSPACE_PAGES].reads),
+              )
+              .map(([, label]) => label),
+          ].sort(),
+          'the sidebar has the allowed pages',
         )
       })
       for (const [tab, label] of Object.entries(BOX_TABS))
         await t.test(label, () => {
           const path = `/boxes/${box.hostname}${tab === 'overview' ? '' : `/${tab}`}`
-          return check(label, path, BOX_VIEWS[tab as keyof typeof BOX_TABS])
+          const view = BOX_VIEWS[tab as keyof typeof BOX_TABS]
+          return check(label, path, { ...view, buttons: [...BOX_ACTIONS, ...view.buttons] })
         })
       await t.test('the box of another user', async () => {
         await page.goto(`${url}/boxes/${first.hostname}`)
         await page
-          .getByText(role === 'contractor' ? 'There is no box with this name' : 'State since')
+          .getByText(role === 'contractor' ? 'There is no box with this name' : 'Last commands')
           .waitFor()
       })
       const { sessions, ...others } = WORKSPACE_VIEWS

@@ -3,16 +3,18 @@
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER, startBrowser } from '../../support/browser.ts'
-import { signIn } from '../../support/dashboard.ts'
+import { getAccountButton, signIn } from '../../support/dashboard.ts'
 import { findAgentPid } from '../../support/find-agent-process.ts'
 import { startProxiedCoordinator } from '../../support/proxied-coordinator.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-/** Prints a line each 50 ms, at most as many as a new viewer gets. */
+/** Prints a line each 50 ms, up to the number in the file `limit`. */
 const COUNTER =
-  'i=0; while [ ! -e stop ] && [ $i -lt 950 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; exit 3'
+  'i=0; while [ ! -e stop ]; do [ $i -ge "$(cat limit)" ] || { i=$((i+1)); echo "line $i"; }; sleep 0.05; done; exit 3'
 /** The lines that are printed between two events. */
 const LINES = 10
+/** What an event adds to the limit: all together are fewer lines than a new viewer gets, also on a slow machine. */
+const MORE = 40
 const MINUTE_MS = 60_000
 
 const WINDOW = { width: 1000, height: 700 }
@@ -48,7 +50,7 @@ async function openPage(browser: Browser, url: string, dataDir: string): Promise
   await page.clock.install()
   await page.goto(url)
   await signIn(page, dataDir)
-  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  await getAccountButton(page).waitFor()
   return page
 }
 
@@ -65,7 +67,13 @@ t.test('a terminal with a counting program', { skip: NO_BROWSER }, async (t) => 
     await page.getByLabel('Program').fill(COUNTER)
     await page.keyboard.press('Enter')
   }
+  let limit = 0
+  const allowMore = async () => {
+    limit += MORE
+    await coordinator.exec(box.id, `echo ${limit} > new; mv new limit`)
+  }
   const advance = async (shown = page) => {
+    await allowMore()
     const last = await readLast(shown)
     await waitUntil(`${LINES} more lines`, async () => (await readLast(shown)) >= last + LINES)
   }
@@ -74,6 +82,7 @@ t.test('a terminal with a counting program', { skip: NO_BROWSER }, async (t) => 
     const lines = await readLines(shown)
     t.same(lines, count(lines.length), `${event}: ${lines.length} lines`)
   }
+  await allowMore()
   await start('count')
   await advance()
 
@@ -95,10 +104,12 @@ t.test('a terminal with a counting program', { skip: NO_BROWSER }, async (t) => 
   await page.context().setOffline(false)
   await checkLines('a minute without network')
 
+  await allowMore()
   await restart()
   await checkLines('kill -9 of the coordinator')
   await checkLines('kill -9 of the coordinator, the second viewer', second)
 
+  await allowMore()
   process.kill(findAgentPid(box.id) ?? Number.NaN, 'SIGKILL')
   await checkLines('kill -9 of the agent')
   await checkLines('kill -9 of the agent, the second viewer', second)

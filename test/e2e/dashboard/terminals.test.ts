@@ -11,28 +11,6 @@ const COUNTER =
   'i=0; while [ ! -e stop ] && [ $i -lt 95 ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done; exit 3'
 const QUERIES = String.raw`read start; printf '\033[31mred\033[0m \033[c\033[6n\033[>q\033]11;?\007\033]52;c;ZXZpbA==\007\033]8;;https://example.com/x\007link\033]8;;\007\n'; exec cat -v`
 
-/** The test reads the canvas after the frame in which it was drawn. */
-const KEEP_DRAWING = `{
-  const { getContext } = HTMLCanvasElement.prototype
-  HTMLCanvasElement.prototype.getContext = function (type, options) {
-    return getContext.call(this, type, { ...options, preserveDrawingBuffer: true })
-  }
-}`
-
-/** Whether the canvas of the terminal has a pixel like the red of its theme. */
-const HAS_RED = `(() => {
-  const canvas = document.querySelector('.xterm-screen canvas:not(.xterm-link-layer)')
-  const copy = document.createElement('canvas')
-  copy.width = canvas.width
-  copy.height = 100
-  const context = copy.getContext('2d')
-  context.drawImage(canvas, 0, 0)
-  const { data } = context.getImageData(0, 0, copy.width, copy.height)
-  for (let index = 0; index < data.length; index += 4)
-    if (data[index] > 200 && data[index + 1] < 170 && data[index + 2] < 170 && data[index + 3] > 0) return true
-  return false
-})()`
-
 const readLines = async (page: Page): Promise<string[]> => {
   const rows = await page.locator('.xterm-rows > div').allTextContents()
   return rows.map((row) => row.replaceAll('\u00a0', ' ').trimEnd()).filter((row) => row !== '')
@@ -142,50 +120,6 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await question.waitFor({ state: 'detached' })
   })
 
-  await t.test('WebGL by choice: kept, loaded when it is chosen, and replaced when it fails', async (t) => {
-    const shown = await page.context().newPage()
-    const warnings = collectProblems(shown)
-    const scripts: string[] = []
-    shown.on('request', (request) => {
-      if (request.resourceType() === 'script') scripts.push(request.url())
-    })
-    await shown.goto(page.url())
-    await waitForLine('red link', shown)
-    t.equal(await shown.locator('.xterm canvas').count(), 0, 'it is off by default')
-    const withoutWebgl = scripts.length
-    const checkbox = shown.getByLabel('WebGL')
-    await checkbox.check()
-    const canvas = shown.locator('.xterm-screen canvas:not(.xterm-link-layer)')
-    await canvas.waitFor()
-    t.equal(scripts.length, withoutWebgl + 1, 'the renderer is a file of its own')
-    await shown.locator('.xterm-rows').waitFor({ state: 'detached' })
-    await shown.addInitScript(KEEP_DRAWING)
-    await shown.reload()
-    await canvas.waitFor()
-    t.ok(await checkbox.isChecked(), 'the choice is kept')
-    await waitUntil('the colour of the program is drawn', () => shown.evaluate(HAS_RED))
-    await shown.evaluate(
-      "document.querySelector('.xterm-screen canvas:not(.xterm-link-layer)').getContext('webgl2').getExtension('WEBGL_lose_context').loseContext()",
-    )
-    await shown.getByText('The browser has ended WebGL.').waitFor()
-    await waitForLine('red link', shown)
-    await shown.addInitScript('HTMLCanvasElement.prototype.getContext = () => null')
-    await shown.reload()
-    await shown.getByText('WebGL is not available.').waitFor()
-    await waitForLine('red link', shown)
-    await checkbox.uncheck()
-    await shown.reload()
-    await waitForLine('red link', shown)
-    t.notOk(await checkbox.isChecked())
-    await shown.close()
-    // The test reads pixels, and ends the context.
-    const expected = /ReadPixels|webgl context not restored/
-    t.same(
-      warnings.filter((text) => !expected.test(text)),
-      [],
-    )
-  })
-
   await t.test('leave with the keyboard, full screen, and end', async (t) => {
     await page.locator('.xterm-helper-textarea').focus()
     await page.keyboard.press('Control+Shift+L')
@@ -196,6 +130,23 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
       async () => (await listSessions())?.[0]?.rows > 150,
     )
     await page.getByRole('button', { name: 'Full screen' }).click()
+    const cells = async () => (await listSessions())?.[0]?.cols as number
+    const before = await cells()
+    for (let count = 0; count < 4; count += 1) await page.getByRole('button', { name: 'Larger text' }).click()
+    await waitUntil('fewer characters in a line', async () => (await cells()) < before)
+    await page.reload()
+    await page.getByText('Connected.').waitFor()
+    for (let count = 0; count < 4; count += 1)
+      await page.getByRole('button', { name: 'Smaller text' }).click()
+    await waitUntil('the size is kept, and set again', async () => (await cells()) === before)
+    await page.getByRole('button', { name: 'Start another session' }).click()
+    await waitUntil('two sessions', async () => (await listSessions()).length === 2)
+    const tabs = page.getByRole('navigation', { name: 'Sessions' })
+    await tabs.getByRole('link', { name: 'cat' }).click()
+    await waitForLine('red link')
+    t.equal(await tabs.locator('[aria-current]').textContent(), 'cat')
+    const other = (await listSessions()).find(({ session }: { session: string }) => session !== 'cat')
+    await edge(box.id, 'DELETE', `/terminal/sessions/${other.session}`)
     await page.getByRole('link', { name: 'Detach' }).click()
     await page.getByRole('row', { name: 'cat' }).waitFor()
     t.match(await listSessions(), [{ session: 'cat' }], 'the session continues')
@@ -204,6 +155,29 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await page.getByText('There is no session.').waitFor()
     t.same(await listSessions(), [])
     await waitForExpression(page, "document.activeElement.tagName === 'H1'")
+  })
+
+  await t.test('the keys of a phone', async (t) => {
+    const context = await page
+      .context()
+      .browser()
+      ?.newContext({ hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } })
+    if (context === undefined) throw new Error('there is no browser')
+    await context.addCookies(await page.context().cookies())
+    const phone = await context.newPage()
+    collectProblems(phone, problems)
+    await edge(box.id, 'POST', '/terminal/sessions', { session: 'phone', command: 'cat -v' })
+    await phone.goto(`${url}${path}?session=phone`)
+    await phone.getByText('Connected.').waitFor()
+    for (const key of ['Escape', 'Up']) await phone.getByRole('button', { name: key, exact: true }).tap()
+    await waitUntil('the keys arrive', async () =>
+      (await readLines(phone)).some((line) => line.includes('^[^[[A')),
+    )
+    await phone.getByRole('button', { name: 'Ctrl', exact: true }).tap()
+    await phone.keyboard.type('c')
+    await phone.getByText('The session was terminated by INT.').waitFor()
+    t.equal(await phone.evaluate('document.documentElement.scrollWidth'), 390)
+    await context.close()
   })
 
   t.same(problems, [], 'no violation of the policy and no error')

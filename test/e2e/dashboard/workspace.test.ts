@@ -5,7 +5,7 @@ import t from 'tap'
 import { createProviders } from '../../../coordinator/providers/regions.ts'
 import { REGIONS } from '../../../shared/tiers.ts'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
+import { chooseAction, getAccountButton, openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { FakeImages, withImages } from '../../support/fake-images.ts'
 import { FakeInfrastructure } from '../../support/fake-infrastructure.ts'
 import { payWorkspace } from '../../support/pay-workspace.ts'
@@ -191,7 +191,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await press(page, 'Create a key')
     await page.getByLabel('What the key is for').fill('ci key')
     await page.getByText('More settings').click()
-    await page.getByLabel('Level of the area boxes').selectOption('run')
+    await page.getByLabel('Boxes', { exact: true }).selectOption('run')
     await page.getByLabel(box.hostname).check()
     t.match(
       await page.getByRole('dialog').locator('code').textContent(),
@@ -206,9 +206,9 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.match(await findKey(), { access: { boxes: 'run' }, boxIds: [box.id], expiresAt: /^20/ })
     await press(page, 'Change ci key')
     await page.getByText('More settings').click()
-    await page.getByLabel('Level of the area boxes').selectOption('read')
+    await page.getByLabel('Boxes', { exact: true }).selectOption('read')
     await submit(page, 'Change the key')
-    await row(page, 'ci key').getByText('boxes=read').waitFor()
+    await row(page, 'ci key').getByText('reads boxes').waitFor()
     t.match(await findKey(), { access: { boxes: 'read' }, boxIds: [box.id] })
     await press(page, 'Rotate ci key')
     await submit(page, 'Rotate')
@@ -247,33 +247,34 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.equal(await find(), undefined)
   })
 
-  await t.test('policies: set and reset, with the keyboard only', async (t) => {
+  await t.test('policies: edit and reset, with the keyboard only', async (t) => {
     await open('policies', 'Policies')
     const policies = async () => (await load('/workspace/policies')).policy
-    await page.getByRole('button', { name: 'Set Boxes of each member', exact: true }).focus()
+    const setting = (name: string) => page.locator('main').getByRole('listitem').filter({ hasText: name })
+    await page.getByRole('button', { name: 'Edit Boxes of each member', exact: true }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').getByRole('textbox', { name: 'Value' }).waitFor()
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Boxes of each member' }).waitFor()
     t.equal(await page.evaluate('document.activeElement.tagName'), 'INPUT')
     await page.keyboard.type('7')
     await page.keyboard.press('Enter')
-    await row(page, 'Boxes of each member').getByText('7', { exact: true }).waitFor()
+    await setting('Boxes of each member').getByText('7 boxes', { exact: true }).waitFor()
     t.match(await policies(), { memberBoxLimit: 7 })
     await waitForExpression(
       page,
-      "document.activeElement.getAttribute('aria-label') === 'Set Boxes of each member'",
+      "document.activeElement.getAttribute('aria-label') === 'Edit Boxes of each member'",
     )
-    await page.keyboard.press('Tab')
+    await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    await row(page, 'Boxes of each member').getByText('off', { exact: true }).waitFor()
+    await setting('Boxes of each member').getByText('No limit', { exact: true }).waitFor()
     t.match(await policies(), { memberBoxLimit: null })
-    await press(page, 'Set Quiet hours')
-    await page.getByRole('group', { name: 'Days on which the period starts' }).getByLabel('mon').check()
+    await press(page, 'Edit Quiet hours')
+    await page.getByRole('group', { name: 'Days on which the period starts' }).getByLabel('Monday').check()
     await page.getByLabel('Time zone').fill('Europe/Berlin')
-    await submit(page, 'Set')
-    await row(page, 'Quiet hours').getByText('mon 22:00-07:00 Europe/Berlin').waitFor()
+    await submit(page, 'Save')
+    await setting('Quiet hours').getByText('Mon from 22:00 to 07:00; Europe/Berlin').waitFor()
     t.match(await policies(), { quietHours: { days: ['mon'], timezone: 'Europe/Berlin' } })
   })
 
@@ -282,9 +283,15 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await page.getByLabel('Kind').selectOption('policy.update')
     await press(page, 'Show')
     await waitUntil('only these are shown', async () => {
-      const texts = await page.locator('tbody tr').allTextContents()
-      return texts.length === 3 && texts.every((text) => text.includes('policy.update'))
+      const texts = await page.locator('.log li').allTextContents()
+      return texts.length === 3 && texts.every((text) => text.includes('Owner changed policies: '))
     })
+    await page.getByRole('heading', { level: 2, name: 'Today' }).waitFor()
+    await page
+      .getByRole('button', { name: /^Details of event/ })
+      .first()
+      .click()
+    await page.locator('.log dl').getByText('policy.update').waitFor()
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download as CSV' }).click()
     const lines = readFileSync(await (await download).path(), 'utf8')
@@ -305,10 +312,12 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('sessions: end another one', async (t) => {
     const other = await createTestSession(dashboard)
-    await open('sessions', 'Sessions')
+    await getAccountButton(page).click()
+    await page.getByRole('menuitem', { name: 'Sessions' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sessions' }).waitFor()
     await page.getByText('this session').waitFor()
     const count = await page.getByRole('row').count()
-    await page.getByRole('button', { name: 'End the session of not known' }).first().click()
+    await page.getByRole('button', { name: 'End the session of unknown program' }).first().click()
     await submit(page, 'End')
     await waitUntil('one row less', async () => (await page.getByRole('row').count()) === count - 1)
     const statuses = await Promise.all(
@@ -320,11 +329,10 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
 
   await t.test('machines: the line is shown once, the machine joins live; the rollout', async (t) => {
     await open('machines', 'Machines')
-    await page.getByText('No machine is enrolled.').waitFor()
-    await press(page, 'Add a machine')
+    const line = page.getByRole('region', { name: 'Join a machine' })
+    await line.getByRole('button', { name: 'Add a machine' }).click()
     await page.getByLabel('Name of the box').fill('server')
-    await submit(page, 'Show the line to run')
-    const line = page.getByRole('region', { name: 'The line for the machine' })
+    await submit(page, 'Show the command')
     await line.getByText('Waiting for the machine').waitFor()
     const [token] = /bxe_\w+/.exec((await line.locator('code').textContent()) ?? '') ?? []
     t.match(await load('/machines'), { enrollments: [{ name: 'server' }] })
@@ -338,15 +346,17 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
       { key: null },
     )
     t.equal(joined.status, 201)
-    await page.getByText('The machine has joined as the box server').waitFor()
+    await line.getByText('server has joined.').waitFor()
+    t.equal(await line.getByRole('link', { name: 'Open server' }).getAttribute('href'), 'boxes/server')
     await row(page, 'server').first().waitFor()
-    await page.getByText('There is no unused token.').waitFor()
+    const revoke = page.getByRole('button', { name: /^Revoke the token/ })
+    await revoke.waitFor({ state: 'detached' })
     await press(page, 'Add a machine')
     await page.getByLabel('Name of the box').fill('other')
-    await submit(page, 'Show the line to run')
+    await submit(page, 'Show the command')
     await press(page, 'Revoke the token other')
     await submit(page, 'Revoke')
-    await page.getByText('There is no unused token.').waitFor()
+    await revoke.waitFor({ state: 'detached' })
     t.same(await load('/machines'), { enrollments: [] })
     await press(page, 'Change the rollout')
     await page.getByLabel('Percentage').fill('20')
@@ -371,6 +381,18 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await row(page, box.hostname)
       .getByText(/^<?\$0\.\d+$/)
       .waitFor()
+    await page.getByText(/^<?\$0\.\d+ so far in [A-Z][a-z]+\./).waitFor()
+    await page.getByRole('img', { name: 'The cost of each day by box' }).waitFor()
+    await page.getByText('The days as a table').click()
+    await page
+      .getByRole('row', { name: new RegExp(`^\\d{4}-\\d\\d-\\d\\d .* ${box.hostname} <?\\$`) })
+      .waitFor()
+    await press(page, 'By member')
+    await row(page, 'Owner')
+      .getByText(/^<?\$0\.\d+$/)
+      .waitFor()
+    t.equal(new URL(page.url()).search, '?by=member')
+    await press(page, 'By box')
     await page.getByRole('row', { name: / free credit \$5\.00 / }).waitFor()
     const ledger = page.getByRole('row', { name: / usage -\$0\.01 / })
     await ledger.first().waitFor()
@@ -394,7 +416,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     const months = page.getByLabel('Month in UTC')
     await months.selectOption({ index: 1 })
     await page.locator('section', { has: months }).locator('.problem', { hasText: 'no_response' }).waitFor()
-    t.equal(await page.getByText(/^Total: /).count(), 0, 'no usage of another month')
+    t.equal(await page.getByText(/ in [A-Z][a-z]+\./).count(), 0, 'no usage of another month')
     t.equal(await row(page, box.hostname).count(), 0)
     await page.unroute('**/api/v1/usage?*')
     t.match(problems.splice(0), [/ERR_FAILED/])
@@ -428,7 +450,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await dashboard.waitForState(box.id, 'suspended')
     await db.updateTable('billing_accounts').set({ balance_micros: 0 }).execute()
     await page.goto(`${url}/boxes/${box.hostname}`)
-    await press(page, `Resize: ${box.hostname}`)
+    await chooseAction(page, box.hostname, 'Resize')
     const dialog = page.getByRole('dialog')
     await dialog
       .getByRole('option', { name: /^ultra: .* \(the balance is too low\)$/ })
@@ -455,7 +477,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.equal(enabled, false)
     t.match(missing, [/BOXWOOD_OIDC_ISSUER/])
     await page.getByText(missing[0]).waitFor()
-    await page.getByText('No AWS role is connected.').waitFor()
+    await page.getByRole('heading', { name: 'AWS roles are not set up.' }).waitFor()
     t.equal(await page.getByRole('button', { name: /Connect|Create/ }).count(), 0)
   })
 
@@ -464,15 +486,15 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await press(page, 'Rename')
     await page.getByLabel('Name', { exact: true }).fill('research')
     await submit(page, 'Rename')
-    await page.locator('header').getByText('research').waitFor()
-    await press(page, 'Turn zero data retention on')
+    await page.locator('.brand').getByText('research').waitFor()
+    await press(page, 'Turn on zero data retention')
     await submit(page, 'Turn on and erase')
-    await page.getByRole('button', { name: 'Turn zero data retention off' }).waitFor()
+    await page.getByRole('button', { name: 'Turn off zero data retention' }).waitFor()
     t.match(await load('/workspace'), { workspace: { name: 'research', zeroDataRetention: true } })
     await press(page, 'Change your name')
     await page.getByLabel('Name', { exact: true }).fill('Grace')
     await submit(page, 'Change')
-    await page.getByText('Grace, owner').waitFor()
+    await page.getByRole('region', { name: 'You' }).getByText('Grace', { exact: true }).waitFor()
     t.match(await load('/session'), { user: { name: 'Grace' } })
   })
 
@@ -483,7 +505,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await page.reload()
     await press(page, 'Switch to another workspace')
     await submit(page, 'Switch')
-    await page.locator('header').getByText('lab').waitFor()
+    await page.locator('.brand').getByText('lab').waitFor()
     await open('settings', 'Settings')
     const loadWorkspace = async () =>
       (await (await page.request.get(`${url}/api/v1/workspace`)).json()).workspace
@@ -500,7 +522,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     t.match(await loadWorkspace(), { name: 'lab', closingAt: null })
     await press(page, 'Switch to another workspace')
     await submit(page, 'Switch')
-    await page.locator('header').getByText('research').waitFor()
+    await page.locator('.brand').getByText('research').waitFor()
   })
 
   t.same(problems, [], 'no violation of the policy and no error')

@@ -3,6 +3,7 @@ import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { transaction } from '../../../coordinator/db/transaction.ts'
+import { recordAccessChange } from '../../../coordinator/http/access-changes.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { createTestSession } from '../../support/session.ts'
@@ -255,7 +256,7 @@ t.test('which boxes get credentials', async (t) => {
     // The first workspace cannot be closed with the API.
     const setClosing = async (at: number | null) => {
       await db.updateTable('workspaces').set({ closing_at: at }).where('id', '=', workspaceId).execute()
-      federation.instance.context.openRequests.accessChanged({ workspaceId })
+      await transaction(db, async (trx) => recordAccessChange(trx, { workspaceId }))
     }
     await setClosing(1)
     t.same(await readCredentials(boxId), NONE)

@@ -1,7 +1,7 @@
 // The secrets of boxes, in memory.
 import { EventEmitter } from 'node:events'
 import { SecretValue } from '../../../coordinator/base/sealing/secret-value.ts'
-import type { BrokerCut, SecretBroker } from '../../../coordinator/secrets/types.ts'
+import type { BrokerEvents, SecretBroker } from '../../../coordinator/secrets/types.ts'
 import { BROKER_TEST_HOST, coversHost } from '../../../shared/secret-hosts.ts'
 import { DEFAULT_SECRET_LOCATIONS, type SecretLocation } from '../../../shared/secret-locations.ts'
 
@@ -16,7 +16,7 @@ export type FakeMount = {
 }
 
 export class FakeSecrets implements SecretBroker {
-  readonly events = new EventEmitter<{ cut: [BrokerCut] }>()
+  readonly events = new EventEmitter<BrokerEvents>()
   /** By box. Changes apply to the next request. */
   readonly mounts = new Map<string, FakeMount[]>()
   /** How often a value was decrypted. */

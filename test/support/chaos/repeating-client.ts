@@ -11,7 +11,7 @@ class FinalError extends Error {}
 export type RepeatingClient = ReturnType<typeof createRepeatingClient>
 
 /** @param temporary statuses after which the request is repeated */
-export function createRepeatingClient(coordinator: CoordinatorProcess, temporary = [502, 503]) {
+export function createRepeatingClient(coordinator: Pick<CoordinatorProcess, 'send'>, temporary = [502, 503]) {
   /** With the same idempotency key, a repeated request takes effect once. */
   async function request(
     method: string,

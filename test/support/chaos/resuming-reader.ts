@@ -33,8 +33,8 @@ const PERMANENT_ERRORS = new Set([400, 401, 404, 405])
 
 class PermanentError extends Error {}
 
-/** The deadline is for the next bytes, over all attempts to reconnect. */
-export function createResumingReader(open: Open): ResumingReader {
+/** The deadline is for the next bytes, over all attempts to reconnect. @param signal ends the reader with its reason */
+export function createResumingReader(open: Open, signal?: AbortSignal): ResumingReader {
   const offsets = { stdout: 0, stderr: 0 }
   const hashes = { stdout: createHash('sha256'), stderr: createHash('sha256') }
   let current: IncomingMessage | null = null
@@ -104,6 +104,7 @@ export function createResumingReader(open: Open): ResumingReader {
 
   async function readUntilExit(): Promise<StreamResult> {
     while (exit === null) {
+      signal?.throwIfAborted()
       try {
         await readConnection()
       } catch (error) {

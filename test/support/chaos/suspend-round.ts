@@ -7,12 +7,15 @@ import type { FixedPortSetup } from './fixed-port-setup.ts'
 
 const SUSPENDS = 6
 /** Holds a random value in a variable of the shell, and writes the value to `answer` when there is a file `ask`. */
-const HOLD_VALUE = `value=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \\n')
+export const HOLD_VALUE = `value=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \\n')
 printf %s "$value" >held
 while :; do
   if [ -e ask ]; then printf %s "$value" >answer.new; rm ask; mv answer.new answer; fi
   sleep 0.05
 done`
+
+/** Prints the value that the process holds. */
+export const ASK_FOR_VALUE = 'rm -f answer; touch ask; while [ ! -e answer ]; do sleep 0.05; done; cat answer'
 
 /** Returns how the box was suspended: stopped where this machine cannot freeze boxes. */
 export async function runSuspendRound(t: Test, setup: FixedPortSetup, { seed }: { seed: number }) {
@@ -48,8 +51,7 @@ export async function runSuspendRound(t: Test, setup: FixedPortSetup, { seed }: 
         suspendedAs: 'frozen',
       })
       await wake()
-      const ask = 'rm -f answer; touch ask; while [ ! -e answer ]; do sleep 0.05; done; cat answer'
-      const { stdout } = await coordinator.exec(hostname, ask, { timeoutSeconds: 20 })
+      const { stdout } = await coordinator.exec(hostname, ASK_FOR_VALUE, { timeoutSeconds: 20 })
       t.equal(stdout, held, `suspend ${number}: the process has its memory`)
     }
   }

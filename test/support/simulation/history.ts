@@ -109,8 +109,8 @@ class History {
   /** Starts a coordinator, again and again while it is killed during its start. */
   async #start(): Promise<void> {
     for (;;) {
-      const { lifecycle, snapshots, point } = this.#coordinator
-      const started = Promise.all([lifecycle.start(), snapshots.start()])
+      const { start, point } = this.#coordinator
+      const started = start()
       started.catch(() => point.kill())
       await flush()
       if (!point.isKilled()) break

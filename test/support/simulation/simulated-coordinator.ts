@@ -15,11 +15,14 @@ import type { Db } from '../../../coordinator/db/open.ts'
 import type { Tables } from '../../../coordinator/db/schema.ts'
 import type { Provider } from '../../../coordinator/providers/provider.ts'
 import { createProviders } from '../../../coordinator/providers/regions.ts'
+import { insertOnlyReplica } from '../../../coordinator/replicas/store.ts'
 import { systemClock } from '../../../shared/clock.ts'
+import { newId } from '../../../shared/ids.ts'
 import type { Region } from '../../../shared/tiers.ts'
 import { createTestAdmit } from '../admit.ts'
 import { createTestBoxHooks } from '../box-hooks.ts'
 import type { FakeInfrastructure } from '../fake-infrastructure.ts'
+import { createFakeReplica } from '../replica.ts'
 import type { KillablePoint } from './faults.ts'
 import { createKillableDriver } from './killable-driver.ts'
 import type { MemoryDatabase } from './memory-database.ts'
@@ -41,6 +44,8 @@ export type SimulatedCoordinator = {
   lifecycle: Lifecycle
   snapshots: Snapshots
   snapshotService: SnapshotService
+  /** Starts the services. */
+  start(): Promise<unknown>
 }
 
 export type SimulatedRegions = ReadonlyMap<Region, FakeInfrastructure>
@@ -61,8 +66,10 @@ export function createSimulatedCoordinator(
     new Map([...regions].map(([region, { provider }]) => [region, withFaults(provider, region, point)])),
   )
   const { tunnels } = first
+  const replica = createFakeReplica(newId('replica'))
   const options = {
     db,
+    replica,
     clock: systemClock,
     log: silentLog,
     providers,
@@ -78,6 +85,7 @@ export function createSimulatedCoordinator(
   const { boxSecrets } = hooks
   const shared = {
     db,
+    host: replica.host,
     clock: systemClock,
     boxSecrets,
     admit: createTestAdmit(),
@@ -89,7 +97,7 @@ export function createSimulatedCoordinator(
     scheduleBox: lifecycle.schedule,
     finalSnapshots,
   })
-  lifecycle.onChange(snapshots.onBoxChange)
+  lifecycle.onChange(snapshots.onBoxChange, { onGap: snapshots.onBoxChange })
   const boxes = createBoxService({
     ...shared,
     ...hooks,
@@ -102,6 +110,11 @@ export function createSimulatedCoordinator(
   return {
     point,
     db,
+    async start() {
+      const { id, host } = replica
+      await insertOnlyReplica(db, { id, host, version: '1.0.0', name: null, url: null, settings: null })
+      await Promise.all([lifecycle.start(), snapshots.start()])
+    },
     boxes,
     lifecycle,
     snapshots,

@@ -17,6 +17,11 @@ const LOAD: readonly Choice[] = [
   { glob: 'test/e2e/shared-ports/largest-transfers.test.ts', reason: 'transfers 2.5 GiB' },
   { glob: 'test/e2e/dashboard/all-behind-*.test.ts', reason: 'repeats all pages behind a proxy' },
   { glob: 'test/e2e/dashboard/terminal-gigabyte.test.ts', reason: 'prints 1 GiB' },
+  { glob: 'test/faults/replicas-*.test.ts', reason: 'kills three coordinators under load for minutes' },
+  {
+    glob: 'test/e2e/replicas/load.test.ts',
+    reason: 'starts boxes at each isolation level, and transfers 1 GB',
+  },
   { glob: 'test/faults/random-faults.test.ts', reason: 'breaks connections for a minute' },
   { glob: 'test/faults/engines/podman*.test.ts', reason: 'repeats the faults of Docker with Podman' },
 ]
@@ -37,11 +42,13 @@ const LONG: readonly Choice[] = [
   { glob: 'test/e2e/openapi-tools.test.ts', reason: 'downloads tools, 70 MB, and compiles clients' },
   { glob: 'test/cli/mcp-{other-clients,tasks}.test.ts', reason: 'downloads clients, 0.1 GB' },
   { glob: 'test/cli/{mcp-hosts,skill-agents}.test.ts', reason: 'downloads the coding agents, 1.3 GB' },
+  { glob: 'test/cli/replicas.test.ts', reason: 'starts Postgres and a coordinator' },
   { glob: 'test/cli/mcp{,-files,-grants,-install}.test.ts', reason: 'takes more than 10 seconds' },
   {
     glob: 'test/cli/mcp-{faults,load,gigabyte}.test.ts',
     reason: 'ends clients during their calls, sends 100 calls at once, and prints 1 GB',
   },
+  { glob: 'test/e2e/replicas/**', reason: 'repeats other files through two coordinators' },
   { glob: 'test/e2e/npm-package.test.ts', reason: 'builds and installs the npm package' },
   { glob: 'test/e2e/readme.test.ts', reason: 'installs the project with npm ci' },
   { glob: 'test/install/**', reason: 'installs the npm package, behind proxies and as a service' },

@@ -6,6 +6,7 @@ import type { Db } from '../../../db/open.ts'
 import { type Trx, transaction } from '../../../db/transaction.ts'
 import type { ScheduleHandler } from '../../../http/module.ts'
 import { listWorkspacesWithQuietHours, loadPolicy } from '../../../identity/policies/service.ts'
+import { recordDueTime } from '../../../jobs/due-times.ts'
 import { lockSchedule, type ScheduleKey, setSchedule } from '../../../jobs/schedules.ts'
 import { findPeriod, nextStart } from './periods.ts'
 import { createBoxSuspender } from './suspend-boxes.ts'
@@ -16,8 +17,6 @@ export type QuietHoursOptions = {
   log: Pick<Logger, 'error'>
   /** Schedules the box for the reconciler. */
   scheduleBox(boxId: string): void
-  /** Called after the commit of a schedule that is due at this time, in milliseconds since the epoch. */
-  onSchedule(time: number): void
 }
 
 export type QuietHoursSchedules = {
@@ -32,7 +31,7 @@ export type QuietHoursSchedules = {
 const toKey = (workspaceId: string): ScheduleKey => ({ kind: 'quiet_hours', target_id: workspaceId })
 
 export function createQuietHours(options: QuietHoursOptions): QuietHoursSchedules {
-  const { db, clock, log, onSchedule } = options
+  const { db, clock, log } = options
   const suspendBoxes = createBoxSuspender(options)
 
   async function findNextStart(trx: Trx, workspaceId: string, now: number): Promise<number | null> {
@@ -41,12 +40,12 @@ export function createQuietHours(options: QuietHoursOptions): QuietHoursSchedule
   }
 
   const reschedule = (workspaceId: string): Promise<void> =>
-    transaction(db, async (trx, onCommit) => {
+    transaction(db, async (trx) => {
       // The last change of the policy is also the last one that is scheduled.
       await lockWorkspace(trx, workspaceId)
       const next = await findNextStart(trx, workspaceId, clock.now())
       await setSchedule(trx, toKey(workspaceId), next)
-      if (next !== null) onCommit(() => onSchedule(next))
+      if (next !== null) recordDueTime(trx, next)
     })
 
   /** The schedule is missing if the coordinator stopped before it was written, or an earlier version stored the policy. */

@@ -1,6 +1,6 @@
 // The headers of a request as the box gets them.
-import { removeHopByHop } from '../../forward/hop-by-hop.ts'
-import { type HeaderPair, isNamed } from '../../forward/raw-headers.ts'
+import { removeHopByHop } from '../../../http/forward/hop-by-hop.ts'
+import { type HeaderPair, isNamed } from '../../../http/forward/raw-headers.ts'
 
 export type ForwardedRequest = {
   headers: readonly HeaderPair[]

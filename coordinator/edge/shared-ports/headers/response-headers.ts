@@ -1,6 +1,6 @@
 // The headers of a response of the box as the viewer gets them.
-import { removeHopByHop } from '../../forward/hop-by-hop.ts'
-import { type HeaderPair, isNamed } from '../../forward/raw-headers.ts'
+import { removeHopByHop } from '../../../http/forward/hop-by-hop.ts'
+import { type HeaderPair, isNamed } from '../../../http/forward/raw-headers.ts'
 import { filterSetCookie } from './set-cookie.ts'
 
 export type ForwardedResponse = {

@@ -1,6 +1,7 @@
 // The pages of Boxwood for viewers of links. Clients that do not accept HTML get JSON.
 import { createHash } from 'node:crypto'
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http'
+import { MARK_ELEMENT } from '../../../../shared/mark.ts'
 import { isBodyPending } from '../../../http/lingering-close.ts'
 
 export type Page = {
@@ -22,11 +23,25 @@ export type Page = {
 
 const RELOAD_SECONDS = 2
 
-const STYLE = `:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 15vh auto; max-width: 36rem; padding: 0 1.5rem }
-h1 { font-size: 1.4rem }
-button { font: inherit; padding: .4rem 1.2rem }
-footer { margin-top: 3rem; opacity: .6; font-size: .85rem }`
+/** The colours are those of the dashboard, of which an origin of a box can load no file. */
+const STYLE = `:root {
+  color-scheme: light dark;
+  --text: light-dark(#1a211e, #eceeed);
+  --muted: light-dark(#5f6563, #adb5b2);
+  --background: light-dark(#fff, #101211);
+  --page: light-dark(#f7f9f8, #171918);
+  --line: light-dark(#e1e5e3, #2a2e2c);
+  --accent: light-dark(#1a7259, #1fd8a4);
+  --accent-solid: light-dark(#1a7259, #29a383);
+  --on-accent: light-dark(#fff, #0d1512);
+}
+body { display: grid; min-height: 100dvh; margin: 0; place-items: center; color: var(--text); background: var(--page); font: 15px/1.6 system-ui, sans-serif }
+main { box-sizing: border-box; width: min(28rem, 100vw - 2rem); padding: 2rem; border: 1px solid var(--line); border-radius: 12px; background: var(--background); overflow-wrap: anywhere }
+.mark, a { color: var(--accent) }
+h1 { margin: .75rem 0 .5rem; font-size: 1.3rem; line-height: 1.3 }
+button { font: inherit; font-weight: 500; padding: .4rem 1.2rem; border: 0; border-radius: 6px; color: var(--on-accent); background: var(--accent-solid); cursor: pointer }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
+footer { margin-top: 1.5rem; color: var(--muted); font-size: .85rem }`
 
 const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`
 
@@ -59,9 +74,12 @@ ${reloads ? `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">\n` : ''}<ti
 <style>${STYLE}</style>
 </head>
 <body>
+<main>
+${MARK_ELEMENT}
 <h1>${escapeHtml(title)}</h1>
 <p>${escapeHtml(message)}${reloads ? ' This page reloads itself.' : ''}</p>
 ${link ? formatLink(link) : ''}${button ? formatButton(button) : ''}<footer>Boxwood</footer>
+</main>
 </body>
 </html>
 `

@@ -1,7 +1,7 @@
 // Keep-alive connections to one port of a box, for the HTTP client of Node.
 import { Agent, type ClientRequest } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { MAX_HEADER_BYTES } from '../../forward/forward.ts'
+import { MAX_HEADER_BYTES } from '../../../http/forward/forward.ts'
 import { HeaderNormalizer } from './header-normalizer.ts'
 
 type CreateCallback = (error: Error | null, stream: Duplex) => void

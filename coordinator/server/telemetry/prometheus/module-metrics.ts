@@ -6,19 +6,19 @@ export function addModuleMetrics(registers: Registry[], metrics: readonly Metric
   for (const metric of metrics) register(registers, metric)
 }
 
-function register(registers: Registry[], { type, name, help, label, collect }: Metric): void {
+function register(registers: Registry[], { type, name, help, label, isOfDatabase, collect }: Metric): void {
+  const source = isOfDatabase === undefined ? {} : { source: 'database' }
   const Class = type === 'gauge' ? Gauge : Counter
   new Class({
     name,
     help,
-    labelNames: label === undefined ? [] : [label],
+    labelNames: [...(label === undefined ? [] : [label]), ...Object.keys(source)],
     registers,
     async collect(this: Gauge | Counter) {
       const values = await collect()
       this.reset()
       for (const [value, count] of values ?? [])
-        if (label === undefined) this.inc(count)
-        else this.inc({ [label]: value }, count)
+        this.inc({ ...(label === undefined ? {} : { [label]: value }), ...source }, count)
     },
   })
 }

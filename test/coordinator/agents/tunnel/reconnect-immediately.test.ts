@@ -56,6 +56,23 @@ t.test('an agent that is disconnected to reconnect immediately does so', async (
   t.same(reasons, ['the box is suspended'])
 })
 
+t.test('an agent that nothing uses is moved away, and requests wait for its next tunnel', async (t) => {
+  const { coordinator, box, tunnel, waitForNext } = await startBox(t)
+  const { tunnels } = coordinator
+  const aborted = new AbortController()
+  const { signal } = aborted
+  const running = tunnel.call({ method: 'GET', path: '/wait', timeoutMs: DEADLINE_MS, signal })
+  t.equal(tunnels.moveAway(box.boxId, 0), false, 'a request is in flight')
+  t.equal(tunnels.current(box.boxId), tunnel)
+  aborted.abort(new Error('the client has disconnected'))
+  await t.rejects(running, { message: 'the client has disconnected' })
+  t.equal(tunnels.moveAway(box.boxId, 0), true)
+  t.equal(tunnels.moveAway(box.boxId, 0), false, 'it is not connected')
+  const waiting = tunnels.wait(box.boxId, DEADLINE_MS)
+  await waitForNext()
+  t.equal((await waiting).generation, tunnels.current(box.boxId)?.generation)
+})
+
 t.test('also while the coordinator has received more than it has read', async (t) => {
   const { coordinator, box, tunnel, waitForNext } = await startBox(t)
   const maxBytes = () => FLOOD_BYTES

@@ -1,10 +1,11 @@
 // Transfers of large bodies over dial-back connections.
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import t, { type Test } from 'tap'
 import { createTransferDialer } from '../../../../agent/tunnel/transfer-dialer.ts'
+import { BOX_HEADER, TRANSFER_PATH_PREFIX } from '../../../../shared/protocol.ts'
 import { readAll, startTunnelServer } from '../../../support/tunnel.ts'
 import { DEADLINE_MS, waitUntil } from '../../../support/wait-until.ts'
 
@@ -174,4 +175,38 @@ t.test('a reader that stops reading pauses the agent', async (t) => {
   t.ok(produced < 32 * 1024 * 1024, `${produced} bytes are in flight`)
   request.destroy()
   await t.rejects(sending)
+})
+
+t.test('another transfer on the same connection outlives the box of the one before', async (t) => {
+  const { coordinator, transfers, box } = await setUp(t)
+  const other = coordinator.addBox()
+  // As between two coordinators.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  async function open({ boxId, token }: typeof box) {
+    const transfer = transfers.expect(boxId)
+    const headers = { [BOX_HEADER]: boxId, authorization: `Bearer ${token}` }
+    const outgoing = request(coordinator.url + TRANSFER_PATH_PREFIX + transfer.id, { agent, headers })
+    const received = once(outgoing, 'response')
+    outgoing.end()
+    const { response } = await transfer.connection
+    response.writeHead(200).write('first ')
+    const [incoming] = (await received) as [IncomingMessage]
+    return { response, incoming, socket: response.socket }
+  }
+  const sockets = new Set<unknown>()
+  let listeners = 0
+  for (let number = 0; number < 3; number++) {
+    const { response, incoming, socket } = await open(box)
+    sockets.add(socket)
+    listeners = socket?.listenerCount('timeout') ?? 0
+    response.end('second')
+    t.equal((await readAll(incoming)).toString(), 'first second')
+  }
+  const { response, incoming, socket } = await open(other)
+  t.equal(sockets.add(socket).size, 1, 'all use one connection')
+  t.equal(socket?.listenerCount('timeout'), listeners, 'no listener of an earlier transfer remains')
+  coordinator.tunnels.disconnect(box.boxId, 'the box is deleted')
+  response.end('second')
+  t.equal((await readAll(incoming)).toString(), 'first second')
 })

@@ -21,6 +21,7 @@ function setUp(t: Test) {
   const upgrades = new AgentUpgrades({
     findTarget: async ({ platform }) => ({
       buildId: 'new',
+      isOffered: true,
       install:
         platform === null
           ? null
@@ -29,13 +30,14 @@ function setUp(t: Test) {
               if (installError !== undefined) throw installError
             },
     }),
+    refreshTargets: undefined,
     loadBox: async (boxId) => ({
       workspaceId: 'w',
       failedBuild: failed.get(boxId) ?? null,
       rollout: { ...rollout },
     }),
     tunnels: {
-      current: (boxId) => connected.get(boxId),
+      local: (boxId) => connected.get(boxId),
       on: (event, listener) => void events.on(event, listener as never),
       off: (event, listener) => void events.off(event, listener as never),
     },

@@ -9,7 +9,7 @@ import { newUuid } from '../../../../shared/ids.ts'
 
 const INPUT: UpgradeInput = {
   ...{ boxId: newUuid(), version: '0.1.0+1111111111111111', targetBuild: '2222222222222222' },
-  ...{ failedBuild: null, rollout: { share: 100, paused: false } },
+  ...{ isOffered: true, failedBuild: null, rollout: { share: 100, paused: false } },
 }
 
 t.test('the build, failures, a pause and the share decide in this order', async (t) => {
@@ -18,6 +18,8 @@ t.test('the build, failures, a pause and the share decide in this order', async 
   t.equal(decideUpgrade({ ...INPUT, ...all }), 'failed')
   t.equal(decideUpgrade({ ...INPUT, ...all, failedBuild: '3333333333333333' }), 'paused')
   t.equal(decideUpgrade({ ...INPUT, rollout: { share: 0, paused: false } }), 'not_selected')
+  t.equal(decideUpgrade({ ...INPUT, isOffered: false, rollout: { share: 0, paused: false } }), 'not_selected')
+  t.equal(decideUpgrade({ ...INPUT, isOffered: false }), 'elsewhere')
   t.equal(decideUpgrade(INPUT), 'upgrade')
   t.equal(decideUpgrade({ ...INPUT, version: '0.1.0' }), 'upgrade', 'an agent without a build')
 })

@@ -64,14 +64,15 @@ t.test('a refusal is followed by at most one request in 30 seconds', async (t) =
   const lines: string[] = []
   const upgrades = new AgentUpgrades({
     tunnels: {
-      current(id) {
+      local(id) {
         polls += 1
         return tunnels.current(id)
       },
       on: tunnels.on,
       off: tunnels.off,
     },
-    findTarget: async () => ({ buildId: 'new', install: null }),
+    findTarget: async () => ({ buildId: 'new', isOffered: true, install: null }),
+    refreshTargets: undefined,
     loadBox: async () => ({
       workspaceId: 'w',
       failedBuild: null,

@@ -5,6 +5,7 @@ import type { Post } from '../../../../coordinator/audit/export/post.ts'
 import { createAuditSinkService } from '../../../../coordinator/audit/export/service.ts'
 import { assertOpen } from '../../../../coordinator/identity/workspaces/service.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createOwner, createTestClock } from '../../../support/workspace.ts'
@@ -34,6 +35,7 @@ t.test('a slow endpoint does not delay other workspaces', async (t) => {
   }
   const timers = createManualTimers()
   const deliveries = createDeliveries({
+    replica: createFakeReplica(),
     ...{ db, clock, post, setTimer: timers.setTimer, userAgent: 'Boxwood/test' },
     log: silent,
   })
@@ -42,7 +44,6 @@ t.test('a slow endpoint does not delay other workspaces', async (t) => {
     db,
     clock,
     allowsPrivate: true,
-    onChange: deliveries.onSinkChange,
     assertOpen,
     confirmActor: async () => undefined,
   })
@@ -73,13 +74,13 @@ t.test(
       db,
       clock,
       allowsPrivate: true,
-      onChange: () => undefined,
       assertOpen,
       confirmActor: async () => undefined,
     })
     await service.put(owner, { url: 'https://a.test' })
     const createWith = (post: Post) =>
       createDeliveries({
+        replica: createFakeReplica(),
         ...{ db, clock, post, setTimer: createManualTimers().setTimer, userAgent: 'Boxwood/test' },
         log: silent,
       })

@@ -9,6 +9,7 @@ import { transaction } from '../../../../coordinator/db/transaction.ts'
 import { assertOpen } from '../../../../coordinator/identity/workspaces/service.ts'
 import { sealAuditEvent } from '../../../../shared/audit-chain.ts'
 import type { Collector } from '../../../support/https-collector.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createOwner, createTestClock } from '../../../support/workspace.ts'
 
@@ -45,6 +46,7 @@ export async function setUp(t: Test, db: Db, collector: Collector, options: Part
   const post = createPost({ allowsPrivate: true, resolve, setTimer: timeouts.setTimer, ca, ...options })
   const startDeliveries = async (send: Post = post) => {
     const created = createDeliveries({
+      replica: createFakeReplica(),
       ...{ db, clock, post: send, setTimer: timers.setTimer, userAgent: 'Boxwood/test' },
       log: silent,
       random: () => 1,
@@ -56,7 +58,6 @@ export async function setUp(t: Test, db: Db, collector: Collector, options: Part
   let deliveries = await startDeliveries()
   const service = createAuditSinkService({
     ...{ db, clock, allowsPrivate: options.allowsPrivate ?? true },
-    onChange: (id) => deliveries.onSinkChange(id),
     assertOpen,
     confirmActor: async () => undefined,
   })

@@ -3,17 +3,21 @@ import t from 'tap'
 import { claimNextStep, completeStep, failStep } from '../../../../coordinator/boxes/lifecycle/claim.ts'
 import { createLeases } from '../../../../coordinator/jobs/leases.ts'
 import { onEachDatabase } from '../../../support/db.ts'
+import { addReplica, createFakeReplica, startSharedReplica, TEST_HOST } from '../../../support/replica.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 
+const HOUR_MS = 60 * 60_000
+
 onEachDatabase(t, async (t, newDb) => {
-  t.test('a claim is exclusive until it is released or expires', async (t) => {
+  t.test('a claim is exclusive until it is released or its coordinator is not alive', async (t) => {
     const { db, owner, boxes } = await createRestartableLifecycle(t, await newDb(t))
-    const leases = createLeases(db, 'jobs')
     const { id } = await boxes.create(owner, {})
-    const lease = (leaseOwner: string, now: number) => ({ owner: leaseOwner, now, leaseMs: 1000 })
+    const claimant = (replicaId: string) => ({ owner: replicaId, host: TEST_HOST, now: 5000 })
+    await addReplica(db, 'a', HOUR_MS)
+    await addReplica(db, 'b', HOUR_MS)
     const results = await Promise.all([
-      claimNextStep(db, id, lease('a', 5000)),
-      claimNextStep(db, id, lease('b', 5000)),
+      claimNextStep(db, id, claimant('a')),
+      claimNextStep(db, id, claimant('b')),
     ])
     const claims = results.flatMap((result) =>
       typeof result === 'object' && 'claim' in result ? [result.claim] : [],
@@ -23,22 +27,23 @@ onEachDatabase(t, async (t, newDb) => {
     if (!claim) return
     const firstWon = typeof results[0] === 'object' && 'claim' in results[0]
     const [winner, loser] = firstWon ? ['a', 'b'] : ['b', 'a']
-    t.equal(await leases.renew(id, lease(winner, 5500)), true)
-    t.same(await claimNextStep(db, id, lease(loser, 6400)), { dueAt: 6500 })
+    const leases = (replicaId: string) => createLeases(db, 'jobs', createFakeReplica(replicaId))
+    t.equal(await claimNextStep(db, id, claimant(loser)), 'leased')
+    t.same(await leases(loser).listDueIds(6400), [])
+    t.same(await leases(winner).listDueIds(6400), [id], 'it may have failed to release the job')
+    await addReplica(db, winner, -1)
+    t.same(await leases(loser).listDueIds(6400), [id])
     t.match(
-      await claimNextStep(db, id, lease(loser, 6501)),
+      await claimNextStep(db, id, claimant(loser)),
       { claim: { step: 'provision' } },
-      'an expired claim can be taken over',
+      'the claim of a coordinator that is not alive can be taken over',
     )
-    t.equal(await leases.renew(id, lease(winner, 6502)), false)
-    await completeStep(db, claim, {}, { owner: winner, now: 6503 })
-    t.match(
-      await boxes.get(owner, id),
-      { job: { step: 'provision' } },
-      'a result is ignored after the lease has expired',
-    )
-    await leases.release(id, loser)
-    t.match(await claimNextStep(db, id, lease(winner, 6504)), { claim: { step: 'provision' } })
+    await completeStep(db, claim, {}, claimant(winner))
+    t.match(await boxes.get(owner, id), { job: { step: 'provision' } }, 'its result is ignored')
+    await addReplica(db, winner, HOUR_MS)
+    t.equal(await claimNextStep(db, id, claimant(winner)), 'leased')
+    await leases(loser).release(id)
+    t.match(await claimNextStep(db, id, claimant(winner)), { claim: { step: 'provision' } })
   })
 
   t.test('ignores the result of a step whose job has been replaced', async (t) => {
@@ -47,7 +52,7 @@ onEachDatabase(t, async (t, newDb) => {
     await db.deleteFrom('jobs').execute()
     await db.updateTable('boxes').set({ observed_state: 'running' }).execute()
     await boxes.suspend(owner, id)
-    const lease = { owner: 'a', now: 5000, leaseMs: 1000 }
+    const lease = { owner: 'a', host: TEST_HOST, now: 5000 }
     const result = await claimNextStep(db, id, lease)
     if (typeof result === 'string' || !('claim' in result)) return t.fail('no step was claimed')
     await boxes.remove(owner, id)
@@ -64,8 +69,8 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('three coordinators create, start and stop each machine once', async (t) => {
     const lifecycle = await createRestartableLifecycle(t, await newDb(t))
     const { infra, owner, boxes, startLifecycle, waitForState } = lifecycle
-    // A start releases all leases.
-    const coordinators = await Promise.all([startLifecycle(), startLifecycle(), startLifecycle()])
+    const replicas = await Promise.all([1, 2, 3].map(() => startSharedReplica(lifecycle.db)))
+    const coordinators = await Promise.all(replicas.map((replica) => startLifecycle({ replica })))
     const created = await Promise.all(Array.from({ length: 12 }, () => boxes.create(owner, {})))
     const scheduleOnAll = (id: string) => {
       for (const coordinator of coordinators) coordinator.schedule(id)
@@ -83,5 +88,6 @@ onEachDatabase(t, async (t, newDb) => {
       t.equal(infra.countCalls('stop', id), 1)
     }
     await Promise.all(coordinators.map((coordinator) => coordinator.close()))
+    await Promise.all(replicas.map((replica) => replica.close()))
   })
 })

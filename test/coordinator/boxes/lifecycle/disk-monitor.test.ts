@@ -10,6 +10,7 @@ import {
 import { systemClock } from '../../../../shared/clock.ts'
 import { DEFAULT_REGION } from '../../../../shared/tiers.ts'
 import { FakeInfrastructure } from '../../../support/fake-infrastructure.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 import { silentLog } from '../../../support/tunnel.ts'
@@ -64,6 +65,7 @@ async function createBoxes(t: Test, names: string[]) {
     db,
     clock: { now: () => systemClock.now() + elapsedMs },
     log: silentLog,
+    replica: createFakeReplica(),
     schedule,
     disks: new Map([[DEFAULT_REGION, sharedDisk]]),
   })
@@ -85,6 +87,16 @@ t.test('suspends a box that is larger than its tier allows', async (t) => {
     reason: /^uses 12\.0 GB of its 10 GB of disk: wake the box and delete/,
   })
   t.match(await getDetail(second), { box: { observedState: 'running' }, job: null })
+})
+
+t.test('does not measure the boxes of another host', async (t) => {
+  const { db, disk, monitor, first, second, waitForState, getDetail } = await createBoxes(t, ['big', 'other'])
+  await db.updateTable('boxes').set({ host: 'hst_other' }).where('id', '=', second).execute()
+  disk.sizes.set(first, 12 * GB).set(second, 12 * GB)
+  await monitor.check()
+  await waitForState(first, 'suspended')
+  t.match(await getDetail(second), { box: { desiredState: 'running' } })
+  t.equal(disk.measured, 1)
 })
 
 t.test('a woken box has time to delete files, but may not grow', async (t) => {

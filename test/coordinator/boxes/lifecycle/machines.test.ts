@@ -1,37 +1,26 @@
 // The lifecycle of enrolled machines on each database: jobs that wait for an agent are never due by themselves.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { insertMachine } from '../../../../coordinator/boxes/insert-machine.ts'
 import { forgetDeletedMachines } from '../../../../coordinator/boxes/store/deleted-machines.ts'
-import type { Db } from '../../../../coordinator/db/open.ts'
 import { transaction } from '../../../../coordinator/db/transaction.ts'
-import type { Actor } from '../../../../coordinator/http/actor.ts'
 import { createLeases } from '../../../../coordinator/jobs/leases.ts'
 import { createMachineAgents } from '../../../../coordinator/machines/machine-agents.ts'
 import { systemClock } from '../../../../shared/clock.ts'
+import { addMachine } from '../../../support/add-machine.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { createSeededRandom } from '../../../support/random.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 
 const YEAR_MS = 365 * 24 * 60 * 60_000
-
-async function addMachine(db: Db, actor: Actor, name: string): Promise<string> {
-  const box = await transaction(db, (trx) =>
-    insertMachine(trx, {
-      ...{ actor, name, preferredName: null, tier: 'nano', region: 'us-west-2', restricted: false },
-      ...{ envVars: '[]', agentTokenHash: `hash of ${name}`, now: systemClock.now() },
-    }),
-  )
-  return box.id
-}
 
 await onEachDatabase(t, async (t, newDb) => {
   await t.test('a job that waits for an agent is never due, over restarts', async (t) => {
     const box = await createRestartableLifecycle(t, await newDb(t))
     const { db, infra, owner } = box
     const id = await addMachine(db, owner, 'fig')
-    const leases = createLeases(db, 'jobs')
+    const leases = createLeases(db, 'jobs', createFakeReplica())
     const assertWaiting = async (op: string) => {
       const later = systemClock.now() + YEAR_MS
       // A new job is due until the lifecycle has read it.

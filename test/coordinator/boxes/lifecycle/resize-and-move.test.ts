@@ -19,6 +19,7 @@ import {
   createHangingFault,
   FakeInfrastructure,
 } from '../../../support/fake-infrastructure.ts'
+import { TEST_HOST } from '../../../support/replica.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 import { createTestBoxService } from '../../../support/workspace.ts'
@@ -51,7 +52,7 @@ async function createTwoRegions(t: Test) {
   if (machine) machine.files = 'precious'
   const options = { db, clock: systemClock, boxes, admit: createTestAdmit(), schedule }
   const moveBox = createMoveBox({ ...options, regions: providers })
-  const resizes = createResizes({ ...options, providers })
+  const resizes = createResizes({ ...options, host: TEST_HOST, providers })
   return {
     ...{ ...lifecycle, source, target, id, start, moveBox, resizes },
     move: (region: Region = TARGET) => moveBox(owner, id, region),

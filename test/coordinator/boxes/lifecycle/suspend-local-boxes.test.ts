@@ -4,6 +4,7 @@ import t from 'tap'
 import { suspendLocalBoxes } from '../../../../coordinator/boxes/lifecycle/suspend-local-boxes.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { createFailingFault, createHangingFault } from '../../../support/fake-infrastructure.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { createRestartableLifecycle } from '../../../support/restartable-lifecycle.ts'
 import { sqliteForTest } from '../../../support/sqlite.ts'
 
@@ -119,6 +120,7 @@ t.test('a box that only a coordinator can stop continues to run, and is named', 
     db,
     clock: systemClock,
     log: { warn: () => undefined, error: () => undefined },
+    replica: createFakeReplica(),
     providers: { inRegion: () => infra.provider },
     canStop: ({ provider }: { provider: string }) => provider === 'local',
     tunnels: null,
@@ -140,6 +142,7 @@ t.test('the machine of a box that waits for its files is stopped', async (t) => 
     db: lifecycle.db,
     clock: systemClock,
     log: { warn: () => undefined, error: () => undefined },
+    replica: createFakeReplica(),
     providers: { inRegion: () => infra.provider },
     tunnels: null,
     machineLimit: pLimit(1),

@@ -10,6 +10,7 @@ import type { Db } from '../../../../coordinator/db/open.ts'
 import { createScheduler } from '../../../../coordinator/jobs/scheduler.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
+import { createFakeReplica } from '../../../support/replica.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { createOwner, createTestBoxService, createTestClock } from '../../../support/workspace.ts'
 
@@ -79,13 +80,14 @@ onEachDatabase(t, async (t, newDb) => {
   const startSchedules = (db: Db, options: Partial<BoxScheduleHandlersOptions> = {}) => {
     const scheduled: string[] = []
     const snapshots: string[] = []
-    const schedules = createScheduler({ db, clock, log: silent })
+    const schedules = createScheduler({ db, clock, log: silent, replica: createFakeReplica() })
     const handlers = createBoxScheduleHandlers({
       db,
       clock,
       log: silent,
+      replica: createFakeReplica(),
       settings: { freezeMs: 60 * MINUTE_MS, deepSleepMs: 14 * DAY_MS },
-      tunnels: { current: () => undefined },
+      tunnels: { current: () => undefined, local: () => undefined },
       pauseGate: createPauseGate(() => false),
       memory: { isUnderMemoryPressure: async () => false },
       findLastActivity: () => null,

@@ -16,8 +16,7 @@ t.test('the files of a box are not removed while they are captured', async (t) =
   const { db, infra, owner, start, createRunningBox, getSnapshots, waitFor, waitForStatus } = harness
   await start()
   const boxId = await createRunningBox()
-  const isWaiting = (step: string) =>
-    transaction(db, (trx) => isWaitingForSnapshot(trx, boxId, step, Date.now()))
+  const isWaiting = (step: string) => transaction(db, (trx) => isWaitingForSnapshot(trx, boxId, step))
   t.equal(await isWaiting('discard'), false)
   const released = Promise.withResolvers<void>()
   infra.before.capture = () => released.promise

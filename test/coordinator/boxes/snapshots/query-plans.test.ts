@@ -9,6 +9,7 @@ import { createTestAdmit } from '../../../support/admit.ts'
 import { NO_BOX_SECRETS } from '../../../support/box-hooks.ts'
 import { onEachDatabase } from '../../../support/db.ts'
 import { capturePlans } from '../../../support/query-plan.ts'
+import { createFakeReplica, TEST_HOST } from '../../../support/replica.ts'
 import { createOwner, createTestBoxService } from '../../../support/workspace.ts'
 
 onEachDatabase(t, async (t, newDb) => {
@@ -19,6 +20,7 @@ onEachDatabase(t, async (t, newDb) => {
     const options = {
       db,
       clock,
+      host: TEST_HOST,
       boxes,
       admit: createTestAdmit(),
       schedule: () => undefined,
@@ -45,8 +47,8 @@ onEachDatabase(t, async (t, newDb) => {
   t.test('finding what a box waits for reads no other snapshots', async (t) => {
     const { db, readPlans } = capturePlans(await newDb(t))
     await readPlans()
-    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'destroy', 0))
-    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'discard', 0))
+    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'destroy'))
+    await transaction(db, (trx) => isWaitingForSnapshot(trx, 'b', 'discard'))
     const plans = await readPlans()
     t.ok(plans.filter((plan) => /snapshots_by_box/.test(plan)).length >= 2, plans.join('\n'))
     t.notOk(
@@ -80,12 +82,14 @@ onEachDatabase(t, async (t, newDb) => {
     )
   })
 
-  t.test('listing due jobs reads only jobs', async (t) => {
+  t.test('listing due jobs reads only the snapshots of these jobs', async (t) => {
     const { db, readPlans } = capturePlans(await newDb(t))
-    const leases = createLeases(db, 'snapshot_jobs')
+    const leases = createLeases(db, 'snapshot_jobs', createFakeReplica())
     await readPlans()
     await leases.listDueIds(0)
-    t.notOk((await readPlans()).some((plan) => /snapshots\b/.test(plan)))
+    const plans = await readPlans()
+    t.ok(plans.some((plan) => /INDEX sqlite_autoindex_snapshots_1 \(id=\?\)|snapshots_pkey/.test(plan)))
+    t.notOk(plans.some((plan) => /scan (on )?snapshots\b/i.test(plan)))
   })
 })
 

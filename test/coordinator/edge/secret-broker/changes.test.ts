@@ -56,6 +56,29 @@ t.test('an unmount cuts idle, streaming and upgraded connections, and no others'
   await t.resolves(broker.connect(), 'the other secret still covers the host')
 })
 
+t.test('after a gap, upgraded connections and those to hosts without a mount are closed', async (t) => {
+  const broker = await startBroker(t)
+  const webSockets = new WebSocketServer({ server: broker.upstream.http })
+  t.teardown(() => webSockets.close())
+  const { secrets, box } = broker
+  secrets.mount(box.boxId, { secretId: 'sec_3', placeholder: 'p3', value: 'third-value', hosts: [OTHER] })
+  const idle = await broker.connect()
+  const other = await broker.connect({}, OTHER)
+  const upgraded = await broker.connect()
+  const ws = new WebSocket(`ws://${HOST}/`, { createConnection: () => upgraded })
+  ws.on('error', () => undefined)
+  await once(ws, 'open')
+  const mounts = secrets.mounts.get(box.boxId) ?? []
+  secrets.mounts.set(
+    box.boxId,
+    mounts.filter(({ secretId }) => secretId !== 'sec_3'),
+  )
+  secrets.events.emit('missed')
+  await waitUntil('the connection without a mount is closed', () => other.destroyed)
+  await waitUntil('the upgraded connection is closed', () => upgraded.destroyed)
+  t.equal(idle.destroyed, false)
+})
+
 t.test('the loss of the last secret refuses the next request and new connections', async (t) => {
   const broker = await startBroker(t)
   const socket = await broker.connect()

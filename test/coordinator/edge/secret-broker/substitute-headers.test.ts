@@ -1,10 +1,10 @@
 // Substitution of placeholders in the headers of a request.
 import t from 'tap'
 import { SecretValue } from '../../../../coordinator/base/sealing/secret-value.ts'
-import type { HeaderPair } from '../../../../coordinator/edge/forward/raw-headers.ts'
 import { substituteHeaders } from '../../../../coordinator/edge/secret-broker/substitute-headers.ts'
 import { Substitution } from '../../../../coordinator/edge/secret-broker/substitution.ts'
 import type { OpenedSecret } from '../../../../coordinator/edge/secret-broker/value-cache.ts'
+import type { HeaderPair } from '../../../../coordinator/http/forward/raw-headers.ts'
 
 const placeholder = (char: string) => `dcpsec_${char.repeat(32)}`
 const A = placeholder('a')

@@ -1,7 +1,5 @@
 // Which headers a box and a viewer get of each other.
 import t from 'tap'
-import { filterTrailers, removeHopByHop } from '../../../../coordinator/edge/forward/hop-by-hop.ts'
-import type { HeaderPair } from '../../../../coordinator/edge/forward/raw-headers.ts'
 import {
   createRequestHeaders,
   type ForwardedRequest,
@@ -11,6 +9,8 @@ import {
   type ForwardedResponse,
 } from '../../../../coordinator/edge/shared-ports/headers/response-headers.ts'
 import { filterSetCookie } from '../../../../coordinator/edge/shared-ports/headers/set-cookie.ts'
+import { filterTrailers, removeHopByHop } from '../../../../coordinator/http/forward/hop-by-hop.ts'
+import type { HeaderPair } from '../../../../coordinator/http/forward/raw-headers.ts'
 
 const ORIGIN = 'https://fig-3000-abc.boxes.test'
 const FORWARDED: HeaderPair[] = [

@@ -1,7 +1,7 @@
 // What a program on a box may send to harm the coordinator or the viewers of its port.
 import type { InformationEvent, ServerResponse } from 'node:http'
 import t from 'tap'
-import { forwardInformation } from '../../../../coordinator/edge/forward/forward-information.ts'
+import { forwardInformation } from '../../../../coordinator/http/forward/forward-information.ts'
 import { startBytes } from './byte-program.ts'
 
 t.test('a response that must not be forwarded is an error of the program', async (t) => {

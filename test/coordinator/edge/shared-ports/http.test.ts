@@ -16,7 +16,7 @@ import t from 'tap'
 import {
   BodyTimeoutError,
   limitBodyIdleTime,
-} from '../../../../coordinator/edge/forward/limit-body-idle-time.ts'
+} from '../../../../coordinator/http/forward/limit-body-idle-time.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 import { HOST, openRaw, type Share, startShare } from './share-fixture.ts'
 

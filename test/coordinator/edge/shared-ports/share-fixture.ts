@@ -89,24 +89,25 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
     limits: { ...LIMITS, ...options.limits },
     connect: options.connect ?? connectToApp,
   })
-  const open = new OpenShares({ clock, events })
   const closing = new AbortController()
   const opened: string[] = []
   const shares = new Map([[share.slug, share]])
   const held = { count: 0 }
   /** beforeFind: delays the result of find(). */
   const hooks: { beforeFind?: (() => Promise<void>) | undefined } = {}
+  const find: PortShares['find'] = async (slug) => {
+    const found = shares.get(slug)
+    await hooks.beforeFind?.()
+    return found && { share: found, box }
+  }
+  const open = new OpenShares({ clock, shares: { events, find } })
   const server = await startTestServer(t, {
     clock,
     control: options.control ?? [],
     createHostHandlers: ({ connections, openRequests }) => [
       createShareServer({
         shares: {
-          find: async (slug) => {
-            const found = shares.get(slug)
-            await hooks.beforeFind?.()
-            return found && { share: found, box }
-          },
+          find,
           recordOpening: (id) => void opened.push(id),
         },
         base,
@@ -144,7 +145,14 @@ export async function startShare(t: Test, options: ShareOptions = {}) {
     /** Ends the share, as its revocation does. */
     endShare() {
       shares.delete(share.slug)
-      events.emit('ended', share.id)
+      events.emit('ended', share.id, 'here')
+    },
+    /** As a revocation by another coordinator, while the connection for its notifications is lost. */
+    endShareUnnoticed() {
+      shares.delete(share.slug)
+    },
+    reportGap() {
+      events.emit('missed')
     },
     /** As the start of a drain. */
     beginStop() {

@@ -273,6 +273,17 @@ t.test('an open response is closed when its share ends', async (t) => {
   await waitUntil('the box sees it', () => share.appSockets.size === 0)
 })
 
+t.test('after a gap, the open responses of shares that have ended meanwhile are closed', async (t) => {
+  const share = await startShare(t, { app: endless })
+  const response = await openResponse(share)
+  share.reportGap()
+  t.equal((await send(share, { headers: { host: 'other.shares.test' } })).status, 404)
+  t.notOk(response.closed)
+  share.endShareUnnoticed()
+  share.reportGap()
+  await waitUntil('it is closed', () => response.closed)
+})
+
 t.test('an open response is closed when its share expires', async (t) => {
   let now = 1_000
   const share = await startShare(t, { app: endless, share: { expiresAt: 1_001 }, clock: { now: () => now } })
@@ -308,11 +319,11 @@ t.test('the open response of a member is closed when the member may not see it a
   })
   const change = { workspaceId: 'ws_1', credentialId: 'key_1' }
   const response = await openResponse(share)
-  share.server.openRequests.accessChanged(change)
+  share.server.openRequests.onAccessChange(change)
   t.equal((await send(share, { headers: { host: 'other.shares.test' } })).status, 404)
   t.notOk(response.closed)
   allowed = false
-  share.server.openRequests.accessChanged(change)
+  share.server.openRequests.onAccessChange(change)
   await waitUntil('it is closed', () => response.closed)
 })
 

@@ -72,7 +72,7 @@ export async function createBoxWithEnvironment(t: Test) {
   return {
     ...{ db, id, owner, boxes, environments, versions, calls, change },
     tunnels: {
-      current: () => tunnel,
+      local: () => tunnel,
       on: (event: keyof TunnelEvents, listener: never) => void events.on(event, listener),
       off: (event: keyof TunnelEvents, listener: never) => void events.off(event, listener),
     },

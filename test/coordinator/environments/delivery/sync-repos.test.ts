@@ -1,6 +1,8 @@
 // The repositories of a box are cloned in the background: results, private repositories, interruptions and updates.
 import t, { type Test } from 'tap'
 import { updateBox } from '../../../../coordinator/boxes/store/boxes.ts'
+import { subscribeToVariableChanges } from '../../../../coordinator/boxes/variable-changes.ts'
+import { subscribeToDeliveries } from '../../../../coordinator/environments/delivery/delivery-changes.ts'
 import { createBoxRepoService } from '../../../../coordinator/environments/delivery/repo-service.ts'
 import { RepoSync, type RepoSyncOptions } from '../../../../coordinator/environments/delivery/sync-repos.ts'
 import { systemClock } from '../../../../shared/clock.ts'
@@ -18,6 +20,7 @@ async function setUp(
 ) {
   const box = await createBoxWithEnvironment(t)
   const changes: string[] = []
+  subscribeToVariableChanges(box.db, () => changes.push('change'), { onGap: () => undefined })
   const options: RepoSyncOptions = {
     ...box,
     clock: systemClock,
@@ -32,19 +35,14 @@ async function setUp(
       },
     },
     boxVariables: {
-      onChange: () => void changes.push('change'),
       whenSent: async () => void changes.push('sent'),
     },
   }
   const sync = new RepoSync(options)
   t.teardown(() => sync.close())
   box.setResponse(async () => ({ status: 200, body: { commit: COMMIT, isKept: false } }))
-  const service = createBoxRepoService({
-    ...box,
-    clock: systemClock,
-    finder: box.boxes,
-    schedule: (id) => sync.schedule(id),
-  })
+  subscribeToDeliveries(box.db, ({ boxId }) => sync.schedule(boxId), { onGap: () => undefined })
+  const service = createBoxRepoService({ ...box, clock: systemClock, finder: box.boxes })
   const list = () => service.list(box.owner, box.id)
   return {
     ...{ ...box, changes, options, list },

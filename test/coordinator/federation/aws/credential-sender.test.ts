@@ -21,7 +21,7 @@ t.test('stops also while requests wait for agents that do not respond', async (t
       loadProfiles: async () => ({ workspaceId: 'ws_1', hasRoles: true, isRestricted: false, profiles: [] }),
       issueToken: () => Promise.reject(new Error('no token is needed')),
     },
-    tunnels: Object.assign(events, { current: () => tunnel as unknown as Tunnel }),
+    tunnels: Object.assign(events, { local: () => tunnel as unknown as Tunnel }),
     clock: createTestClock(),
     log: silentLog,
     isEnabled: true,

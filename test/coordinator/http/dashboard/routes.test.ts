@@ -19,6 +19,8 @@ import { createTempDir } from '../../../support/temp-dir.ts'
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const log = pino({ level: 'silent' })
 
+const getExtension = (file: string) => file.slice(file.lastIndexOf('.') + 1) as 'css' | 'js' | 'woff2'
+
 t.test('the dashboard of a coordinator', async (t) => {
   const coordinator = await startTestCoordinator(t)
   const { send, url } = coordinator
@@ -99,7 +101,8 @@ t.test('the dashboard of a coordinator', async (t) => {
   await t.test('its files are immutable and compressed, and their URLs are relative', async (t) => {
     const { text } = await open('/boxes/fig')
     const urls = [...text.matchAll(/ (?:href|src)="(dashboard\/[^"]+)"/g)].map(([, file = '']) => file)
-    t.equal(urls.length, 2)
+    const types = { css: 'text/css', js: 'text/javascript', woff2: 'font/woff2' }
+    t.same(urls.map(getExtension).sort(), Object.keys(types))
     for (const file of urls) {
       const fetchAs = async (encoding: string) => {
         const response = await fetch(`${url}/${file}`, { headers: { 'accept-encoding': encoding } })
@@ -107,7 +110,7 @@ t.test('the dashboard of a coordinator', async (t) => {
         t.equal(response.headers.get('cache-control'), 'public, max-age=31536000, immutable')
         t.equal(response.headers.get('vary'), 'accept-encoding')
         t.equal(response.headers.get('x-content-type-options'), 'nosniff')
-        t.match(response.headers.get('content-type'), file.endsWith('.css') ? 'text/css' : 'text/javascript')
+        t.match(response.headers.get('content-type'), types[getExtension(file)])
         return { encoding: response.headers.get('content-encoding'), text: await response.text() }
       }
       const plain = await fetchAs('identity')
@@ -198,8 +201,8 @@ function serve(projectRoot: string, dataDir: string) {
 
 t.test('a failed build is a page with the reason', async (t) => {
   const dir = createTempDir(t, 'project')
-  mkdirSync(join(dir, 'dashboard/styles'), { recursive: true })
-  writeFileSync(join(dir, 'dashboard/styles/style.css'), '')
+  mkdirSync(join(dir, 'dashboard/design'), { recursive: true })
+  writeFileSync(join(dir, 'dashboard/design/style.css'), '')
   writeFileSync(join(dir, 'dashboard/app.tsx'), "import '<missing>'\n")
   const get = serve(dir, dir)
   const { statusCode, headers, body } = await get('/boxes/fig')
@@ -221,7 +224,7 @@ t.test('the build is cached, in the data directory when the project cannot be wr
   const files = await buildDashboard(dir, cacheFiles)
   t.ok(files.find(({ name }) => /^app-\w+\.js\.br$/.test(name)))
   const names = (await buildDashboard(dir, cacheFiles)).map(({ name }) => name)
-  writeFileSync(join(dir, 'dashboard/styles/style.css'), 'a{color:red}')
+  writeFileSync(join(dir, 'dashboard/design/style.css'), 'a{color:red}')
   const changed = (await buildDashboard(dir, cacheFiles)).map(({ name }) => name)
   const find = (list: string[], pattern: RegExp) => list.find((name) => pattern.test(name))
   t.equal(find(changed, /^app-\w+\.js$/), find(names, /^app-\w+\.js$/))

@@ -1,8 +1,8 @@
 // The requests on API keys, on each database.
 import t from 'tap'
 import type { Db } from '../../../../coordinator/db/open.ts'
+import { type AccessChange, subscribeToAccessChanges } from '../../../../coordinator/http/access-changes.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
-import type { AccessChange } from '../../../../coordinator/http/open-requests.ts'
 import { createKeyService } from '../../../../coordinator/identity/keys/key-service.ts'
 import { createKeyFinder, createKeyRow } from '../../../../coordinator/identity/keys/keys.ts'
 import { newApiKey } from '../../../../shared/api-key.ts'
@@ -16,10 +16,8 @@ async function setUp(db: Db) {
   const owner = await createOwner(db)
   const boxes = createTestBoxService(db)
   const changes: AccessChange[] = []
-  const keys = createKeyService({
-    ...{ db, clock: systemClock, newApiKey, boxes },
-    openRequests: { accessChanged: (change) => void changes.push(change) },
-  })
+  subscribeToAccessChanges(db, (change) => changes.push(change), { onGap: () => undefined })
+  const keys = createKeyService({ db, clock: systemClock, newApiKey, boxes })
   const find = createKeyFinder({ db, clock: systemClock })
   return { owner, boxes, keys, changes, find: (secret: string) => find(hashSecret(secret)) }
 }

@@ -4,8 +4,8 @@ import { hasUnrestrictedBoxes } from '../../../../coordinator/boxes/lookups.ts'
 import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
 import { dialectTraits } from '../../../../coordinator/db/dialects.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
+import { type AccessChange, subscribeToAccessChanges } from '../../../../coordinator/http/access-changes.ts'
 import type { Actor } from '../../../../coordinator/http/actor.ts'
-import type { AccessChange } from '../../../../coordinator/http/open-requests.ts'
 import { createMemberService } from '../../../../coordinator/identity/members/service.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { LIMITS } from '../../../../shared/limits.ts'
@@ -18,6 +18,7 @@ async function start(db: Db, onRestricted = async (): Promise<unknown> => undefi
   const clock = createTestClock()
   const owner = await createOwner(db, clock)
   const changes: AccessChange[] = []
+  subscribeToAccessChanges(db, (change) => changes.push(change), { onGap: () => undefined })
   const mails: string[] = []
   const restricted: string[] = []
   const restrictBoxesOf = createRestrictBoxesOf({
@@ -33,7 +34,6 @@ async function start(db: Db, onRestricted = async (): Promise<unknown> => undefi
       await onRestricted()
     },
     hasUnrestrictedBoxes,
-    openRequests: { accessChanged: (change) => void changes.push(change) },
   })
   /** A member that has signed in. */
   async function addMember(role: Actor['role']): Promise<Actor & { userId: string }> {

@@ -1,14 +1,17 @@
 // Sign-in and sessions on both databases: what is stored and deleted, and that queries use indexes.
 import t from 'tap'
 import { type BackgroundTasks, createBackgroundTasks } from '../../../../coordinator/base/background-tasks.ts'
+import { newMasterKey } from '../../../../coordinator/base/sealing/master-key.ts'
+import { createKeyring } from '../../../../coordinator/base/sealing/master-keyring.ts'
 import { hasUnrestrictedBoxes } from '../../../../coordinator/boxes/lookups.ts'
 import { createRestrictBoxesOf } from '../../../../coordinator/boxes/restrict-boxes.ts'
 import type { Db } from '../../../../coordinator/db/open.ts'
 import type { UserRow } from '../../../../coordinator/db/schema.ts'
+import { subscribeToAccessChanges } from '../../../../coordinator/http/access-changes.ts'
 import { hashSecret } from '../../../../coordinator/http/hash-secret.ts'
-import type { OpenRequests } from '../../../../coordinator/http/open-requests.ts'
 import { createMemberService } from '../../../../coordinator/identity/members/service.ts'
 import { createSessionFinder } from '../../../../coordinator/identity/sessions/find-session.ts'
+import { createOwnerSecret } from '../../../../coordinator/identity/sessions/owner-secret.ts'
 import { createSessions } from '../../../../coordinator/identity/sessions/sessions.ts'
 import type { Client } from '../../../../coordinator/identity/sessions/start-session.ts'
 import { createAgentAccounts } from '../../../../coordinator/identity/sign-up/agent-accounts.ts'
@@ -37,13 +40,22 @@ async function setUp(db: Db) {
     },
     close: async () => undefined,
   }
-  const openRequests = {
-    accessChanged: ({ credentialId }) => void ended.push(credentialId ?? ''),
-  } as Partial<OpenRequests> as OpenRequests
-  const sessions = createSessions({ db, clock, mailer, background, openRequests, createAccount: null })
+  subscribeToAccessChanges(db, ({ credentialId = '' }) => ended.push(credentialId), {
+    onGap: () => undefined,
+  })
+  const ownerSecret = createOwnerSecret({ db, keyring: createKeyring([newMasterKey()]) })
+  await ownerSecret.prepare(true)
+  const sessions = createSessions({
+    db,
+    clock,
+    mailer,
+    background,
+    ownerSecret,
+    isShared: false,
+    createAccount: null,
+  })
   const agentAccounts = createAgentAccounts({
     ...{ db, clock, isSignupOpen: true, sessions, mailer, background },
-    onSchedule: () => undefined,
   })
   const owner = await createOwner(db, clock)
   const addMember = (workspaceId: string, values: Partial<UserRow> = {}) =>
@@ -58,7 +70,6 @@ async function setUp(db: Db) {
   const members = createMemberService({
     db,
     clock,
-    openRequests,
     restrictBoxesOf: createRestrictBoxesOf({ restrictBox: async () => undefined }),
     hasUnrestrictedBoxes,
     sendMail: null,
@@ -139,7 +150,8 @@ t.test('sign-in', (t) =>
     await t.test('a member is removed while a session of the member is used and replaced', async (t) => {
       const db = await newDb(t)
       const { clock, background, sessions, members, owner, addMember, findSession } = await setUp(db)
-      const { ownerSecret, signInOwner } = sessions.signIn
+      const { signInOwner } = sessions.signIn
+      const ownerSecret = await sessions.ownerSecret.read()
       for (let round = 0; round < 20; round += 1) {
         const first = await signInOwner(ownerSecret, CLIENT)
         clock.advance(60 * MINUTE_MS)
@@ -163,7 +175,7 @@ t.test('sign-in', (t) =>
     await t.test('signs in an owner with a confirmed sign-in, not an invited one', async (t) => {
       const { sessions, owner, addMember } = await setUp(await newDb(t))
       await addMember(owner.workspaceId, { role: 'owner', created_at: 0 })
-      const { user } = await sessions.signIn.signInOwner(sessions.signIn.ownerSecret, CLIENT)
+      const { user } = await sessions.signIn.signInOwner(await sessions.ownerSecret.read(), CLIENT)
       t.equal(user.id, owner.userId)
     })
 

@@ -116,7 +116,7 @@ t.test('with open sign-up', async (t) => {
     await prune()
     t.match(await api('GET', '/me', undefined, { key: json.secret }), { status: 401 })
     // The timer waits for a time before the clock was advanced.
-    instance.context.scheduler.scheduleAt(0)
+    instance.context.scheduler.runDue()
     const query = db.selectFrom('workspaces').select('id').where('id', '=', json.workspace.id)
     await waitUntil('the workspace is deleted', async () => (await query.execute()).length === 0 || undefined)
     t.match(await signIn('bot@example.com'), { status: 200 }, 'verified accounts stay')

@@ -130,7 +130,7 @@ t.test('after an interrupted restore the coordinator refuses, and another restor
     message: /boxwood restore.*again/,
   })
   await restoreBackup(configOf(dataDir), backup, NEVER)
-  t.same(listNames(dataDir), ['boxwood.db', 'master-keys', 'owner.key'])
+  t.same(listNames(dataDir), ['boxwood.db', 'host', 'master-keys', 'owner.key'])
 })
 
 t.test('an aborted restore leaves the empty directory as it was', async (t) => {

@@ -119,7 +119,7 @@ t.test('measures lifecycle jobs, their failures and the boxes in each state', as
   )
   t.equal(sumSamples(samples, 'boxwood_job_steps_running'), 0)
   t.equal(sumSamples(samples, 'boxwood_job_duration_seconds_count', { op: 'create' }), 2)
-  t.equal(sumSamples(samples, 'boxwood_boxes', { state: 'running' }), 2)
+  t.equal(sumSamples(samples, 'boxwood_boxes', { state: 'running', source: 'database' }), 2)
   t.equal(sumSamples(samples, 'boxwood_boxes'), 2, 'the other states are 0')
   t.equal(sumSamples(samples, 'boxwood_agents_connected'), 2)
   t.ok(sumSamples(samples, 'boxwood_store_query_duration_seconds_count', { operation: 'insert' }) > 0)

@@ -48,14 +48,18 @@ async function listSeries(): Promise<Map<string, readonly string[]>> {
 /** The syntax errors, the metrics, the labels that select series and the labels that group them. */
 function inspectExpression(expression: string) {
   const errors: string[] = []
-  const selectors: { metric: string; labels: string[] }[] = []
+  const selectors: { metric: string; labels: string[]; aggregation: string | undefined }[] = []
+  /** The operators of the aggregations around the current node, the innermost last. */
+  const aggregations: string[] = []
   const groupingLabels: string[] = []
   let isGrouping = false
   parser.parse(expression).iterate({
     enter({ name, type, from, to }) {
       const text = expression.slice(from, to)
       if (type.isError) errors.push(`syntax error at ${from}: ${expression.slice(from)}`)
-      if (name === 'VectorSelector') selectors.push({ metric: '', labels: [] })
+      if (name === 'VectorSelector')
+        selectors.push({ metric: '', labels: [], aggregation: aggregations.at(-1) })
+      if (name === 'AggregateExpr') aggregations.push(/^\w+/.exec(text)?.[0] ?? '')
       const selector = selectors.at(-1)
       if (name === 'Identifier' && selector) selector.metric = text
       if (name === 'GroupingLabels') isGrouping = true
@@ -64,6 +68,7 @@ function inspectExpression(expression: string) {
       else selector?.labels.push(text)
     },
     leave({ name }) {
+      if (name === 'AggregateExpr') aggregations.pop()
       if (name === 'GroupingLabels') isGrouping = false
     },
   })
@@ -75,8 +80,10 @@ function findProblems(expression: string, series: Map<string, readonly string[]>
   const { errors, selectors, groupingLabels } = inspectExpression(expression)
   const problems = [...errors]
   if (selectors.length === 0) problems.push('no metric')
-  for (const { metric, labels } of selectors) {
+  for (const { metric, labels, aggregation } of selectors) {
     const known = series.get(metric)
+    if (known?.includes('source') && aggregation !== 'max')
+      problems.push(`${metric} is the same at all replicas: it needs max`)
     if (known === undefined) problems.push(`unknown metric ${metric}`)
     else
       problems.push(
@@ -104,6 +111,8 @@ t.test('the check of expressions finds errors', async (t) => {
     ['boxwood_boxes{stat="running"}', /unknown label boxwood_boxes.stat/],
     ['sum by (box) (boxwood_boxes)', /unknown label box/],
     ['boxwood_job_duration_seconds', /unknown metric/],
+    ['sum(boxwood_boxes)', /boxwood_boxes is the same at all replicas: it needs max/],
+    ['max(sum by (state) (boxwood_boxes))', /needs max/],
     ['1 + 1', /no metric/],
   ] as const)
     t.match(findProblems(expression, series).join(), problem, expression)

@@ -1,0 +1,9 @@
+// Shared ports, through two coordinators: each request goes to another coordinator than that before.
+import t from 'tap'
+import { runOnReplicas } from '../../support/on-replicas.ts'
+
+await runOnReplicas(t, async () => {
+  await import('../shared-ports.test.ts')
+  await import('../share-viewers.test.ts')
+  await import('../share-wake.test.ts')
+})
