@@ -5,12 +5,15 @@ import { runForEach } from './batch.ts'
 
 export type ListedConversation = {
   id: string
+  boxId: string
   boxName: string
   provider: string
   model: string | null
   status: RunStatus | 'queued'
   /** How many prompts wait. */
   queued: number
+  /** The run in progress. */
+  runningId: string | null
   /** When its last prompt was queued, or its last run started. */
   at: string
   /** The listed prompts, newest first. The last one is the title. */
@@ -44,19 +47,40 @@ export async function loadAllPrompts(
   }
 }
 
-function listConversations({ hostname: boxName }: Box, { queued, runs }: PromptList): ListedConversation[] {
+function listConversations(
+  { id: boxId, hostname: boxName }: Box,
+  { queued, runs }: PromptList,
+): ListedConversation[] {
   const conversations = new Map<string, ListedConversation>()
   const newestFirst = [
-    ...queued.toReversed().map((prompt) => ({ ...prompt, status: 'queued' as const, at: prompt.queuedAt })),
-    ...runs.map((run) => ({ ...run, at: run.startedAt })),
+    ...queued
+      .toReversed()
+      .map((prompt) => ({ ...prompt, status: 'queued' as const, at: prompt.queuedAt, runningId: null })),
+    ...runs.map((run) => ({
+      ...run,
+      at: run.startedAt,
+      runningId: run.status === 'running' ? run.id : null,
+    })),
   ]
-  for (const { conversationId: id, provider, model, status, at, prompt } of newestFirst) {
+  for (const { conversationId: id, provider, model, status, at, prompt, runningId } of newestFirst) {
     const known = conversations.get(id)
-    const entry = known ?? { id, boxName, provider, model, status, queued: 0, at, prompts: [] }
+    const entry = known ?? {
+      id,
+      boxId,
+      boxName,
+      provider,
+      model,
+      status,
+      queued: 0,
+      at,
+      runningId,
+      prompts: [],
+    }
     conversations.set(id, entry)
     entry.prompts.push(prompt)
     if (status === 'queued') entry.queued += 1
     else if (entry.status === 'queued') entry.status = status
+    entry.runningId ??= runningId
   }
   return [...conversations.values()]
 }

@@ -58,12 +58,24 @@ function describeRole(owner: string | null, userId: string | undefined): string 
   return `everything that ${owner === userId ? 'your' : 'their'} role allows`
 }
 
-/** Without a level in any area, the key is not limited. The fields with the levels have the names of the areas. */
-export function parseAccess(values: Record<string, string>): Levels | null {
-  const entries = AREAS.map((area) => [area, values[area] || 'none'] as const)
-  if (entries.every(([, level]) => level === 'none')) return null
-  return Object.fromEntries(entries.filter(([, level]) => level !== 'none')) as Levels
-}
+type Values = Readonly<Record<string, string>>
+
+/** The value of the field `actions` with which the key has only the chosen levels. */
+export const LIMITED = 'limited'
+
+export const isLimited = ({ actions }: Values): boolean => actions === LIMITED
+
+/** The fields with the levels have the names of the areas. Null: the key may do what its user may do. */
+export const parseAccess = (values: Values): Levels | null => (isLimited(values) ? listLevels(values) : null)
+
+const listLevels = (values: Values): Levels =>
+  Object.fromEntries(
+    AREAS.map((area) => [area, values[area] || 'none']).filter(([, level]) => level !== 'none'),
+  ) as Levels
+
+/** A limited key without a level in any area could do nothing. */
+export const acceptsKey = (values: Values): boolean =>
+  Boolean(values.name) && (!isLimited(values) || Object.keys(listLevels(values)).length > 0)
 
 /** As `--access` has it. */
 const formatAccess = (access: Levels): string =>

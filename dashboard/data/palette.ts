@@ -2,24 +2,50 @@
 import type { Box } from '../../shared/api/boxes.ts'
 import { listWorkspacePages, type PageUser } from './access.ts'
 import { type Boxes, formatState, listActions } from './items.ts'
-import { BOX_TABS, type BoxTab, formatBoxPath } from './routes.ts'
+import { BOX_TABS, type BoxTab, formatBoxPath, type WorkspacePage } from './routes.ts'
 
 export type PaletteItem = {
   id: string
   label: string
   /** What kind of item it is. */
   hint: string
+  /** Other words for it, by which it is found. */
+  words?: string
 } & ({ target: string } | { action: 'wake' | 'suspend'; boxId: string } | { action: 'signOut' })
+
+/** What people call the pages, too. */
+const PAGE_WORDS: Partial<Record<WorkspacePage, string>> = {
+  prompts: 'conversations agents chat',
+  snapshots: 'backup restore template',
+  environments: 'variables repositories setup',
+  secrets: 'key token password credentials',
+  images: 'docker oci container',
+  machines: 'server host enroll join laptop',
+  aws: 'cloud iam credentials',
+  keys: 'token api access',
+  members: 'team people users invite role',
+  policies: 'limits rules',
+  audit: 'history events who deleted',
+  billing: 'cost price spend money usage invoice',
+  sessions: 'login device sign out',
+  settings: 'profile name theme retention',
+}
 
 /** More do not help to choose. */
 const MAX_ITEMS = 50
 
 /** Begins with the pages, then the boxes by name. */
 export function* listPaletteItems(boxes: Boxes, session: PageUser): Generator<PaletteItem> {
-  yield { id: 'create', label: 'Create a box', hint: 'action', target: './?create=' }
+  yield { id: 'create', label: 'Create a box', hint: 'action', target: './?create=', words: 'new' }
   yield { id: 'boxes', label: 'Boxes', hint: 'page', target: './' }
   for (const [page, label] of listWorkspacePages(session))
-    yield { id: page, label, hint: 'page of the workspace', target: `workspace/${page}` }
+    yield {
+      id: page,
+      label,
+      hint: 'page of the workspace',
+      target: `workspace/${page}`,
+      ...(PAGE_WORDS[page] && { words: PAGE_WORDS[page] }),
+    }
   const sorted = [...boxes.values()].sort((a, b) => (a.hostname < b.hostname ? -1 : 1))
   for (const box of sorted) {
     const { id, hostname, observedState } = box
@@ -46,7 +72,7 @@ function* listBoxItems(box: Box): Generator<PaletteItem> {
     yield { id: `${id}-suspend`, label: `Suspend ${hostname}`, hint: 'action', action: 'suspend', boxId: id }
 }
 
-/** Items whose label contains each word; those whose label begins with the text come first. */
+/** Items whose label or words contain each word of the text; those whose label begins with the text come first. */
 export function findPaletteItems(items: Iterable<PaletteItem>, text: string): PaletteItem[] {
   const typed = text.trim().toLowerCase()
   const words = typed.split(/\s+/).filter(Boolean)
@@ -54,7 +80,8 @@ export function findPaletteItems(items: Iterable<PaletteItem>, text: string): Pa
   const others: PaletteItem[] = []
   for (const item of items) {
     const label = item.label.toLowerCase()
-    if (!words.every((word) => label.includes(word))) continue
+    const found = `${label} ${item.words ?? ''}`
+    if (!words.every((word) => found.includes(word))) continue
     if (label.startsWith(typed)) first.push(item)
     else if (others.length < MAX_ITEMS) others.push(item)
     if (first.length === MAX_ITEMS) break

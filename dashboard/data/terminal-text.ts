@@ -21,7 +21,7 @@ export function formatExit({ status, exitCode, signal }: ExitMessage): string {
   if (status === 'lost') return 'The session has ended with an unknown exit status.'
   return signal === null
     ? `The session has ended with exit status ${exitCode ?? 'unknown'}.`
-    : `The session was terminated by ${signal}.`
+    : `The session was killed by ${signal}.`
 }
 
 /** Whether the page attaches to the session no more by itself. */

@@ -4,10 +4,8 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { OutputStream } from '../../client/boxes/output.ts'
 import { wait } from '../../client/http/calls.ts'
-import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { Command as CommandRecord } from '../../shared/api/commands.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { getBoxClient } from '../data/box-clients.ts'
 import { canRunAgain, formatDuration, formatStarter } from '../data/command-list.ts'
 import { CommandOutputLoader } from '../data/command-output.ts'
@@ -29,6 +27,7 @@ import { downloadStoredOutput } from './download-output.ts'
 import { OutputView } from './output-view.tsx'
 import { Problem } from './problem.tsx'
 import { Result } from './result.tsx'
+import { useAction } from './use-action.ts'
 import { useViewer } from './use-member-names.ts'
 
 export function CommandDetail({ box, commandId }: { box: Box; commandId: string }) {
@@ -120,23 +119,13 @@ function Facts({ command }: { command: CommandRecord }) {
 }
 
 function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; canStop: boolean }) {
-  const error = useSignal<BoxwoodError | null>(null)
+  const { isBusy, error, run } = useAction()
   const message = useSignal('')
-  const isBusy = useSignal(false)
-  const run = (action: () => Promise<unknown>, text: string) => async () => {
-    if (isBusy.value) return
-    isBusy.value = true
-    error.value = null
-    message.value = text
-    try {
-      await action()
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      message.value = ''
-      isBusy.value = false
-    }
-  }
+  const start = (act: () => Promise<unknown>, text: string) => () =>
+    run(() => {
+      message.value = text
+      return act()
+    })
   const { hostname } = box
   const stop = () => getBoxClient(box.id).send('DELETE', `exec/${command.id}`)
   const again = () =>
@@ -148,13 +137,13 @@ function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; 
     <>
       <p class="tools">
         {canRunAgain(command) && box.desiredState !== 'terminated' && (
-          <button type="button" onClick={run(again, 'The command is being started.')}>
+          <button type="button" onClick={start(again, 'The command is being started.')}>
             <Icon of={RepeatIcon} />
             Run again
           </button>
         )}
         {canStop && (
-          <button type="button" class="danger" onClick={run(stop, 'The command is being stopped.')}>
+          <button type="button" class="danger" onClick={start(stop, 'The command is being stopped.')}>
             <Icon of={StopIcon} />
             Stop
           </button>
@@ -166,7 +155,7 @@ function Actions({ box, command, canStop }: { box: Box; command: CommandRecord; 
               : [`box output ${getBoxKey(box)} ${command.id}`]
           }
         />
-        <span role="status">{message}</span>
+        <span role="status">{isBusy.value && message.value}</span>
       </p>
       <Problem error={error.value} />
     </>
@@ -177,15 +166,10 @@ type OutputProps = { box: Box; command: CommandRecord; loader: CommandOutputLoad
 
 function Output({ box, command, loader, version }: OutputProps) {
   const chosen = useSignal<OutputStream | null>(null)
-  const error = useSignal<BoxwoodError | null>(null)
+  const { error, run } = useAction()
   const { position, streams, skipped } = loader
   const stream = chosen.value ?? (position.stdout === 0 && position.stderr > 0 ? 'stderr' : 'stdout')
-  const download = () => {
-    error.value = null
-    downloadStoredOutput(box, command, stream).catch((reason) => {
-      error.value = toBoxwoodError(reason)
-    })
-  }
+  const download = () => void run(() => downloadStoredOutput(box, command, stream))
   if (!command.outputKept) return <p>The output is not stored: the workspace retains no data.</p>
   return (
     <section class="output-panel" aria-labelledby="output">

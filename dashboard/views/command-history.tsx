@@ -31,6 +31,7 @@ import { Commands } from './command.tsx'
 import { Problem } from './problem.tsx'
 import { Result } from './result.tsx'
 import { SearchField } from './search-field.tsx'
+import { useAction } from './use-action.ts'
 import { useViewer } from './use-member-names.ts'
 
 const POLL_MS = 5_000
@@ -158,21 +159,7 @@ function RunForm({ box, texts }: { box: Box; texts: readonly string[] }) {
   /** The position in the history; -1: what was typed. */
   const position = useRef(-1)
   const typed = useRef('')
-  const isBusy = useSignal(false)
-  const error = useSignal<BoxwoodError | null>(null)
-  async function run(event: Event) {
-    event.preventDefault()
-    if (isBusy.value || text.value.trim() === '') return
-    isBusy.value = true
-    error.value = null
-    try {
-      await startCommand(box, { command: text.value })
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
-  }
+  const { isBusy, error, run } = useAction()
   function recall(event: KeyboardEvent) {
     const by = { ArrowUp: 1, ArrowDown: -1 }[event.key]
     if (by === undefined) return
@@ -186,7 +173,12 @@ function RunForm({ box, texts }: { box: Box; texts: readonly string[] }) {
   if (box.desiredState === 'terminated') return null
   const isEmpty = text.value.trim() === ''
   return (
-    <form onSubmit={run}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!isEmpty) void run(() => startCommand(box, { command: text.value }))
+      }}
+    >
       <div class="run-bar">
         <Icon of={PromptIcon} />
         <input

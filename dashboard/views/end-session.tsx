@@ -1,28 +1,27 @@
 // The button that ends a terminal session, after a question.
 
 import { useSignal } from '@preact/signals'
-import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { endSession } from '../data/terminal-sessions.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { Commands } from './command.tsx'
 import { Problem } from './problem.tsx'
 import { Question } from './question.tsx'
+import { useAction } from './use-action.ts'
 
 /** @param props.onEnd called when the programs are terminated */
 export function EndSession({ box, session, onEnd }: { box: Box; session: string; onEnd(): void }) {
   const isAsking = useSignal(false)
-  const error = useSignal<BoxwoodError | null>(null)
+  const { error, run } = useAction()
   const close = () => {
     isAsking.value = false
   }
   const end = () => {
     close()
-    error.value = null
-    endSession(box.id, session).then(onEnd, (reason) => {
-      error.value = toBoxwoodError(reason)
+    void run(async () => {
+      await endSession(box.id, session)
+      onEnd()
     })
   }
   return (

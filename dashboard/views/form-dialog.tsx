@@ -92,17 +92,19 @@ export function FormDialog(props: FormDialogProps) {
       id={`${id}-${field.name}`}
       value={values.value[field.name] ?? ''}
       onChange={(value) => {
-        values.value = { ...values.value, [field.name]: value }
+        const fills = field.options?.find((option) => option.value === value)?.fills
+        values.value = { ...values.value, ...fills, [field.name]: value }
       }}
     />
   )
-  const advanced = fields.filter(({ isAdvanced }) => isAdvanced)
+  const shown = fields.filter((field) => field.isShown?.(values.value) ?? true)
+  const advanced = shown.filter(({ isAdvanced }) => isAdvanced)
   return (
     <dialog ref={dialog} aria-labelledby={`${id}-title`}>
       <form onSubmit={send}>
         <h2 id={`${id}-title`}>{title}</h2>
         {children}
-        {fields.filter(({ isAdvanced }) => !isAdvanced).map(show)}
+        {shown.filter(({ isAdvanced }) => !isAdvanced).map(show)}
         {advanced.length > 0 && (
           <details>
             <summary>More settings</summary>
@@ -111,11 +113,12 @@ export function FormDialog(props: FormDialogProps) {
         )}
         {formatCommand && (
           <p>
+            <small>The same on the command line</small>
             <Command text={formatCommand(values.value)} />
           </p>
         )}
         {explain && <p role="status">{explain(values.value)}</p>}
-        <Problem error={error.value} />
+        <Problem error={error.value} fields={fields} />
         {/* The dialog is modal: the banner of the page cannot be used. */}
         <p role="status">
           <SignedOut />

@@ -17,11 +17,18 @@ export type Field = {
   isSecret?: boolean
   /** Shown on demand. */
   isAdvanced?: boolean
+  /** The field is shown only with these values of the others. */
+  isShown?(values: Readonly<Record<string, string>>): boolean
   value?: string
 }
 
-/** `detail`: shown on a card, in a line for each. */
-export type Option = { value: string; label: string; detail?: readonly string[] }
+/** `detail`: shown on a card, in a line for each. `fills`: the values that the choice enters into other fields. */
+export type Option = {
+  value: string
+  label: string
+  detail?: readonly string[]
+  fills?: Readonly<Record<string, string>>
+}
 
 /** The chosen values of a field with `choices`. */
 export const splitLines = (value = ''): string[] => value.split('\n').filter(Boolean)

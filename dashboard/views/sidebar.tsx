@@ -1,11 +1,8 @@
 // The sidebar: the pages of the dashboard, the state of the connection, and the menu of the user. A drawer on narrow screens.
-import { useSignal } from '@preact/signals'
 import type { IconNode } from 'lucide'
 import { useEffect } from 'preact/hooks'
-import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { VERSION } from '../../shared/version.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { listWorkspacePages } from '../data/access.ts'
 import { boxes, lostSince, session, signOut, snapshots } from '../data/live.ts'
 import { navigations, path } from '../data/navigation.ts'
@@ -41,6 +38,7 @@ import {
 import { Mark } from '../design/mark.tsx'
 import { Menu } from '../design/menu.tsx'
 import { Problem } from './problem.tsx'
+import { useAction } from './use-action.ts'
 
 const ICONS: Record<WorkspacePage, IconNode> = {
   prompts: MessagesIcon,
@@ -187,14 +185,8 @@ function Connection() {
 }
 
 function Account({ session: { user } }: { session: CurrentSession }) {
-  const error = useSignal<BoxwoodError | null>(null)
+  const { error, run } = useAction()
   const name = showHidden(user.email ?? user.name)
-  function end() {
-    error.value = null
-    signOut().catch((reason) => {
-      error.value = toBoxwoodError(reason)
-    })
-  }
   return (
     <>
       <Menu
@@ -210,7 +202,7 @@ function Account({ session: { user } }: { session: CurrentSession }) {
             },
           })),
           [{ label: 'Sessions', icon: MonitorIcon, href: 'workspace/sessions' }],
-          [{ label: 'Sign out', icon: SignOutIcon, onSelect: end }],
+          [{ label: 'Sign out', icon: SignOutIcon, onSelect: () => void run(signOut) }],
         ]}
       >
         <Avatar name={name} />

@@ -1,35 +1,17 @@
 // Starts a terminal session of a box, and opens its page.
-import { type Signal, useSignal } from '@preact/signals'
-import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box } from '../../shared/api/boxes.ts'
 import type { TerminalStart } from '../../shared/api/terminal.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { navigate } from '../data/navigation.ts'
 import { formatSessionPath, startSession } from '../data/terminal-sessions.ts'
+import { type Action, useAction } from './use-action.ts'
 
-export type StartSession = {
-  isBusy: Signal<boolean>
-  error: Signal<BoxwoodError | null>
-  start(request: TerminalStart): Promise<void>
-}
+export type StartSession = Omit<Action, 'run'> & { start(request: TerminalStart): Promise<boolean> }
 
 export function useStartSession({ id, hostname }: Box): StartSession {
-  const isBusy = useSignal(false)
-  const error = useSignal<BoxwoodError | null>(null)
+  const { run, ...state } = useAction()
   return {
-    isBusy,
-    error,
-    async start(request) {
-      if (isBusy.value) return
-      isBusy.value = true
-      error.value = null
-      try {
-        navigate(formatSessionPath(hostname, (await startSession(id, request)).session))
-      } catch (reason) {
-        error.value = toBoxwoodError(reason)
-      } finally {
-        isBusy.value = false
-      }
-    },
+    ...state,
+    start: (request) =>
+      run(async () => navigate(formatSessionPath(hostname, (await startSession(id, request)).session))),
   }
 }

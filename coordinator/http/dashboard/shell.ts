@@ -40,7 +40,7 @@ export const createShell = ({ files, base, nonce }: Shell): string => `<!doctype
 <head>
 <meta charset="utf-8">
 <base href="${base}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <meta name="color-scheme" content="light dark">
 <meta name="boxwood-build" content="${files.buildId}">
 <meta name="boxwood-nonce" content="${nonce}">
@@ -66,7 +66,7 @@ export const createFailurePage = (base: string, reason: string): string => `<!do
 <head>
 <meta charset="utf-8">
 <base href="${base}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <title>The dashboard could not be built · Boxwood</title>
 <link rel="icon" href="${MARK_ICON}">
 <link rel="stylesheet" href="docs/page.css">

@@ -5,6 +5,7 @@ import type { BoxEvent } from '../../../shared/api/boxes.ts'
 import type { Command } from '../../../shared/api/commands.ts'
 import type { Run } from '../../../shared/api/prompts.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
+import { formatResult } from '../command-list.ts'
 import { formatState } from '../items.ts'
 import { formatDuration } from '../local-time.ts'
 import { formatActor, formatUser, type PersonViewer } from '../people.ts'
@@ -124,7 +125,7 @@ function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
   const from = Date.parse(command.startedAt)
   const to = command.finishedAt === null ? null : Date.parse(command.finishedAt)
   const { userId, tokenId } = command.actor
-  const result = formatCommandResult(command)
+  const result = formatResult(command)
   return {
     id: command.id,
     kind: 'command',
@@ -145,18 +146,6 @@ function createCommandItem(command: Command, viewer: Viewer): TimelineItem {
     ],
     link: { label: 'Open the command', path: formatCommandPath(viewer.boxName, command.id) },
   }
-}
-
-export function formatCommandResult({
-  status,
-  exitCode,
-  signal,
-}: Pick<Command, 'status' | 'exitCode' | 'signal'>): string {
-  if (status === 'running') return 'running'
-  if (status === 'lost') return 'lost: the exit status is unknown'
-  const end = exitCode === null ? (signal === null ? '' : `SIG${signal}`) : `exit ${exitCode}`
-  if (status === 'exited') return end || 'exited'
-  return [status.replaceAll('_', ' '), end].filter(Boolean).join(', ')
 }
 
 function createPromptItem(run: Run, { boxName }: Viewer): TimelineItem {

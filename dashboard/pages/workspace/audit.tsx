@@ -1,7 +1,7 @@
 // The audit log: events as sentences by day, filters, pages, the download as CSV, and the check of the hash chain.
 
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { AuditEvent } from '../../../shared/api/audit.ts'
 import {
   type AuditFilter,
@@ -52,7 +52,14 @@ export function AuditPage() {
   const check = useChainCheck()
   const users = useMemberNames()
   const { value, error } = loaded
+  /** The names of boxes in the pages that were loaded. */
+  const seen = useSignal<ReadonlyMap<string, string>>(new Map())
+  useEffect(() => {
+    if (value !== null) seen.value = new Map([...seen.value, ...getNamesOfEvents(value.events)])
+  }, [value])
   const live = new Map([...(boxes.value?.values() ?? [])].map(({ id, hostname }) => [id, hostname]))
+  const deleted = listDeleted(seen.value, live)
+  const named = new Map([...live, ...deleted])
   return (
     <>
       <PageHead page="audit" command={[formatAuditCommand(filter.value), 'box audit verify']}>
@@ -64,6 +71,7 @@ export function AuditPage() {
       {check.result}
       <Filters
         users={users}
+        boxes={named}
         apply={(values) => {
           filter.value = values
           ends.value = []
@@ -75,7 +83,7 @@ export function AuditPage() {
           <p>The filter matches no event here. Older pages may have some.</p>
         </EmptyState>
       )}
-      {value !== null && <Days events={value.events} users={users} live={live} />}
+      {value !== null && <Days events={value.events} names={{ users, boxes: named }} live={live} />}
       <p class="buttons">
         <button
           type="button"
@@ -104,16 +112,15 @@ export function AuditPage() {
 type DaysProps = {
   /** Newest first. */
   events: readonly AuditEvent[]
-  /** Names by id. */
-  users: AuditNames['users']
+  names: AuditNames
+  /** The names of the boxes that are not deleted, by id. */
   live: ReadonlyMap<string, string>
 }
 
-function Days({ events, users, live }: DaysProps) {
-  const deleted = [...getNamesOfEvents(events)]
-    .filter(([id]) => !live.has(id))
-    .map(([id, name]) => [id, `${name} (deleted)`] as const)
-  const names = { users, boxes: new Map([...deleted, ...live]) }
+const listDeleted = (seen: ReadonlyMap<string, string>, live: ReadonlyMap<string, string>) =>
+  [...seen].filter(([id]) => !live.has(id)).map(([id, name]) => [id, `${name} (deleted)`] as const)
+
+function Days({ events, names, live }: DaysProps) {
   return (
     <>
       {groupByDay(events).map(({ day, events: ofDay }) => (
@@ -189,9 +196,15 @@ const listFields = (event: AuditEvent, names: AuditNames): [string, string][] =>
   ...listDetails(event.detail, names, formatLocalTime),
 ]
 
-function Filters({ users, apply }: { users: AuditNames['users']; apply(filter: AuditFilter): void }) {
+type FiltersProps = {
+  users: AuditNames['users']
+  /** Names by id. */
+  boxes: ReadonlyMap<string, string>
+  apply(filter: AuditFilter): void
+}
+
+function Filters({ users, boxes, apply }: FiltersProps) {
   const form = useRef<HTMLFormElement>(null)
-  const live = [...(boxes.value?.values() ?? [])]
   return (
     <form
       ref={form}
@@ -221,9 +234,9 @@ function Filters({ users, apply }: { users: AuditNames['users']; apply(filter: A
       </select>
       <select name="box" aria-label="Box">
         <option value="">All boxes</option>
-        {live.map(({ id, hostname }) => (
+        {[...boxes].map(([id, name]) => (
           <option key={id} value={id}>
-            {showHidden(hostname)}
+            {showHidden(name)}
           </option>
         ))}
       </select>

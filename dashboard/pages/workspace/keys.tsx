@@ -7,6 +7,9 @@ import {
   AREA_LEVELS,
   AREA_WORDS,
   AREAS,
+  acceptsKey,
+  isLimited,
+  LIMITED,
   listLimits,
   listLimitWords,
   parseAccess,
@@ -165,16 +168,24 @@ function listLimitFields(access: ApiKey['access'], boxIds: readonly string[]): F
   const live = [...(boxes.value?.values() ?? [])]
   const known = new Set(live.map(({ id }) => id))
   return [
+    {
+      name: 'actions',
+      label: 'What it may do',
+      options: [
+        { value: 'all', label: 'everything that its user may do' },
+        { value: LIMITED, label: 'only what is chosen here' },
+      ],
+      value: access === null ? 'all' : LIMITED,
+    },
     ...AREAS.map((area) => ({
       name: area,
       label: AREA_WORDS[area].label,
       options: AREA_LEVELS[area].map((level) => ({
         value: level,
-        label: AREA_WORDS[area].levels[level] ?? 'nothing',
+        label: AREA_WORDS[area].levels[level] ?? 'no access',
       })),
       value: access?.[area] ?? 'none',
-      isAdvanced: true,
-      ...(area === 'boxes' && { hint: 'With nothing in all three, the key may do what its user may do.' }),
+      isShown: isLimited,
     })),
     {
       name: 'boxIds',
@@ -185,7 +196,6 @@ function listLimitFields(access: ApiKey['access'], boxIds: readonly string[]): F
         ...boxIds.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })),
       ],
       value: boxIds.join('\n'),
-      isAdvanced: true,
     },
   ]
 }
@@ -209,7 +219,7 @@ function createDialog(onSecret: OnSecret): DialogProps {
       ...listLimitFields(null, []),
     ],
     submitLabel: 'Create the key',
-    accepts: (values) => Boolean(values.name),
+    accepts: acceptsKey,
     formatCommand: (values) =>
       formatCommandLine(
         'box',
@@ -240,7 +250,7 @@ const createChangeDialog: CreateDialog = ({ id, name, access, boxIds }, onSecret
   title: `Change the key ${showHidden(name)}`,
   fields: [{ name: 'name', label: 'Name', value: name }, ...listLimitFields(access, boxIds ?? [])],
   submitLabel: 'Change the key',
-  accepts: (values) => Boolean(values.name),
+  accepts: acceptsKey,
   formatCommand: (values) =>
     formatCommandLine(
       'box',

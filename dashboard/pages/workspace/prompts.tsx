@@ -1,6 +1,7 @@
 // The conversations of all running boxes, with what works now first to find.
 import { useSignal } from '@preact/signals'
 import type { PromptList } from '../../../shared/api/prompts.ts'
+import { createPrompts } from '../../api/prompts.ts'
 import {
   type AllPrompts,
   type ListedConversation,
@@ -8,6 +9,7 @@ import {
   selectConversations,
 } from '../../data/all-prompts.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
+import { getAgentLabel } from '../../data/coding-agents.ts'
 import { boxes } from '../../data/live.ts'
 import { formatConversationPath } from '../../data/routes.ts'
 import { showHidden } from '../../data/visible-text.ts'
@@ -15,10 +17,13 @@ import { EmptyState } from '../../design/empty-state.tsx'
 import { MessagesIcon } from '../../design/icons.ts'
 import { SegmentedControl } from '../../design/segmented-control.tsx'
 import { Skeleton } from '../../design/skeleton.tsx'
+import { StopButton } from '../../views/conversations/stop-button.tsx'
 import { ThreadLink } from '../../views/conversations/threads.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
+import { Problem } from '../../views/problem.tsx'
 import { SearchField } from '../../views/search-field.tsx'
+import { useAction } from '../../views/use-action.ts'
 
 /** A box that does not respond by then is named. */
 const RESPONSE_MS = 10_000
@@ -47,6 +52,7 @@ export function PromptsPage() {
     POLL_MS,
   )
   const { value } = loaded
+  const stopping = useAction()
   const found = value === null ? [] : selectConversations(value.conversations, filter.value)
   const shown = found.filter(TABS[tab.value].matches)
   return (
@@ -88,9 +94,24 @@ export function PromptsPage() {
             {...conversation}
             href={formatConversationPath(conversation.boxName, conversation.id)}
             title={conversation.prompts.at(-1) ?? ''}
-          />
+          >
+            {conversation.runningId !== null && (
+              <StopButton
+                provider={conversation.provider}
+                label={`Stop ${getAgentLabel(conversation.provider)} on ${conversation.boxName}`}
+                action={stopping}
+                stop={async () => {
+                  await createPrompts(getBoxClient(conversation.boxId)).interrupt(
+                    conversation.runningId ?? '',
+                  )
+                  await loaded.reload()
+                }}
+              />
+            )}
+          </ThreadLink>
         ))}
       </ul>
+      <Problem error={stopping.error.value} />
       {value !== null && <Missing value={value} />}
       <Freshness loaded={loaded} />
     </>

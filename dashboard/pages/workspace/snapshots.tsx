@@ -26,7 +26,7 @@ import { SearchField } from '../../views/search-field.tsx'
 import { type DialogProps, useDialog } from '../../views/use-dialog.tsx'
 
 const LABELS: Record<SnapshotAction, string> = {
-  restore: 'Restore',
+  restore: 'Create a box',
   template: 'Make a template',
   untemplate: 'Remove the template name',
   delete: 'Delete',

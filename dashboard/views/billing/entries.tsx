@@ -3,13 +3,13 @@
 import { useSignal } from '@preact/signals'
 import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { BillingEntry, EntryList } from '../../../shared/api/billing.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import { describeKind, formatMicros } from '../../data/billing.ts'
 import { boxes } from '../../data/live.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { LocalTime } from '../local-time.tsx'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 
 type BillingEntriesProps = {
   /** The newest page; null: not loaded. */
@@ -21,23 +21,15 @@ type BillingEntriesProps = {
 export function BillingEntries({ first, error: firstError }: BillingEntriesProps) {
   /** What was loaded after this first page. A newer first page has other pages after it. */
   const more = useSignal<{ first: EntryList; older: EntryList } | null>(null)
-  const error = useSignal<BoxwoodError | null>(null)
+  const { error, run } = useAction()
   const older = more.value?.first === first ? more.value?.older : undefined
   const before = (older ?? first)?.nextBefore ?? null
-  const isLoading = useSignal(false)
-  async function loadMore(): Promise<void> {
-    if (isLoading.value || first === null) return
-    isLoading.value = true
-    error.value = null
-    try {
+  const loadMore = () =>
+    run(async () => {
+      if (first === null) return
       const page = await getWorkspaceClient().listBillingEntries(before)
       more.value = { first, older: { ...page, entries: [...(older?.entries ?? []), ...page.entries] } }
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isLoading.value = false
-    }
-  }
+    })
   const entries = [...(first?.entries ?? []), ...(older?.entries ?? [])]
   return (
     <section>

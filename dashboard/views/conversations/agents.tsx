@@ -2,13 +2,11 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box, CodingAgents } from '../../../shared/api/boxes.ts'
 import type { Command } from '../../../shared/api/commands.ts'
 import type { ExecRequest } from '../../../shared/api/exec.ts'
 import type { ExecStarted } from '../../../shared/api/processes.ts'
 import type { ProviderName, ProviderReadiness } from '../../../shared/api/prompts.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import { mayUseSecrets } from '../../data/access.ts'
 import { getBoxClient } from '../../data/box-clients.ts'
 import { CODING_AGENTS, describeReadiness } from '../../data/coding-agents.ts'
@@ -21,6 +19,7 @@ import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Avatar } from '../../design/avatar.tsx'
 import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 import { useDialog } from '../use-dialog.tsx'
 import { createSignInDialog } from './sign-in.tsx'
 
@@ -147,8 +146,7 @@ type InstallProps = { box: Box; label: string; command: string; reload: Reload }
 function Install({ box, label, command: text, reload }: InstallProps) {
   const startedId = useSignal('')
   const isRunning = useSignal(false)
-  const isBusy = useSignal(false)
-  const error = useSignal<BoxwoodError | null>(null)
+  const { isBusy, error, run } = useAction()
   const { value } = useLoaded(
     async () => {
       const installation = await loadInstallation(box.id, text, startedId.value)
@@ -161,20 +159,12 @@ function Install({ box, label, command: text, reload }: InstallProps) {
   useEffect(() => {
     if (!isRunning.value) void reload()
   }, [isRunning.value])
-  async function start() {
-    isBusy.value = true
-    error.value = null
-    try {
-      const request: ExecRequest = { command: text, detached: true }
-      startedId.value = (
-        await getBoxClient(box.id).send<ExecStarted>('POST', 'exec', { body: request })
-      ).processId
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
-  }
+  const start = () =>
+    run(async () => {
+      const body: ExecRequest = { command: text, detached: true }
+      const started = await getBoxClient(box.id).send<ExecStarted>('POST', 'exec', { body })
+      startedId.value = started.processId
+    })
   const isDone =
     value?.command.exitCode === 0 && now.value - Date.parse(value.command.finishedAt ?? '') < REPORT_MS
   return (

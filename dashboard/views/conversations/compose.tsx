@@ -1,9 +1,8 @@
 // Sends a prompt: to a new conversation with a coding agent, or to a conversation. What was typed stays until it is sent.
 
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
-import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { CodingAgents } from '../../../shared/api/boxes.ts'
 import type {
   Conversation,
@@ -12,16 +11,17 @@ import type {
   QueuedPrompt,
   Run,
 } from '../../../shared/api/prompts.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
 import { CODING_AGENTS, chooseAgent, describeReadiness, getAgentLabel } from '../../data/coding-agents.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { Icon } from '../../design/icon.tsx'
-import { ArrowUpIcon, SquareIcon } from '../../design/icons.ts'
+import { ArrowUpIcon } from '../../design/icons.ts'
 import { Commands } from '../command.tsx'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 import { NO_OPTIONS, PromptOptionsButton } from './prompt-options.tsx'
 import { Queue } from './queue.tsx'
+import { StopButton } from './stop-button.tsx'
 
 export type ComposeProps = {
   boxName: string
@@ -50,17 +50,14 @@ export function Compose(props: ComposeProps) {
   const chosen = useSignal<ProviderName | null>(null)
   const options = useSignal(NO_OPTIONS)
   const isAuto = useSignal(false)
-  const isBusy = useSignal(false)
+  const sending = useAction()
+  const stopping = useAction()
   const message = useSignal('')
-  const error = useSignal<BoxwoodError | null>(null)
   const provider = conversation?.provider ?? chosen.value ?? chooseAgent(agents)
   const waits = conversation !== null && (conversation.running || conversation.queued > 0)
   const { model, effort, directory } = options.value
 
   async function send() {
-    if (isBusy.value || text.value.trim() === '') return
-    isBusy.value = true
-    error.value = null
     message.value = 'Sending. When the coding agent must be installed first, this takes minutes.'
     const sent = text.value
     const request: PromptRequest = {
@@ -75,19 +72,16 @@ export function Compose(props: ComposeProps) {
       // pi always uses all tools.
       ...(provider !== 'pi' && { auto: isAuto.value }),
     }
-    try {
-      const response = await prompts.start(request)
-      if (text.value === sent) text.value = ''
-      const isQueued = response.type === 'prompt.queued'
-      message.value = isQueued ? `Queued at position ${response.queued.position}.` : 'Sent.'
-      await feed.refresh()
-      onSent(isQueued ? response.conversationId : response.run.conversationId)
-    } catch (reason) {
-      message.value = ''
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
+    const response = await prompts.start(request)
+    if (text.value === sent) text.value = ''
+    const isQueued = response.type === 'prompt.queued'
+    message.value = isQueued ? `Queued at position ${response.queued.position}.` : 'Sent.'
+    await feed.refresh()
+    onSent(isQueued ? response.conversationId : response.run.conversationId)
+  }
+  async function submit() {
+    if (sending.isBusy.value || text.value.trim() === '') return
+    if (!(await sending.run(send))) message.value = ''
   }
 
   return (
@@ -95,7 +89,7 @@ export function Compose(props: ComposeProps) {
       class="compose"
       onSubmit={(event) => {
         event.preventDefault()
-        void send()
+        void submit()
       }}
     >
       {children}
@@ -107,7 +101,7 @@ export function Compose(props: ComposeProps) {
           field.current?.focus()
         }}
       />
-      <Problem error={error.value} />
+      <Problem error={sending.error.value ?? stopping.error.value} />
       <div class="compose-box">
         <label class="visually-hidden" for={id}>
           Prompt
@@ -124,7 +118,7 @@ export function Compose(props: ComposeProps) {
           onKeyDown={(event) => {
             if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
             event.preventDefault()
-            void send()
+            void submit()
           }}
         />
         <div class="compose-bar">
@@ -169,8 +163,17 @@ export function Compose(props: ComposeProps) {
                 )} "…"`,
               ]}
             />
-            {running !== undefined && <StopButton boxPrompts={boxPrompts} run={running} error={error} />}
-            <button type="submit" class="primary" disabled={isBusy.value || text.value.trim() === ''}>
+            {running !== undefined && (
+              <StopButton
+                provider={running.provider}
+                action={stopping}
+                stop={async () => {
+                  await prompts.interrupt(running.id)
+                  await feed.refresh()
+                }}
+              />
+            )}
+            <button type="submit" class="primary" disabled={sending.isBusy.value || text.value.trim() === ''}>
               <Icon of={ArrowUpIcon} />
               {waits ? 'Queue' : 'Send'}
             </button>
@@ -204,32 +207,3 @@ const AgentSelect = ({ value, agents, onChange }: AgentSelectProps) => (
     </select>
   </label>
 )
-
-type StopButtonProps = { boxPrompts: BoxPrompts; run: Run; error: Signal<BoxwoodError | null> }
-
-function StopButton({ boxPrompts: { prompts, feed }, run, error }: StopButtonProps) {
-  const isBusy = useSignal(false)
-  async function stop() {
-    isBusy.value = true
-    error.value = null
-    try {
-      await prompts.interrupt(run.id)
-      await feed.refresh()
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
-  }
-  return (
-    <button
-      type="button"
-      disabled={isBusy.value}
-      aria-label={`Stop ${getAgentLabel(run.provider)}`}
-      onClick={() => void stop()}
-    >
-      <Icon of={SquareIcon} size={14} />
-      {isBusy.value ? 'Stopping' : 'Stop'}
-    </button>
-  )
-}

@@ -1,4 +1,5 @@
 // The conversations of a box, most recently active first.
+import type { ComponentChildren } from 'preact'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { Conversation } from '../../../shared/api/prompts.ts'
 import type { BoxPrompts } from '../../data/box-prompts.ts'
@@ -74,10 +75,12 @@ export type ThreadLinkProps = {
   isCurrent?: boolean
   /** The name of its box, in a list of several. */
   boxName?: string
+  /** Beside the link. */
+  children?: ComponentChildren
 }
 
 export function ThreadLink(props: ThreadLinkProps) {
-  const { href, title, provider, status, queued, at, isCurrent = false, boxName } = props
+  const { href, title, provider, status, queued, at, isCurrent = false, boxName, children } = props
   const label = getAgentLabel(provider)
   const text = showHidden(toTitle(title)) || label
   return (
@@ -92,6 +95,7 @@ export function ThreadLink(props: ThreadLinkProps) {
         </small>
         <span class="visually-hidden">{label}</span>
       </a>
+      {children}
     </li>
   )
 }

@@ -1,10 +1,7 @@
 // The entries of a directory. Those that the API has no path for are shown without actions.
 
-import { useSignal } from '@preact/signals'
-import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import { startDownload } from '../../data/box-files.ts'
 import { FILE_SORTS, type FileSort, formatFilesPath, getType, hasPath, joinPath } from '../../data/files.ts'
 import { formatBytes } from '../../data/sizes.ts'
@@ -15,6 +12,7 @@ import { DirectoryIcon, DownloadIcon, FileIcon, PencilIcon, TrashIcon } from '..
 import { SortHeader } from '../../design/sort-header.tsx'
 import { Age } from '../age.tsx'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 import type { FileAction } from './file-dialog.tsx'
 
 type EntryProps = { box: Box; directory: string; onAction(action: FileAction): void }
@@ -102,22 +100,18 @@ function EntryName(props: { boxName: string; directory: string; entry: FileEntry
 }
 
 function EntryActions({ box, directory, entry, onAction }: EntryProps & { entry: FileEntry }) {
-  const error = useSignal<BoxwoodError | null>(null)
+  const { error, run } = useAction()
   const path = joinPath(directory, entry.name)
   const name = showHidden(entry.name)
   const kind = getType(entry)
-  async function download() {
-    error.value = null
-    try {
-      await startDownload(box.id, path)
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    }
-  }
   return (
     <div class="actions">
       {(kind === 'file' || kind === 'directory') && (
-        <IconButton icon={DownloadIcon} label={`Download ${name}`} onClick={() => void download()} />
+        <IconButton
+          icon={DownloadIcon}
+          label={`Download ${name}`}
+          onClick={() => void run(() => startDownload(box.id, path))}
+        />
       )}
       <IconButton
         icon={PencilIcon}

@@ -2,14 +2,13 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { FileEntry } from '../../../shared/api/files.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import { getBoxFiles } from '../../data/box-files.ts'
 import { type Draft, saveText } from '../../data/text-edits.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 
 export function TextEditor({ box, draft, onClose }: { box: Box; draft: Draft; onClose(): void }) {
   const { files, getDraft, setDraft } = getBoxFiles(box.id)
@@ -17,38 +16,28 @@ export function TextEditor({ box, draft, onClose }: { box: Box; draft: Draft; on
   const area = useRef<HTMLTextAreaElement>(null)
   const current = useSignal(draft)
   const message = useSignal('')
-  const error = useSignal<BoxwoodError | null>(null)
   /** Undefined: no other program has changed the file. */
   const conflict = useSignal<FileEntry | null | undefined>(undefined)
-  const isBusy = useSignal(false)
+  const { error, run } = useAction()
   const isChanged = useSignal(getDraft(draft.origin.path) !== null)
   const { path } = draft.origin
   useEffect(() => area.current?.focus(), [])
 
-  async function save(overwrite: boolean) {
-    if (isBusy.value) return
-    isBusy.value = true
-    error.value = null
-    message.value = ''
-    const saved = current.value
-    try {
+  const save = (overwrite: boolean) =>
+    run(async () => {
+      message.value = ''
+      const saved = current.value
       const result = await saveText(files, saved, { overwrite })
       conflict.value = result.isSaved ? undefined : result.current
-      if (result.isSaved) {
-        // The text may have been changed during the request.
-        const isCurrent = current.value.text === saved.text
-        current.value = { ...current.value, origin: result.origin }
-        setDraft(path, isCurrent ? null : current.value)
-        isChanged.value = !isCurrent
-        message.value = 'Saved.'
-        area.current?.focus()
-      }
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
-  }
+      if (!result.isSaved) return
+      // The text may have been changed during the request.
+      const isCurrent = current.value.text === saved.text
+      current.value = { ...current.value, origin: result.origin }
+      setDraft(path, isCurrent ? null : current.value)
+      isChanged.value = !isCurrent
+      message.value = 'Saved.'
+      area.current?.focus()
+    })
 
   return (
     <form
@@ -99,7 +88,7 @@ export function TextEditor({ box, draft, onClose }: { box: Box; draft: Draft; on
               ? 'Another program has removed the file.'
               : `Another program has changed the file${conflict.value.mtime === null ? '' : ` at ${conflict.value.mtime}`}.`}{' '}
             Your text is not saved.{' '}
-            <button type="button" onClick={() => save(true)}>
+            <button type="button" onClick={() => void save(true)}>
               {conflict.value === null ? 'Create it again' : 'Replace it with my text'}
             </button>
           </p>

@@ -2,10 +2,8 @@
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { BoxwoodError } from '../../../client/http/errors.ts'
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { PortAudience, PortShare, PortShares } from '../../../shared/api/port-shares.ts'
-import { toBoxwoodError } from '../../api/errors.ts'
 import { formatAge } from '../../data/age.ts'
 import { formatCount } from '../../data/format-count.ts'
 import { getClient, now } from '../../data/live.ts'
@@ -27,6 +25,7 @@ import { focusHeading } from '../focus-heading.ts'
 import { FormDialog } from '../form-dialog.tsx'
 import { useLoaded } from '../loaded.tsx'
 import { Problem } from '../problem.tsx'
+import { useAction } from '../use-action.ts'
 
 const POLL_MS = 5_000
 /** A box confirms its ports with each heartbeat. */
@@ -34,7 +33,7 @@ const OLD_MS = 60_000
 
 export function Ports({ box }: { box: Box }) {
   const { value, error, reload } = useLoaded(() => getClient().loadPortShares(box.id), [box], POLL_MS)
-  const actionError = useSignal<BoxwoodError | null>(null)
+  const action = useAction()
   /** The text of the port in the dialog; null: it is closed. */
   const sharing = useSignal<string | null>(null)
   const created = useSignal<PortShare | null>(null)
@@ -49,16 +48,12 @@ export function Ports({ box }: { box: Box }) {
         {error === null && <Skeleton label="Loading the ports." rows={2} />}
       </>
     )
-  async function revoke(share: PortShare): Promise<void> {
-    actionError.value = null
-    try {
+  const revoke = (share: PortShare) =>
+    action.run(async () => {
       await getClient().revokePortShare(share.id)
       if (created.value?.id === share.id) created.value = null
       void reload()
-    } catch (reason) {
-      actionError.value = toBoxwoodError(reason)
-    }
-  }
+    })
   const rows = listPortRows(value)
   const { allowed, refusals } = listAudiences(value.modes)
   const open = (port: string) => () => {
@@ -72,7 +67,7 @@ export function Ports({ box }: { box: Box }) {
     >
       <ListeningNote box={box} listening={value.listening} />
       <Problem error={error} />
-      <Problem error={actionError.value} />
+      <Problem error={action.error.value} />
       {created.value !== null && <NewLink share={created.value} />}
       {rows.length === 0 ? (
         <p>No process is known to listen on a TCP port, and no port is shared.</p>
@@ -146,7 +141,11 @@ function NewLink({ share }: { share: PortShare }) {
   )
 }
 
-type PortLineProps = { row: PortRow; onShare: (() => void) | null; revoke(share: PortShare): Promise<void> }
+type PortLineProps = {
+  row: PortRow
+  onShare: (() => void) | null
+  revoke(share: PortShare): Promise<boolean>
+}
 
 function PortLine({ row, onShare, revoke }: PortLineProps) {
   const { port, process, pid, isListening, share } = row
@@ -215,17 +214,20 @@ function ShareDialog({ box, port, allowed, refusals, onClose, onCreated }: Share
         { name: 'access', label: 'Who may open the link', options: audiences, value: allowed[0] ?? '' },
         {
           name: 'expiresIn',
-          label: 'Lifetime of a link that needs no membership',
+          label: 'The link works for',
           options: lifetimes,
           value: String(LIFETIMES['7 days']),
+          isShown: ({ access }) => access !== 'members',
         },
         {
           name: 'rewriteHost',
-          label: 'Host header',
+          label: 'Name of the server in requests',
+          hint: 'Some development servers refuse requests with another name than localhost.',
           options: [
-            { value: '', label: 'The host name of the link' },
-            { value: 'rewrite', label: 'localhost, for servers that refuse other names' },
+            { value: '', label: 'the name in the link' },
+            { value: 'rewrite', label: 'localhost' },
           ],
+          isAdvanced: true,
         },
       ]}
       submitLabel="Create the link"

@@ -1,6 +1,7 @@
 // The dialogs that create, change, rotate, grant and delete secrets.
 import type { Secret, SecretGrant } from '../../../shared/api/secrets.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
+import { SECRET_PRESETS } from '../../data/secret-presets.ts'
 import {
   acceptsNewSecret,
   describeGrant,
@@ -55,6 +56,18 @@ export const createNewDialog = (grantees: Grantees, reload: Reload): DialogProps
   title: 'Create a secret',
   children: <p>Without grants, every box of the workspace that is not restricted may use it.</p>,
   fields: [
+    {
+      name: 'preset',
+      label: 'For',
+      options: [
+        { value: '', label: 'another service' },
+        ...SECRET_PRESETS.map(({ variable, label, hosts }) => ({
+          value: variable,
+          label,
+          fills: { name: variable, hosts: hosts.join('\n') },
+        })),
+      ],
+    },
     { name: 'name', label: 'Name', hint: 'Uppercase letters, digits and underscores: API_TOKEN' },
     VALUE,
     HOSTS,

@@ -34,7 +34,7 @@ const createList = (runs: Run[], queued: QueuedPrompt[] = []) =>
 t.test('asks the running boxes, and lists their conversations from the newest on', async (t) => {
   const lists: Record<string, PromptList> = {
     fig: createList(
-      [createRun('b', 3), createRun('a', 1), createRun('first', 0, 'cv_b')],
+      [{ ...createRun('b', 3), status: 'running' }, createRun('a', 1), createRun('first', 0, 'cv_b')],
       [createQueued('c', 4)],
     ),
     plum: createList([createRun('d', 2)]),
@@ -59,14 +59,19 @@ t.test('asks the running boxes, and lists their conversations from the newest on
   t.same(asked, ['fig', 'plum', 'kiwi'])
   t.same(
     conversations.map(({ boxName, id, status, queued }) => `${boxName} ${id} ${status} ${queued}`),
-    ['fig cv_c queued 1', 'fig cv_b done 0', 'plum cv_d done 0', 'fig cv_a done 0'],
+    ['fig cv_c queued 1', 'fig cv_b running 0', 'plum cv_d done 0', 'fig cv_a done 0'],
+  )
+  t.same(
+    conversations.map(({ runningId }) => runningId),
+    [null, 'b', null, null],
+    'only a run in progress can be stopped',
   )
   t.same(conversations[1]?.prompts, ['fix b', 'fix first'])
   t.same(unanswered, [{ boxName: 'kiwi', message: 'The agent is not connected.' }])
   t.same(notRunning, ['lime'])
   const select = (filter: string) => selectConversations(conversations, filter).map(({ id }) => id)
   t.same(select('plum'), ['cv_d'])
-  t.same(select('FIG done'), ['cv_b', 'cv_a'])
+  t.same(select('FIG done'), ['cv_a'])
   t.same(select('gpt-5 queued'), ['cv_c'])
   t.same(select('fix first'), ['cv_b'])
   t.same(select(''), ['cv_c', 'cv_b', 'cv_d', 'cv_a'])

@@ -1,5 +1,7 @@
 // The texts of secrets, and the forms that create and change one.
 import t from 'tap'
+import { nameField } from '../../../dashboard/data/field-names.ts'
+import { SECRET_PRESETS } from '../../../dashboard/data/secret-presets.ts'
 import {
   acceptsNewSecret,
   describeBroker,
@@ -13,7 +15,8 @@ import {
   toPatchRequest,
   warnOfNewHosts,
 } from '../../../dashboard/data/secrets.ts'
-import type { Secret, SecretGrant } from '../../../shared/api/secrets.ts'
+import { createSecretRequestSchema, type Secret, type SecretGrant } from '../../../shared/api/secrets.ts'
+import { validationMessage } from '../../../shared/validation-message.ts'
 
 const GRANTEES = {
   boxes: [{ id: 'b1', hostname: 'fig' }],
@@ -23,6 +26,31 @@ const GRANTEES = {
   ],
 }
 const SECRET = { name: 'TOKEN', description: 'for tests', hosts: ['api.example.com'] } as Secret
+
+t.test('each service of the form can be stored as it is', async (t) => {
+  for (const { variable, label, hosts } of SECRET_PRESETS)
+    t.ok(createSecretRequestSchema.safeParse({ name: variable, value: 'v', hosts }).success, label)
+  t.equal(new Set(SECRET_PRESETS.map(({ variable }) => variable)).size, SECRET_PRESETS.length)
+})
+
+t.test('an error names the field as the form labels it', async (t) => {
+  const fields = [
+    { name: 'hosts', label: 'Hosts' },
+    { name: 'name', label: 'Name' },
+  ]
+  const result = createSecretRequestSchema.safeParse({
+    name: 'A',
+    value: 'v',
+    hosts: ['a.example', 5],
+  })
+  const message = validationMessage(result.error?.issues ?? [])
+  t.match(message, /^hosts\[1\] must be /)
+  t.match(nameField(message, fields), /^Hosts, line 2, must be /)
+  t.equal(nameField('hosts[0] "a b" must be a host', fields), 'Hosts, line 1, "a b" must be a host')
+  t.equal(nameField('name is required', fields), 'Name is required')
+  for (const other of ['value is required', 'name fig is taken', 'The name is taken.'])
+    t.equal(nameField(other, fields), other)
+})
 
 t.test('who may use a secret, and for which hosts', async (t) => {
   const grant = (fields: Partial<SecretGrant>) =>

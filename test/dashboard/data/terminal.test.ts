@@ -31,7 +31,7 @@ t.test('exits', async (t) => {
     stderrOffset: 0,
   } as const
   t.match(formatExit({ ...exit, status: 'exited' }), 'exit status 3')
-  t.match(formatExit({ ...exit, status: 'killed', exitCode: null, signal: 'HUP' }), 'terminated by HUP')
+  t.match(formatExit({ ...exit, status: 'killed', exitCode: null, signal: 'HUP' }), 'killed by HUP')
   t.match(formatExit({ ...exit, status: 'lost', exitCode: null }), 'unknown')
 })
 

@@ -34,6 +34,7 @@ import { createImagePulls, type ImagePull, summarizeLayers } from '../../../dash
 import {
   AREA_LEVELS,
   AREA_WORDS,
+  acceptsKey,
   listLimits,
   listLimitWords,
   parseAccess,
@@ -119,9 +120,13 @@ t.test('a command is quoted for a shell', async (t) => {
 })
 
 t.test('limits of keys', async (t) => {
-  t.equal(parseAccess({ boxes: 'none', workspace: 'none', history: 'none' }), null)
-  const access = parseAccess({ boxes: 'run', workspace: 'none', history: 'read' })
+  t.equal(parseAccess({ actions: 'all', boxes: 'run', workspace: 'none', history: 'none' }), null)
+  const access = parseAccess({ actions: 'limited', boxes: 'run', workspace: 'none', history: 'read' })
   t.same(access, { boxes: 'run', history: 'read' })
+  t.ok(acceptsKey({ name: 'ci', actions: 'all' }))
+  t.ok(acceptsKey({ name: 'ci', actions: 'limited', history: 'read' }))
+  t.notOk(acceptsKey({ name: 'ci', actions: 'limited', boxes: 'none' }), 'such a key could do nothing')
+  t.notOk(acceptsKey({ name: '', actions: 'all' }))
   for (const [area, levels] of Object.entries(AREA_LEVELS))
     t.same(
       Object.keys(AREA_WORDS[area as keyof typeof AREA_WORDS].levels),
@@ -496,6 +501,8 @@ t.test('the command palette', async (t) => {
   t.same(find('pear suspend'), [])
   t.ok(find('suspend fig').includes('Suspend bigfig'))
   t.same(find('audit'), ['Audit log'])
+  t.same(find('invoice'), [], 'billing is off')
+  t.same(find('who deleted'), ['Audit log'], 'by another word')
   t.same(find('audit', 'contractor'), [])
   const many = new Map(
     Array.from({ length: 1000 }, (_, n) => [

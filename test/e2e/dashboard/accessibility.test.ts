@@ -229,12 +229,12 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       name: 'snapshot-restore',
       path: '/workspace/snapshots',
       ready: 'Cancel',
-      open: openDialog(/^Restore/),
+      open: openDialog(/^Create a box:/),
     },
     {
       name: 'key-create',
       path: '/workspace/keys',
-      ready: 'With nothing in all three',
+      ready: 'Without a choice: all boxes',
       async open(page) {
         await press(page, 'Create a key')
         await page.getByText('More settings').click()

@@ -220,7 +220,7 @@ const WORKSPACE_VIEWS: Record<keyof typeof WORKSPACE_PAGES, View> = {
     reads: 'GET /snapshots',
     ready: 'available',
     buttons: [
-      [/^Restore: /, 'POST /snapshots/{id}/restore'],
+      [/^Create a box: /, 'POST /snapshots/{id}/restore'],
       [/^Make a template: /, 'POST /snapshots/{id}/template'],
       [/^Delete: /, 'DELETE /snapshots/{id}'],
     ],

@@ -175,7 +175,7 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     )
     await phone.getByRole('button', { name: 'Ctrl', exact: true }).tap()
     await phone.keyboard.type('c')
-    await phone.getByText('The session was terminated by INT.').waitFor()
+    await phone.getByText('The session was killed by INT.').waitFor()
     t.equal(await phone.evaluate('document.documentElement.scrollWidth'), 390)
     await context.close()
   })

@@ -419,8 +419,10 @@ t.test('processes and ports', { skip: NO_BROWSER }, async (t) => {
   await t.test('a port is shared and revoked', async (t) => {
     await portRow.getByRole('button', { name: `Share ${port}` }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Who may open the link').selectOption('members')
+    await dialog.getByLabel('The link works for').waitFor({ state: 'detached' })
     await dialog.getByLabel('Who may open the link').selectOption('anyone')
-    await dialog.getByLabel('Lifetime').selectOption('3600')
+    await dialog.getByLabel('The link works for').selectOption('3600')
     t.match(await dialog.textContent(), `box share ${box.hostname} ${port} --anyone --expires 1h`)
     await dialog.getByRole('button', { name: 'Create the link' }).click()
     const shares = async () => (await api('GET', `/boxes/${box.id}/port-shares`)).json.shares
