@@ -41,6 +41,8 @@ import type {
   BoxesGetMetricsQuery,
   BoxesGetProcessesAtQuery,
   BoxesGiveResponse,
+  BoxesListCpuQuery,
+  BoxesListCpuResponse,
   BoxesListQuery,
   BoxesListResponse,
   BoxesMoveResponse,
@@ -371,6 +373,9 @@ const createBoxes = ({ json }: Calls) => ({
   /** List boxes, newest first. */
   list: (query?: BoxesListQuery, options?: CallOptions): Promise<BoxesListResponse> =>
     json('GET', '/api/v1/boxes', { query }, options),
+  /** List the CPU of boxes. */
+  listCpu: (query: BoxesListCpuQuery, options?: CallOptions): Promise<BoxesListCpuResponse> =>
+    json('GET', '/api/v1/metrics/cpu', { query }, options),
   /** Move a box to another region. */
   move: (id: string, body: MoveBox, options?: CallOptions): Promise<BoxesMoveResponse> =>
     json('POST', `/api/v1/boxes/${encodeURIComponent(id)}/region`, { body, isIdempotent: true }, options),

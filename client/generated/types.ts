@@ -5,6 +5,13 @@
  */
 export type Email = string
 /**
+ * limits the key to these boxes: any other box answers 404, and workspace-wide requests answer 403 key_access_denied. Ids of boxes that the user of the key may access and that are not deleted, else 404 not_found. The order does not matter.
+ *
+ * @minItems 1
+ * @maxItems 100
+ */
+export type KeyBoxes = string[]
+/**
  * limits the key: "read" is short for {"boxes": "read", "workspace": "read"}. An absent area is none. A level includes those before it. boxes: read is reading boxes with their files, output and metrics, and snapshots, templates and operations; run is wakes, commands, terminals, prompts and the writing of files; write is all else: the creation, deletion, suspension, resize, move and settings of boxes, snapshots, templates, machines and the command history. workspace: policies, the audit log and settings. history: read is reading the command history without the level write of boxes.
  */
 export type KeyAccess =
@@ -248,6 +255,10 @@ export type AttachClientMessage =
   | {
       type: 'exitReceived'
     }
+/**
+ * the strongest signal that was needed; null when no process of the run was in progress
+ */
+export type SentSignal = ('INT' | 'TERM' | 'KILL') | null
 export type CommandsRunResponse = ExecResult | ExecStarted
 export type PromptsStartResponse = PromptStarted | PromptQueued
 export type UsageGetResponse =
@@ -355,7 +366,7 @@ export interface CreateKey {
    * instead of expiresAt: in days of 24 hours
    */
   expiresInDays?: number
-  boxIds?: string[] | null
+  boxIds?: KeyBoxes | null
   access?: KeyAccess | null
   /**
    * null: a key with no user, which only an owner may create. Absent: the key acts as the user who creates it.
@@ -374,7 +385,7 @@ export interface UpdateKey {
   /**
    * null removes the limit
    */
-  boxIds?: string[] | null
+  boxIds?: KeyBoxes | null
   /**
    * null removes the limit
    */
@@ -3142,10 +3153,7 @@ export interface PromptInterrupted {
   type: 'prompt.interrupted'
   id: string
   wasRunning: boolean
-  /**
-   * the strongest signal that was needed; null when no process of the run was in progress
-   */
-  signal: ('INT' | 'TERM' | 'KILL') | null
+  signal: SentSignal
   /**
    * the prompt was in the queue and has been removed
    */
@@ -3198,20 +3206,14 @@ export interface PromptsInterrupted {
    */
   id: string | null
   wasRunning: boolean
-  /**
-   * the strongest signal that was needed; null when no process of the run was in progress
-   */
-  signal: ('INT' | 'TERM' | 'KILL') | null
+  signal: SentSignal
   /**
    * @maxItems 256
    */
   interrupted: {
     id: string
     conversationId: string
-    /**
-     * the strongest signal that was needed; null when no process of the run was in progress
-     */
-    signal: ('INT' | 'TERM' | 'KILL') | null
+    signal: SentSignal
   }[]
   /**
    * prompts that were removed from the queue
@@ -3726,6 +3728,22 @@ export interface BoxesListQuery {
    * nextBefore of the previous page
    */
   before?: string
+}
+export interface BoxesListCpuResponse {
+  from: Timestamp
+  res: 300
+  /**
+   * by box id: cpu_pct of the last hour, as in Metrics, one value per `res` seconds; without boxes that the caller may not see
+   */
+  boxes: {
+    [k: string]: (number | null)[]
+  }
+}
+export interface BoxesListCpuQuery {
+  /**
+   * up to 100 ids, separated by commas
+   */
+  boxes: string
 }
 export interface BoxesMoveResponse {
   box: Box

@@ -8,6 +8,7 @@ import type { BoxRow } from '../db/schema.ts'
 import type { Actor } from '../http/actor.ts'
 import type { BoxFinder } from '../http/find-box.ts'
 import { canSee } from '../http/visibility.ts'
+import { listBoxesById } from './store/box-lists.ts'
 import { prepareBoxQueries } from './store/boxes.ts'
 
 /** Rejects a box that is deleted or being deleted. */
@@ -39,14 +40,18 @@ export function createBoxFinder(db: Db): BoxFinder {
       const [row] = await (isUuid(id) ? queries.byId(id) : findByName())
       return requireNotDeleted(requireVisible(actor, row, nameOrId))
     },
+    async listVisible(actor, ids) {
+      const rows = await listBoxesById(db, ids)
+      return rows.filter((row) => seesBox(actor, row)).map(({ id }) => id)
+    },
   }
 }
 
+const seesBox = (actor: Actor, row: Pick<BoxRow, 'id' | 'workspace_id' | 'owner_user_id'>): boolean =>
+  canSee(actor, { workspaceId: row.workspace_id, boxId: row.id, ownerUserId: row.owner_user_id })
+
 function requireVisible(actor: Actor, row: BoxRow | undefined, nameOrId: string): BoxRow {
-  if (row) {
-    const { workspace_id: workspaceId, id: boxId, owner_user_id: ownerUserId } = row
-    if (canSee(actor, { workspaceId, boxId, ownerUserId })) return row
-  }
+  if (row && seesBox(actor, row)) return row
   throw createNoSuchBoxError(nameOrId)
 }
 

@@ -3,7 +3,7 @@ import type { BoxRow } from '../db/schema.ts'
 import type { Trx } from '../db/transaction.ts'
 import type { Actor } from './actor.ts'
 
-/** Every function throws not_found for an id that is unknown or malformed, and for a box that the actor may not see. */
+/** Every function that finds one box throws not_found for an id that is unknown or malformed, and for a box that the actor may not see. */
 export type BoxFinder = {
   /** Finds a box by id, also a deleted one. */
   find(actor: Actor, id: string): Promise<BoxRow>
@@ -13,4 +13,6 @@ export type BoxFinder = {
   lockLive(trx: Trx, actor: Actor, id: string): Promise<BoxRow>
   /** Finds a box that is not deleted, by name or id. Runs for every edge request. */
   resolve(actor: Actor, nameOrId: string): Promise<BoxRow>
+  /** Which of these boxes exist, also as deleted ones, and may be seen by the actor. */
+  listVisible(actor: Actor, ids: readonly string[]): Promise<string[]>
 }

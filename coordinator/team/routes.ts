@@ -12,7 +12,7 @@ export const teamRoutes = ({ team }: { team: TeamService }): Route[] => [
     path: '/team/status',
     summary: 'Get what the members and boxes of the workspace do',
     description:
-      'Returns the boxes that are not deleted, the members and the newest audit events. A contractor gets only their own boxes and the events of these, and no members.',
+      'Returns the boxes that are not deleted, the members and the newest audit events. A contractor gets only their own boxes and their events, and no members.',
     access: byKey('workspace', 'read'),
     responses: { 200: teamStatusSchema },
     handler: async ({ actor, reply }) => sendJson(reply, await team.load(actor)),

@@ -13,7 +13,7 @@ import type {
 import type { DownloadLink } from '../../shared/api/download-links.ts'
 import type { Environment } from '../../shared/api/environments.ts'
 import type { RegionList } from '../../shared/api/images.ts'
-import type { Metrics } from '../../shared/api/metrics.ts'
+import type { CpuOfBoxes, Metrics } from '../../shared/api/metrics.ts'
 import type { PolicyResponse } from '../../shared/api/policies.ts'
 import type {
   CreatePortShareRequest,
@@ -136,6 +136,9 @@ export function createClient({ base, transport }: ClientOptions) {
         'GET',
         boxPath(id, `/metrics${formatQuery({ from: toTime(query.from), to: toTime(query.to) })}`),
       ),
+    /** The CPU of the last hour. @param ids of at most 100 boxes */
+    listCpu: (ids: readonly string[]) =>
+      send<CpuOfBoxes>('GET', `metrics/cpu${formatQuery({ boxes: ids.join(',') })}`),
     /** @param t milliseconds since the epoch */
     loadProcessesAt: (id: string, t: number) =>
       send<ProcsAt>('GET', boxPath(id, `/procs-at${formatQuery({ t: toTime(t) })}`)),

@@ -1,6 +1,8 @@
 // The page of all boxes.
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { Box } from '../../shared/api/boxes.ts'
+import type { CpuOfBoxes } from '../../shared/api/metrics.ts'
 import { ASLEEP, SORTS, selectBoxes, type Team } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
 import { changeQuery, query } from '../data/navigation.ts'
@@ -23,6 +25,20 @@ import { SearchField } from '../views/search-field.tsx'
 /** Usage is not part of the feed. */
 const TEAM_POLL_MS = 30_000
 const NO_TEAM: Team = new Map()
+
+/** The CPU of the first rows is drawn. It has a value for every five minutes. */
+const CPU_ROWS = 60
+const CPU_POLL_MS = 300_000
+const NO_CPU: CpuOfBoxes['boxes'] = {}
+
+function useCpu(shown: readonly Box[]): CpuOfBoxes['boxes'] {
+  const ids = shown
+    .slice(0, CPU_ROWS)
+    .map(({ id }) => id)
+    .sort()
+  const load = async () => (ids.length === 0 ? NO_CPU : (await getClient().listCpu(ids)).boxes)
+  return useLoaded(load, [ids.join()], CPU_POLL_MS).value ?? NO_CPU
+}
 const NO_PROBLEMS: ReadonlyMap<string, string> = new Map()
 
 const loadTeam = async (): Promise<Team> =>
@@ -78,6 +94,7 @@ export function BoxesPage() {
   const matching = all === null ? [] : selectBoxes(all, filter.value, sort, team)
   const shown = matching.filter(({ observedState }) => TABS[tab].matches(observedState))
   // A box may have been deleted since, or does not match the filter any more.
+  const cpu = useCpu(shown)
   const selected = shown.filter(({ id }) => chosen.value.has(id))
   return (
     <>
@@ -116,6 +133,7 @@ export function BoxesPage() {
         <BoxTable
           items={shown}
           team={team}
+          cpu={cpu}
           problems={problems}
           sort={sort}
           onSort={(name) => changeQuery({ sort: name === 'name' ? null : name })}

@@ -1,7 +1,9 @@
 // The table of boxes. A row is rendered again only when its box has changed.
 import { useMemo, useRef } from 'preact/hooks'
 import type { Box } from '../../shared/api/boxes.ts'
+import type { CpuOfBoxes } from '../../shared/api/metrics.ts'
 import type { TeamBox } from '../../shared/api/team.ts'
+import { formatCount } from '../data/format-count.ts'
 import { formatState, getLastActivity, getOwner, SORTS, type Sort, type Team } from '../data/items.ts'
 import { session } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
@@ -9,6 +11,7 @@ import { showHidden } from '../data/visible-text.ts'
 import { Avatar } from '../design/avatar.tsx'
 import { Meter } from '../design/meter.tsx'
 import { SortHeader } from '../design/sort-header.tsx'
+import { Sparkline } from '../design/sparkline.tsx'
 import { Age } from './age.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { useSlices } from './use-slices.ts'
@@ -16,6 +19,8 @@ import { useSlices } from './use-slices.ts'
 export type BoxTableProps = {
   items: readonly Box[]
   team: Team
+  /** Percent of the last hour, by id. Absent: not loaded. */
+  cpu: CpuOfBoxes['boxes']
   /** Why boxes do not reach their state, by id. */
   problems: ReadonlyMap<string, string>
   sort: Sort
@@ -27,6 +32,9 @@ export type BoxTableProps = {
 
 const COLUMNS = ['name', 'state', 'owner', 'usage', 'memory', 'activity'] as const
 
+/** Percent at the top of a drawing: less is not stretched to its whole height. */
+const MIN_TOP = 10
+
 const SORT_DIRECTIONS: Record<Sort, 'ascending' | 'descending'> = {
   name: 'ascending',
   state: 'ascending',
@@ -35,7 +43,7 @@ const SORT_DIRECTIONS: Record<Sort, 'ascending' | 'descending'> = {
   activity: 'descending',
 }
 
-export function BoxTable({ items, team, problems, sort, onSort, chosen, choose }: BoxTableProps) {
+export function BoxTable({ items, team, cpu, problems, sort, onSort, chosen, choose }: BoxTableProps) {
   const shown = useSlices(items.length)
   const current = useRef(chosen)
   current.current = chosen
@@ -87,6 +95,7 @@ export function BoxTable({ items, team, problems, sort, onSort, chosen, choose }
             key={box.id}
             box={box}
             member={team.get(box.id)}
+            cpu={cpu[box.id]}
             problem={problems.get(box.id)}
             owner={box.ownerUserId === session.value?.user.id ? 'you' : getOwner(box, team)}
             activity={getLastActivity(box, team)}
@@ -102,6 +111,7 @@ export function BoxTable({ items, team, problems, sort, onSort, chosen, choose }
 type BoxRowProps = {
   box: Box
   member: TeamBox | undefined
+  cpu: CpuOfBoxes['boxes'][string] | undefined
   problem: string | undefined
   owner: string
   activity: string
@@ -109,9 +119,10 @@ type BoxRowProps = {
   toggle(id: string, isChosen: boolean): void
 }
 
-function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: BoxRowProps) {
+function BoxRow({ box, member, cpu, problem, owner, activity, isChosen, toggle }: BoxRowProps) {
   const { id, hostname, kind, observedState, tier, image } = box
-  const [cpu, memory] = [toPercent(member?.cpuPct), toPercent(member?.memPct)]
+  const [percent, memory] = [toPercent(member?.cpuPct), toPercent(member?.memPct)]
+  const sessions = member?.sessions ?? 0
   return useMemo(
     () => (
       <tr>
@@ -136,6 +147,7 @@ function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: Box
         </th>
         <td data-label="State">
           <span class={`state ${observedState}`}>{formatState(observedState)}</span>
+          {sessions > 0 && <small> {formatCount(sessions, 'open session')}</small>}
           {problem !== undefined && <small class="problem"> {showHidden(problem)}</small>}
         </td>
         <td data-label="Owner">
@@ -149,7 +161,16 @@ function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: Box
           </span>
         </td>
         <td data-label="CPU">
-          <Meter label={`CPU of ${hostname}`} value={cpu} />
+          <span class="meter-row">
+            {cpu !== undefined && (
+              <Sparkline
+                label={`CPU of ${hostname} in the last hour`}
+                values={cpu}
+                top={Math.max(MIN_TOP, ...cpu.map((value) => value ?? 0))}
+              />
+            )}
+            <span>{percent === null ? '–' : `${percent} %`}</span>
+          </span>
         </td>
         <td data-label="Memory">
           <Meter label={`Memory of ${hostname}`} value={memory} />
@@ -162,7 +183,7 @@ function BoxRow({ box, member, problem, owner, activity, isChosen, toggle }: Box
         </td>
       </tr>
     ),
-    [box, owner, cpu, memory, activity, isChosen, problem],
+    [box, owner, percent, cpu, memory, sessions, activity, isChosen, problem],
   )
 }
 

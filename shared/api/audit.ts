@@ -175,9 +175,7 @@ export const auditReportResponseSchema = z.object({ id: idSchema })
 /** The sentences of the OpenAPI document about the kinds. */
 export const describeAuditKinds = (): string =>
   [
-    `Kinds that the coordinator records, which the guide *audit* describes: ${Object.keys(SERVER_AUDIT_KINDS)
-      .map((kind) => `\`${kind}\``)
-      .join(', ')}.`,
+    `Kinds that the coordinator records, which the guide *audit* describes: ${Object.keys(SERVER_AUDIT_KINDS).join(', ')}.`,
     '',
-    `Kinds that clients report: ${CLIENT_AUDIT_KINDS.map((kind) => `\`${kind}\``).join(', ')}.`,
+    `Kinds that clients report: ${CLIENT_AUDIT_KINDS.join(', ')}.`,
   ].join('\n')

@@ -95,6 +95,7 @@ const limitedAccessSchema = z
 const BOX_IDS_RULE = `must have 1 to ${LIMITS.keyBoxes} items`
 const boxIdsSchema = z.array(boxIdParamSchema).min(1, BOX_IDS_RULE).max(LIMITS.keyBoxes, BOX_IDS_RULE).meta({
   description: `limits the key to these boxes: any other box answers 404, and workspace-wide requests answer 403 key_access_denied. Ids of boxes that the user of the key may access and that are not deleted, else 404 not_found. The order does not matter.`,
+  id: 'KeyBoxes',
 })
 
 const expiresAtSchema = requestTimestampSchema.nullable()

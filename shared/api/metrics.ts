@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { MAX_SAMPLE_GROUPS, SAMPLE_SECONDS } from '../report-limits.ts'
+import { isUuid } from '../uuid.ts'
 import { boundedArray, reportedIntegerSchema, reportedTextSchema, timestampSchema } from './common.ts'
 import { queryInstantSchema } from './request-times.ts'
 
@@ -124,6 +125,30 @@ export const metricsQuerySchema = z.object({
   to: queryInstantSchema.optional().meta({ description: 'default: now' }),
 })
 export type MetricsQuery = z.infer<typeof metricsQuerySchema>
+
+/** The step of the CPU of several boxes, in seconds. */
+export const CPU_STEP_SECONDS = 300
+const MAX_CPU_BOXES = 100
+
+export const cpuQuerySchema = z.object({
+  boxes: z
+    .string()
+    .toLowerCase()
+    .transform((text) => text.split(','))
+    .refine((ids) => ids.length <= MAX_CPU_BOXES, `must have at most ${MAX_CPU_BOXES} ids`)
+    .refine((ids) => ids.every(isUuid), 'must be ids of boxes, separated by commas')
+    .meta({ description: `up to ${MAX_CPU_BOXES} ids, separated by commas` }),
+})
+
+export const cpuSchema = z.object({
+  from: timestampSchema,
+  res: z.literal(CPU_STEP_SECONDS),
+  boxes: z.record(z.string(), z.array(z.number().nullable())).meta({
+    description:
+      'by box id: cpu_pct of the last hour, as in Metrics, one value per `res` seconds; without boxes that the caller may not see',
+  }),
+})
+export type CpuOfBoxes = z.infer<typeof cpuSchema>
 
 const valuesSchema = z
   .object({

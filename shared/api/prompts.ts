@@ -336,6 +336,7 @@ export type PromptPoll = z.infer<typeof promptPollSchema>
 const interruptFields = {
   wasRunning: z.boolean(),
   signal: z.enum(['INT', 'TERM', 'KILL']).nullable().meta({
+    id: 'SentSignal',
     description: 'the strongest signal that was needed; null when no process of the run was in progress',
   }),
 }

@@ -13,7 +13,13 @@ t.test('docs/audit.md is up to date', async (t) => {
 })
 
 t.test('the OpenAPI description names every kind', async (t) => {
-  for (const kind of AUDIT_KINDS) t.ok(describeAuditKinds().includes(`\`${kind}\``), kind)
+  for (const kind of AUDIT_KINDS)
+    t.ok(
+      describeAuditKinds()
+        .split(/[ ,\n]+|\.(?=\n|$)/)
+        .includes(kind),
+      kind,
+    )
 })
 
 t.test('a page without its sections is not accepted', async (t) => {

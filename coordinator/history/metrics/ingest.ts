@@ -69,7 +69,7 @@ export function createMetricsIngest(options: {
 
   /** Adds all samples to the rollups, except those of the newest hour, which is not complete. */
   async function rollUpPending(trx: Trx, boxId: string): Promise<void> {
-    const [, ...complete] = await listPendingChunks(trx, boxId)
+    const [, ...complete] = await listPendingChunks(trx, [boxId])
     if (complete.length === 0) return
     const hours = complete.map((row) => ({ row, chunk: decodeRow(row) }))
     for (const res of METRICS_RESOLUTIONS) {

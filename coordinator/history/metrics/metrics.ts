@@ -20,7 +20,7 @@ export function createMetrics(options: {
   db: Db
   clock: Clock
   log: Pick<Logger, 'warn' | 'error'>
-  boxes: Pick<BoxFinder, 'find'>
+  boxes: Pick<BoxFinder, 'find' | 'listVisible'>
 }): Metrics {
   const decodeRow = createRowDecoder(options.log)
   return {

@@ -1,7 +1,7 @@
 // The route of box metrics (spec §4.3).
 import { z } from 'zod'
 import { boxIdParamSchema } from '../../../shared/api/boxes.ts'
-import { metricsQuerySchema, metricsSchema } from '../../../shared/api/metrics.ts'
+import { cpuQuerySchema, cpuSchema, metricsQuerySchema, metricsSchema } from '../../../shared/api/metrics.ts'
 import { byKey } from '../../http/access.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { MetricsService } from './service.ts'
@@ -19,5 +19,15 @@ export const metricsRoutes = ({ metrics }: { metrics: MetricsService }): Route[]
     request: { params: z.object({ id: boxIdParamSchema }), query: metricsQuerySchema },
     responses: { 200: metricsSchema },
     handler: ({ actor, params, query }) => metrics.get(actor, params.id, query),
+  }),
+  route({
+    id: 'boxes.listCpu',
+    method: 'GET',
+    path: '/metrics/cpu',
+    access: byKey('boxes', 'read'),
+    summary: 'List the CPU of boxes',
+    request: { query: cpuQuerySchema },
+    responses: { 200: cpuSchema },
+    handler: ({ actor, query }) => metrics.listCpu(actor, query.boxes),
   }),
 ]

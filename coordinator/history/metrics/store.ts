@@ -1,4 +1,4 @@
-// Queries on chunks of metrics. All of them read only the rows of one box, except those of the pruner.
+// Queries on chunks of metrics. All of them read only the rows of the named boxes, except those of the pruner.
 
 import { sql } from 'kysely'
 import type { MetricsResolution } from '../../../shared/api/metrics.ts'
@@ -26,14 +26,14 @@ export const findChunk = (
 /** Newest first. @param range epoch seconds; includes `from`, excludes `to` */
 export const listChunks = (
   db: Db | Trx,
-  boxId: string,
+  boxIds: readonly string[],
   res: MetricsResolution,
   { from, to }: { from: number; to: number },
 ): Promise<MetricChunkRow[]> =>
   db
     .selectFrom('metric_chunks')
     .selectAll()
-    .where('box_id', '=', boxId)
+    .where('box_id', 'in', boxIds)
     .where('res', '=', res)
     .where('start', '>=', from)
     .where('start', '<', to)
@@ -41,11 +41,11 @@ export const listChunks = (
     .execute()
 
 /** The chunks of samples that the rollups do not contain yet, newest first. */
-export const listPendingChunks = (db: Db | Trx, boxId: string): Promise<MetricChunkRow[]> =>
+export const listPendingChunks = (db: Db | Trx, boxIds: readonly string[]): Promise<MetricChunkRow[]> =>
   db
     .selectFrom('metric_chunks')
     .selectAll()
-    .where('box_id', '=', boxId)
+    .where('box_id', 'in', boxIds)
     // A literal, not a parameter: otherwise the planner cannot use the partial index.
     .where('pending_rollup', '=', sql.lit(1))
     .orderBy('start', 'desc')

@@ -93,7 +93,7 @@ A closing workspace answers 409 workspace_closing to these requests, when they w
 
 ${REFUSED_WHILE_CLOSING.map((request) => `- ${request}`).join('\n')}
 
-Everything else continues to work: reading, the edge of running boxes, suspending and deleting boxes, deleting snapshots, revoking keys, removing members, audit reports, and signing in.
+Everything else continues to work, such as reading, the edge of running boxes, deletions and sign-ins.
 
 Closing a closing workspace has no effect. The first workspace of a coordinator cannot be closed (not_allowed), because its owners operate the coordinator.`,
       request: { body: closeWorkspaceRequestSchema },

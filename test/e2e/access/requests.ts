@@ -50,6 +50,7 @@ const controlRequests: Record<string, Request> = {
   'POST /boxes/{id}/fork': ({ box }) => [`/boxes/${box}/fork`, {}],
   'POST /boxes/{id}/template': ({ box }) => [`/boxes/${box}/template`, { name: `taken-${box}` }],
   'GET /boxes/{id}/metrics': ({ box }) => [`/boxes/${box}/metrics`],
+  'GET /metrics/cpu': ({ box }) => [`/metrics/cpu?boxes=${box}`],
   'GET /boxes/{id}/procs-at': ({ box }) => [`/boxes/${box}/procs-at?t=${Math.floor(Date.now() / 1000)}`],
   'GET /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`],
   'POST /boxes/{id}/port-shares': ({ box }) => [`/boxes/${box}/port-shares`, { port: 3000 }],

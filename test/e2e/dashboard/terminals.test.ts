@@ -124,14 +124,19 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await page.locator('.xterm-helper-textarea').focus()
     await page.keyboard.press('Control+Shift+L')
     t.equal(await page.evaluate('document.activeElement.textContent'), 'Detach')
+    const readSize = async () => {
+      const [{ rows, cols }] = await listSessions()
+      return `${cols} ${rows}`
+    }
+    const cells = async () => (await listSessions())?.[0]?.cols as number
+    const [before, size] = [await cells(), await readSize()]
     await page.getByRole('button', { name: 'Full screen' }).click()
     await waitUntil(
       'the session has the size of the window',
       async () => (await listSessions())?.[0]?.rows > 150,
     )
     await page.getByRole('button', { name: 'Full screen' }).click()
-    const cells = async () => (await listSessions())?.[0]?.cols as number
-    const before = await cells()
+    await waitUntil('the session has its size again', async () => (await readSize()) === size)
     for (let count = 0; count < 4; count += 1) await page.getByRole('button', { name: 'Larger text' }).click()
     await waitUntil('fewer characters in a line', async () => (await cells()) < before)
     await page.reload()

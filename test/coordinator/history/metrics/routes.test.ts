@@ -122,6 +122,28 @@ t.test('GET /boxes/{id}/metrics', async (t) => {
     }
   })
 
+  t.test('the CPU of several boxes has a value for every five minutes of the last hour', async (t) => {
+    const idle = (await api('POST', '/boxes', { name: 'kiwi' })).json.box
+    const list = (boxes: string, key?: string) =>
+      api('GET', `/metrics/cpu?boxes=${boxes}`, undefined, key === undefined ? {} : { key })
+    const { status, json } = await list(`${box.id},${idle.id},${box.id},${crypto.randomUUID()}`)
+    t.equal(status, 200)
+    t.equal(json.res, 300)
+    t.same(Object.keys(json.boxes).sort(), [box.id, idle.id].sort(), 'an unknown box is not in it')
+    const values = json.boxes[box.id]
+    t.equal(values.length, 12)
+    t.equal(Date.parse(json.from) / 1000 + 12 * 300, Math.ceil(now / 300) * 300)
+    t.same(values.slice(0, -2), new Array(10).fill(null))
+    t.same(values.slice(-2), [2, null], 'the mean of 1, 2 and 3')
+    t.same(json.boxes[idle.id], new Array(12).fill(null))
+    const ofOther = await createLimitedKey(coordinator, { boxIds: [idle.id] })
+    t.same(Object.keys((await list(`${box.id},${idle.id}`, ofOther)).json.boxes), [idle.id])
+    const none = await createLimitedKey(coordinator, { access: { workspace: 'write' } })
+    t.match((await list(box.id, none)).json, { error: 'key_access_denied', area: 'boxes', level: 'read' })
+    for (const wrong of ['', 'fig', `${box.id},`, new Array(101).fill(box.id).join()])
+      t.match(await list(wrong), { status: 400, json: { error: 'bad_request', message: /^boxes must / } })
+  })
+
   t.test('access', async (t) => {
     const other = (await api('POST', '/boxes', { name: 'plum' })).json.box
     const ofBox = await createLimitedKey(coordinator, { boxIds: [box.id] })
