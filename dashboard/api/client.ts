@@ -21,7 +21,7 @@ import type {
   PortShares,
 } from '../../shared/api/port-shares.ts'
 import type { ProcsAt } from '../../shared/api/process-snapshots.ts'
-import type { CurrentSession } from '../../shared/api/sessions.ts'
+import type { CurrentSession, SignedIn } from '../../shared/api/sessions.ts'
 import type { CreateSnapshotRequest, ForkRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { TeamStatus } from '../../shared/api/team.ts'
 import type { CreateTicketResponse } from '../../shared/api/tickets.ts'
@@ -149,6 +149,7 @@ export function createClient({ base, transport }: ClientOptions) {
       send<unknown>('DELETE', `port-shares/${encodeURIComponent(shareId)}`),
     loadSnapshots: () => send<{ snapshots: Snapshot[] }>('GET', 'snapshots'),
     deleteBox: (id: string) => send<{ box: Box }>('DELETE', boxPath(id)),
+    switchWorkspace: (workspaceId: string) => send<SignedIn>('POST', 'session/workspace', { workspaceId }),
     /** The build of the dashboard that the coordinator serves now. */
     loadBuildId: async () => (await calls.json<{ buildId: string }>('GET', '/dashboard/build.json')).buildId,
   }

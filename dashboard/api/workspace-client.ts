@@ -43,7 +43,7 @@ import type {
   SecretMount,
   SecretUse,
 } from '../../shared/api/secrets.ts'
-import type { IssuedCode, Session, SignedIn, SignedInUser } from '../../shared/api/sessions.ts'
+import type { IssuedCode, Session, SignedInUser } from '../../shared/api/sessions.ts'
 import type { RestoreRequest, Snapshot } from '../../shared/api/snapshots.ts'
 import type { Usage } from '../../shared/api/usage.ts'
 import type { UpdateWorkspaceRequest, Workspace } from '../../shared/api/workspaces.ts'
@@ -130,7 +130,6 @@ export function createWorkspaceClient(send: ClientSend) {
 
     listSessions: () => send<{ sessions: Session[] }>('GET', 'sessions'),
     endSession: (id: string) => send<undefined>('DELETE', path('sessions', id)),
-    switchWorkspace: (workspaceId: string) => send<SignedIn>('POST', 'session/workspace', { workspaceId }),
     requestEmail: (email: string) => send<IssuedCode>('POST', 'session/email', { email }),
     confirmEmail: (id: string, code: string) =>
       send<{ user: SignedInUser }>('POST', 'session/email/confirm', { id, code }),

@@ -47,7 +47,8 @@ export async function loadAllPrompts(
   }
 }
 
-function listConversations(
+/** The conversations of a box, most recently active first. */
+export function listConversations(
   { id: boxId, hostname: boxName }: Box,
   { queued, runs }: PromptList,
 ): ListedConversation[] {

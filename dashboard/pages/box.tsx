@@ -33,6 +33,7 @@ import { useViewer } from '../views/use-member-names.ts'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
 import { DeletedBoxPage } from './deleted-box.tsx'
 
+const AtWork = lazy(async () => (await import('../views/conversations/at-work.tsx')).AtWork)
 const BoxSecrets = lazy(async () => (await import('../views/secrets/box-secrets.tsx')).BoxSecrets)
 
 /** The attempts and errors of a job change without a change of the box. */
@@ -203,6 +204,7 @@ function Overview({ box, detail }: { box: Box; detail: BoxDetail }) {
       <div class="cards">
         <UsageCard box={box} vitals={vitals} />
         <LastCommands box={box} />
+        {box.observedState === 'running' && <AtWork box={box} />}
         <OpenPorts box={box} />
         <Card title="Schedule">
           <Schedule detail={detail} />

@@ -4,8 +4,8 @@ import { useEffect } from 'preact/hooks'
 import type { CurrentSession } from '../../shared/api/sessions.ts'
 import { VERSION } from '../../shared/version.ts'
 import { listWorkspacePages } from '../data/access.ts'
-import { boxes, lostSince, session, signOut, snapshots } from '../data/live.ts'
-import { navigations, path } from '../data/navigation.ts'
+import { boxes, getClient, lostSince, session, signOut, snapshots } from '../data/live.ts'
+import { navigations, path, resolveUrl } from '../data/navigation.ts'
 import { isSidebarCollapsed, THEMES, type Theme, theme } from '../data/preferences.ts'
 import type { WorkspacePage } from '../data/routes.ts'
 import { showHidden } from '../data/visible-text.ts'
@@ -100,6 +100,7 @@ export function Sidebar({ isOpen, close }: SidebarProps) {
               {session.value !== null && <small>{showHidden(session.value.workspace.name)}</small>}
             </span>
           </a>
+          {session.value !== null && <WorkspaceSwitch session={session.value} />}
           <IconButton
             icon={PanelLeftIcon}
             class="collapse"
@@ -120,6 +121,37 @@ export function Sidebar({ isOpen, close }: SidebarProps) {
           {session.value !== null && <Account session={session.value} />}
         </footer>
       </aside>
+    </>
+  )
+}
+
+/** Only for a person with several workspaces. */
+function WorkspaceSwitch({ session: { workspace, workspaces } }: { session: CurrentSession }) {
+  const { error, run } = useAction()
+  if (workspaces.length < 2) return null
+  const open = (id: string) =>
+    run(async () => {
+      await getClient().switchWorkspace(id)
+      // Everything that the page has loaded is of the other workspace.
+      location.replace(resolveUrl(''))
+    })
+  return (
+    <>
+      <Menu
+        class="workspace-switch quiet icon-button"
+        label="Switch to another workspace"
+        head="Workspaces"
+        groups={[
+          workspaces.map(({ id, name, role }) => ({
+            label: `${showHidden(name)} (${role})`,
+            isChecked: id === workspace.id,
+            onSelect: () => void (id !== workspace.id && open(id)),
+          })),
+        ]}
+      >
+        <Icon of={ChevronsIcon} size={14} />
+      </Menu>
+      <Problem error={error.value} />
     </>
   )
 }

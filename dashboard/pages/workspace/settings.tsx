@@ -3,7 +3,6 @@ import type { CurrentSession } from '../../../shared/api/sessions.ts'
 import type { Workspace } from '../../../shared/api/workspaces.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
 import { getClient, session } from '../../data/live.ts'
-import { resolveUrl } from '../../data/navigation.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Card } from '../../design/card.tsx'
@@ -123,8 +122,7 @@ type UserSettingsProps = {
 }
 
 function UserSettings({ session, open, refresh, openCodeDialog }: UserSettingsProps) {
-  const { user, workspace, workspaces } = session
-  const others = workspaces.filter(({ id }) => id !== workspace.id)
+  const { user } = session
   return (
     <Card title="You">
       <Settings>
@@ -154,19 +152,6 @@ function UserSettings({ session, open, refresh, openCodeDialog }: UserSettingsPr
             Show
           </a>
         </Setting>
-        {others.length > 0 && (
-          <Setting
-            title="Workspaces"
-            description="Each has its own boxes and members."
-            value={`${others.length + 1}`}
-          >
-            <Edit
-              label="Switch"
-              name="Switch to another workspace"
-              onClick={() => open(createSwitchDialog(others))}
-            />
-          </Setting>
-        )}
       </Settings>
     </Card>
   )
@@ -282,24 +267,5 @@ const createCodeDialog = (email: string, id: string, refresh: () => Promise<void
   async submit(values) {
     await getWorkspaceClient().confirmEmail(id, values.code ?? '')
     await refresh()
-  },
-})
-
-const createSwitchDialog = (others: readonly { id: string; name: string; role: string }[]): DialogProps => ({
-  title: 'Switch to another workspace',
-  fields: [
-    {
-      name: 'id',
-      label: 'Workspace',
-      options: others.map(({ id, name, role }) => ({ value: id, label: `${showHidden(name)} (${role})` })),
-      value: others[0]?.id ?? '',
-    },
-  ],
-  submitLabel: 'Switch',
-  formatCommand: (values) => formatCommandLine('box', 'workspace', 'use', values.id),
-  async submit(values) {
-    await getWorkspaceClient().switchWorkspace(values.id ?? '')
-    // Everything that the page has loaded is of the other workspace.
-    location.replace(resolveUrl(''))
   },
 })

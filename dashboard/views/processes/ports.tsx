@@ -8,6 +8,7 @@ import { formatAge } from '../../data/age.ts'
 import { formatCount } from '../../data/format-count.ts'
 import { getClient, now } from '../../data/live.ts'
 import { formatLocalTime } from '../../data/local-time.ts'
+import { changeQuery, query } from '../../data/navigation.ts'
 import {
   AUDIENCES,
   formatShareCommand,
@@ -35,7 +36,7 @@ export function Ports({ box }: { box: Box }) {
   const { value, error, reload } = useLoaded(() => getClient().loadPortShares(box.id), [box], POLL_MS)
   const action = useAction()
   /** The text of the port in the dialog; null: it is closed. */
-  const sharing = useSignal<string | null>(null)
+  const sharing = useSignal<string | null>(new URLSearchParams(query.value).get('share'))
   const created = useSignal<PortShare | null>(null)
   const focused = useRef<Element | null>(null)
   useLayoutEffect(() => {
@@ -102,7 +103,7 @@ export function Ports({ box }: { box: Box }) {
       )}
       {allowed.length === 0 &&
         refusals.map((refusal) => <p key={refusal}>A link is not possible for {refusal}</p>)}
-      {sharing.value !== null && (
+      {sharing.value !== null && allowed.length > 0 && (
         <ShareDialog
           box={box}
           port={sharing.value}
@@ -110,6 +111,7 @@ export function Ports({ box }: { box: Box }) {
           refusals={refusals}
           onClose={() => {
             sharing.value = null
+            changeQuery({ share: null })
           }}
           onCreated={(share) => {
             created.value = share

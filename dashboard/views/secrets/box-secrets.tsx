@@ -2,12 +2,19 @@
 import type { Box } from '../../../shared/api/boxes.ts'
 import type { Secret, SecretMount } from '../../../shared/api/secrets.ts'
 import { formatCommandLine } from '../../data/command-line.ts'
-import { describeBroker, formatHosts } from '../../data/secrets.ts'
+import {
+  acceptsNewSecret,
+  describeBroker,
+  formatCreateCommand,
+  formatHosts,
+  toCreateRequest,
+} from '../../data/secrets.ts'
 import { showHidden } from '../../data/visible-text.ts'
 import { getWorkspaceClient } from '../../data/workspace-client.ts'
 import { Commands } from '../command.tsx'
 import { Freshness, useLoaded } from '../loaded.tsx'
 import { type DialogProps, useDialog } from '../use-dialog.tsx'
+import { NEW_SECRET_FIELDS } from './dialogs.tsx'
 
 type Reload = () => Promise<void>
 
@@ -89,38 +96,57 @@ const MountTable = ({ mounts, onUnmount }: MountTableProps) => (
 )
 
 /** @param secrets those that the box may mount */
-function createMountDialog({ id, hostname }: Box, secrets: readonly Secret[], reload: Reload): DialogProps {
+function createMountDialog(box: Box, secrets: readonly Secret[], reload: Reload): DialogProps {
+  const { id, hostname } = box
   const find = (secretId: string | undefined) => secrets.find((secret) => secret.id === secretId)
+  const isNew = ({ secretId }: Record<string, string>) => !secretId
   return {
     title: `Mount a secret on ${showHidden(hostname)}`,
-    children: (
-      <p>
-        {secrets.length === 0
-          ? 'There is no secret that the box may use. '
-          : 'New commands get the variable. '}
-        <a href="workspace/secrets">Secrets of the workspace</a>
-      </p>
-    ),
+    children: <p>New commands get the variable. Its value is a placeholder, which the box cannot read.</p>,
     fields: [
       {
         name: 'secretId',
         label: 'Secret',
-        options: secrets.map((secret) => ({ value: secret.id, label: showHidden(secret.name) })),
+        options: [
+          ...secrets.map((secret) => ({ value: secret.id, label: showHidden(secret.name) })),
+          { value: '', label: 'A new secret, for this box only' },
+        ],
         value: secrets[0]?.id ?? '',
       },
-      { name: 'envName', label: 'Variable', hint: 'Default: the name of the secret' },
+      ...NEW_SECRET_FIELDS.map((field) => ({ ...field, isShown: isNew })),
+      {
+        name: 'envName',
+        label: 'Variable',
+        hint: 'Default: the name of the secret',
+        isShown: (values: Record<string, string>) => !isNew(values),
+      },
     ],
     submitLabel: 'Mount',
-    accepts: ({ secretId }) => find(secretId) !== undefined,
-    formatCommand: ({ secretId, envName }) =>
-      formatCommandLine(
-        ...['box', 'mount', hostname, find(secretId)?.name ?? 'SECRET'],
-        ...(envName ? ['--as', envName] : []),
-      ),
-    async submit({ secretId = '', envName }) {
+    accepts: (values) => (isNew(values) ? acceptsNewSecret(values) : find(values.secretId) !== undefined),
+    formatCommand(values) {
+      const { secretId, envName } = values
+      const mount = (name: string) =>
+        formatCommandLine(
+          'box',
+          'mount',
+          hostname,
+          name,
+          ...(envName && !isNew(values) ? ['--as', envName] : []),
+        )
+      if (!isNew(values)) return mount(find(secretId)?.name ?? 'SECRET')
+      const create = formatCreateCommand({ ...values, boxIds: id }, { boxes: [box], members: [] })
+      return `${create} && ${mount(values.name || 'NAME')}`
+    },
+    async submit(values) {
+      const { secretId = '', envName } = values
       const secret = find(secretId)
-      if (secret === undefined) return
-      await getWorkspaceClient().mountSecret(id, { secretId, envName: envName || secret.name })
+      const { name, value, hosts } = toCreateRequest(values)
+      await getWorkspaceClient().mountSecret(
+        id,
+        secret === undefined
+          ? { name, value, hosts, envName: name }
+          : { secretId, envName: envName || secret.name },
+      )
       await reload()
     },
   }

@@ -52,28 +52,29 @@ const listGranteeFields = ({ boxes, members }: Grantees, isAdvanced: boolean): F
   },
 ]
 
+/** What a new secret needs. */
+export const NEW_SECRET_FIELDS: readonly Field[] = [
+  {
+    name: 'preset',
+    label: 'For',
+    options: [
+      { value: '', label: 'another service' },
+      ...SECRET_PRESETS.map(({ variable, label, hosts }) => ({
+        value: variable,
+        label,
+        fills: { name: variable, hosts: hosts.join('\n') },
+      })),
+    ],
+  },
+  { name: 'name', label: 'Name', hint: 'Uppercase letters, digits and underscores: API_TOKEN' },
+  VALUE,
+  HOSTS,
+]
+
 export const createNewDialog = (grantees: Grantees, reload: Reload): DialogProps => ({
   title: 'Create a secret',
   children: <p>Without grants, every box of the workspace that is not restricted may use it.</p>,
-  fields: [
-    {
-      name: 'preset',
-      label: 'For',
-      options: [
-        { value: '', label: 'another service' },
-        ...SECRET_PRESETS.map(({ variable, label, hosts }) => ({
-          value: variable,
-          label,
-          fills: { name: variable, hosts: hosts.join('\n') },
-        })),
-      ],
-    },
-    { name: 'name', label: 'Name', hint: 'Uppercase letters, digits and underscores: API_TOKEN' },
-    VALUE,
-    HOSTS,
-    DESCRIPTION,
-    ...listGranteeFields(grantees, true),
-  ],
+  fields: [...NEW_SECRET_FIELDS, DESCRIPTION, ...listGranteeFields(grantees, true)],
   submitLabel: 'Create',
   accepts: acceptsNewSecret,
   formatCommand: (values) => formatCreateCommand(values, grantees),

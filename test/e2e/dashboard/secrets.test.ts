@@ -208,6 +208,23 @@ t.test('secrets', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('row', { name: /^API_TOKEN TOKEN / }).waitFor()
     const mounts = await load(`/boxes/${box.id}/secrets`)
     t.match(mounts.mounts, [{ envName: 'API_TOKEN', secret: { name: 'TOKEN' } }])
+    await press(`Mount a secret: ${box.hostname}`)
+    await dialog.getByLabel('Secret', { exact: true }).selectOption('')
+    await dialog.getByLabel('For').selectOption('npm')
+    t.equal(await dialog.getByLabel('Hosts').inputValue(), 'registry.npmjs.org', 'the service has its hosts')
+    await dialog.getByLabel('Value').fill('npm_value')
+    const create = `box secrets set NPM_TOKEN --host registry.npmjs.org --grant ${box.hostname}`
+    t.equal(await command.textContent(), `${create} && box mount ${box.hostname} NPM_TOKEN`)
+    await submit('Mount')
+    await page.getByRole('row', { name: /^NPM_TOKEN NPM_TOKEN / }).waitFor()
+    const [mounted] = (await load('/secrets')).secrets.filter(
+      ({ name }: { name: string }) => name === 'NPM_TOKEN',
+    )
+    t.match(mounted, { scope: 'granted', hosts: ['registry.npmjs.org'], grants: [{ boxId: box.id }] })
+    await press('Unmount: NPM_TOKEN')
+    await submit('Unmount')
+    await page.getByRole('row', { name: /^NPM_TOKEN / }).waitFor({ state: 'detached' })
+    await api('DELETE', `/secrets/${mounted.id}`, undefined, owner)
     await press('Unmount: API_TOKEN')
     t.equal(await command.textContent(), `box unmount ${box.hostname} API_TOKEN`)
     await submit('Unmount')

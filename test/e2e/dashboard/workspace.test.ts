@@ -504,7 +504,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await api('POST', '/workspaces', { name: 'lab' }, owner)
     await page.reload()
     await press(page, 'Switch to another workspace')
-    await submit(page, 'Switch')
+    await page.getByRole('menuitemradio', { name: 'lab (owner)' }).click()
     await page.locator('.brand').getByText('lab').waitFor()
     await open('settings', 'Settings')
     const loadWorkspace = async () =>
@@ -521,7 +521,7 @@ t.test('the pages of the workspace', { skip: NO_BROWSER }, async (t) => {
     await page.getByRole('button', { name: 'Close the workspace' }).waitFor()
     t.match(await loadWorkspace(), { name: 'lab', closingAt: null })
     await press(page, 'Switch to another workspace')
-    await submit(page, 'Switch')
+    await page.getByRole('menuitemradio', { name: 'research (owner)' }).click()
     await page.locator('.brand').getByText('research').waitFor()
   })
 
