@@ -90,9 +90,10 @@ export function listLimitWords(
   boxNames: readonly string[],
   isChange: boolean,
 ): string[] {
-  const levels = access === null ? (isChange ? 'all' : null) : formatAccess(access)
+  // Without a level, the form is not complete.
+  const levels = access === null ? (isChange ? 'all' : '') : formatAccess(access)
   return [
-    ...(levels === null ? [] : ['--access', levels]),
+    ...(levels === '' ? [] : ['--access', levels]),
     ...boxNames.flatMap((name) => ['--box', name]),
     ...(isChange && boxNames.length === 0 ? ['--all-boxes'] : []),
   ]

@@ -237,7 +237,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
       ready: 'Without a choice: all boxes',
       async open(page) {
         await press(page, 'Create a key')
-        await page.getByText('More settings').click()
+        await page.getByLabel('What it may do').selectOption('only what is chosen here')
       },
     },
     {
