@@ -197,6 +197,8 @@ function BoxHead({ box }: { box: Box }) {
 
 function Overview({ box, detail }: { box: Box; detail: BoxDetail }) {
   const { vitals } = detail
+  const hasCodingAgent =
+    detail.state.connected && Object.values(vitals?.coding_agents ?? {}).includes('ready')
   const role = session.value?.user.role
   return (
     <>
@@ -204,7 +206,7 @@ function Overview({ box, detail }: { box: Box; detail: BoxDetail }) {
       <div class="cards">
         <UsageCard box={box} vitals={vitals} />
         <LastCommands box={box} />
-        {box.observedState === 'running' && <AtWork box={box} />}
+        {hasCodingAgent && <AtWork box={box} />}
         <OpenPorts box={box} />
         <Card title="Schedule">
           <Schedule detail={detail} />

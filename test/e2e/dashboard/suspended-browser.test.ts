@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
-import { openDashboard } from '../../support/dashboard.ts'
+import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { startTunnelProxy } from '../../support/tunnel-proxy.ts'
 
 const TEN_MINUTES_MS = 600_000
@@ -30,6 +30,10 @@ const show = (page: Page, state: 'hidden' | 'visible') =>
     Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))
   }`)
+
+/** Of the box: the events below it have states, too. */
+const waitForFirstState = (page: Page, state: string) =>
+  waitForExpression(page, `document.querySelector('.state')?.textContent === '${state}'`)
 
 t.test('a browser that was suspended', { skip: NO_BROWSER }, async (t) => {
   const { page, box, api, url, waitForState } = await openDashboard(
@@ -66,13 +70,13 @@ t.test('a browser that was suspended', { skip: NO_BROWSER }, async (t) => {
       await api('POST', `/boxes/${box.id}/wake`)
       await waitForState(box.id, 'running')
       await page.goto(proxy.url + path)
-      await page.locator('.state.running').waitFor()
+      await waitForFirstState(page, 'running')
       await begin()
       await api('POST', `/boxes/${box.id}/suspend`)
       await waitForState(box.id, 'suspended')
       await page.evaluate(RECORD)
       await end()
-      await page.locator('.state.suspended').waitFor()
+      await waitForFirstState(page, 'suspended')
       await page.locator('.banner').waitFor({ state: 'detached' })
       const [before, ...views] = (await page.evaluate('views')) as View[]
       t.match(before, { state: 'running' }, `${name}, ${path}: the page was not notified`)
