@@ -1,5 +1,6 @@
 // The pages of the dashboard at /, /boxes/* and /workspace/*, and their files in /dashboard/.
 import { randomBytes } from 'node:crypto'
+import { extname } from 'node:path'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../../shared/errors.ts'
@@ -75,7 +76,11 @@ const pageRoute = (path: string, dashboard: Dashboard): PublicRoute =>
 const redirectRoute = (path: string, target: string): PublicRoute =>
   browserRoute(path, async (_request, reply) => reply.redirect(target, 302))
 
+/** A package has JavaScript: only those who change the dashboard need the page of its components. */
+const IS_CHECKOUT = extname(import.meta.filename) === '.ts'
+
 export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
+  ...(IS_CHECKOUT ? [pageRoute('/design', dashboard)] : []),
   redirectRoute('/boxes', './'),
   redirectRoute('/workspace', 'workspace/settings'),
   redirectRoute('/workspace/', 'settings'),

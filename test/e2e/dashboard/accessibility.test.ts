@@ -106,6 +106,7 @@ t.test('accessibility', { skip: NO_BROWSER }, async (t) => {
 
   const views: View[] = [
     { name: 'boxes', path: '/', ready: 'worker' },
+    { name: 'design', path: '/design', ready: 'Messages' },
     {
       name: 'boxes-chosen',
       path: '/',
