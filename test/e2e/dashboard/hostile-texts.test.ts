@@ -586,7 +586,7 @@ t.test('hostile texts', { skip: NO_BROWSER }, async (t) => {
     const end = { ...position, stdoutOffset: output.length }
     const exit = { type: 'exit', status: 'killed', exitCode: null, signal, timedOut: false, ...end }
     socket?.send(JSON.stringify(exit))
-    await page.getByText('The session was terminated').waitFor()
+    await page.getByText('The session was killed').waitFor()
     await check(t, 'exit', [toVisible(String(signal))])
   })
 

@@ -157,7 +157,7 @@ t.test('a box', { skip: NO_BROWSER }, async (t) => {
     await press(button('End the session work'))
     await expect(dialog)
     await press(dialog.getByRole('button', { name: 'End the session' }))
-    await expect(page.getByText(/The session (has ended|was terminated)/))
+    await expect(page.getByText(/The session (has ended|was killed)/))
     t.same(await listSessions(), [])
     await leave()
     await press(link('Detach'))

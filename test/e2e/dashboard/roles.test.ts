@@ -128,7 +128,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
       await page.getByText('Connected.').waitFor()
       await press(page, /^End the session/)
       await submit(page, 'End the session')
-      await page.getByText(/The session (has ended|was terminated)/).waitFor()
+      await page.getByText(/The session (has ended|was killed)/).waitFor()
     },
   },
   commands: {
