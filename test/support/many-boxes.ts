@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import type { Box } from '../../shared/api/boxes.ts'
 
-export const MANY_BOXES = 1000
+export const MANY_BOXES = 2000
 
 /** Durations in milliseconds, until the change is painted. */
 export type ManyBoxes = {

@@ -1,11 +1,11 @@
-// The page of all boxes with 1,000 of them, which a fake feed sends: the rows appear in slices, a change changes only its row,
+// The page of all boxes with 2,000 of them, which a fake feed sends: the rows appear in slices, a change changes only its row,
 // and no box has a request of its own.
 import t from 'tap'
 import { NO_BROWSER } from '../../support/browser.ts'
 import { openDashboard, waitForExpression } from '../../support/dashboard.ts'
 import { createManyBoxes, MANY_BOXES, measureManyBoxes } from '../../support/many-boxes.ts'
 
-t.test('1,000 boxes', { skip: NO_BROWSER }, async (t) => {
+t.test('2,000 boxes', { skip: NO_BROWSER }, async (t) => {
   const { box, page, url, problems } = await openDashboard(t, () => '/boxes/', { machines: 'fake' })
   const requests: string[] = []
   page.on('request', (request) => requests.push(request.url()))
