@@ -7,6 +7,7 @@ import type { BoxwoodError } from '../../client/http/errors.ts'
 import type { Box, BoxDetail } from '../../shared/api/boxes.ts'
 import { toBoxwoodError } from '../api/errors.ts'
 import { mayUseSecrets } from '../data/access.ts'
+import { groupEvents } from '../data/event-groups.ts'
 import { formatLabels, formatState } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
 import { query, replacePath } from '../data/navigation.ts'
@@ -313,11 +314,13 @@ function Events({ detail: { events } }: { detail: BoxDetail }) {
     <>
       <h2>Events</h2>
       <ol class="events">
-        {events.map((event) => (
+        {groupEvents(events).map(({ event, earlier }) => (
           <li key={event.id}>
             <span class={`state ${event.toState}`}>{formatState(event.toState)}</span>
             <span>
-              {showHidden(event.reason)} {event.code !== null && <code>{event.code}</code>}
+              {showHidden(event.reason)}{' '}
+              {earlier.length > 0 && <small>after {earlier.map(formatState).join(', ')}</small>}{' '}
+              {event.code !== null && <code>{event.code}</code>}
             </span>
             <small>
               {showHidden(formatActor(event.actor, viewer))}, <Age at={event.at} />

@@ -15,6 +15,7 @@ import {
   toAdmission,
   toCreateRequest,
 } from '../../../dashboard/data/create-box.ts'
+import { groupEvents } from '../../../dashboard/data/event-groups.ts'
 import {
   getLastActivity,
   getOwner,
@@ -22,7 +23,12 @@ import {
   mayGive,
   selectBoxes,
 } from '../../../dashboard/data/items.ts'
-import { type Box, createBoxRequestSchema, patchBoxRequestSchema } from '../../../shared/api/boxes.ts'
+import {
+  type Box,
+  type BoxEvent,
+  createBoxRequestSchema,
+  patchBoxRequestSchema,
+} from '../../../shared/api/boxes.ts'
 import type { Environment } from '../../../shared/api/environments.ts'
 import type { RegionInfo } from '../../../shared/api/images.ts'
 import type { Snapshot } from '../../../shared/api/snapshots.ts'
@@ -190,6 +196,42 @@ t.test('the form of the schedule sends what was changed', async (t) => {
     ),
     [true, true, false, false],
   )
+})
+
+t.test('events that follow each other for one reason are one', async (t) => {
+  const event = (toState: string, fromState: string | null, minute: number, fields = {}) =>
+    ({
+      ...{ id: `${minute}`, toState, fromState, reason: 'created', actor: 'user:u1', code: null },
+      ...{ at: `2030-01-01T00:${String(minute).padStart(2, '0')}:00.000Z`, ...fields },
+    }) as BoxEvent
+  const groups = groupEvents([
+    event('running', 'waking', 41, { reason: 'woken' }),
+    event('running', 'waking', 40, { reason: 'woken' }),
+    event('waking', 'suspended', 20, { reason: 'woken' }),
+    event('running', 'provisioning', 2),
+    event('provisioning', 'requested', 1, { actor: 'system' }),
+    event('requested', null, 0, { actor: 'system' }),
+  ])
+  t.same(
+    groups.map(({ event: { id }, earlier }) => [id, earlier]),
+    [
+      ['41', []],
+      ['40', []],
+      ['20', []],
+      ['2', []],
+      ['1', ['requested']],
+    ],
+    'not with a gap, by another actor, or after another state',
+  )
+  t.same(
+    groupEvents([
+      event('running', 'provisioning', 2),
+      event('provisioning', 'requested', 1),
+      event('requested', null, 0),
+    ]),
+    [{ event: event('running', 'provisioning', 2), earlier: ['requested', 'provisioning'] }],
+  )
+  t.same(groupEvents([]), [])
 })
 
 t.test('settings depend on the state', async (t) => {
