@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
-import { buildDashboard } from '../coordinator/http/dashboard/build.ts'
+import { buildDashboard, DESIGN_START } from '../coordinator/http/dashboard/build.ts'
 import { PREBUILT_DIR } from '../coordinator/http/dashboard/files.ts'
 import { packClient } from './package-client.ts'
 
@@ -79,7 +79,8 @@ function writeChecksum(dir: string, file: string): void {
 
 async function writeDashboard(dir: string): Promise<void> {
   mkdirSync(dir, { recursive: true })
-  for (const { name, bytes } of await buildDashboard(PROJECT_DIR, [])) writeFileSync(join(dir, name), bytes)
+  for (const { name, bytes } of await buildDashboard(PROJECT_DIR, []))
+    if (!name.startsWith(DESIGN_START)) writeFileSync(join(dir, name), bytes)
 }
 
 function copyAssets(source: string, dir: string): void {

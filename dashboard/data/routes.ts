@@ -37,14 +37,12 @@ export type Route =
   /** `name` may be the id of the box. */
   | { page: 'box'; name: string; tab: BoxTab }
   | { page: 'workspace'; name: WorkspacePage }
-  | { page: 'design' }
   | { page: 'unknown' }
 
 /** @param path without a leading slash and without its query, such as boxes/fig */
 export function parseRoute(path: string): Route {
   const [root = '', name = '', tab = 'overview', ...rest] = path.replace(/\/$/, '').split('/')
   if (root === '' || (root === 'boxes' && name === '')) return { page: 'boxes' }
-  if (root === 'design' && name === '') return { page: 'design' }
   if (root === 'workspace')
     return isKeyOf(WORKSPACE_PAGES, name) && tab === 'overview'
       ? { page: 'workspace', name }

@@ -11,7 +11,7 @@ import { Chips } from '../design/chips.tsx'
 import { EmptyState } from '../design/empty-state.tsx'
 import { Icon } from '../design/icon.tsx'
 import { IconButton } from '../design/icon-button.tsx'
-import * as icons from '../design/icons.ts'
+import { BoxIcon, EllipsisIcon, MaximizeIcon, PencilIcon, TrashIcon } from '../design/icons.ts'
 import { Menu } from '../design/menu.tsx'
 import { Meter } from '../design/meter.tsx'
 import { SegmentedControl } from '../design/segmented-control.tsx'
@@ -64,15 +64,6 @@ export function DesignPage() {
         <Lists />
         <Messages />
       </div>
-      <Part title="Icons">
-        <p class="buttons">
-          {Object.entries(icons).map(([name, icon]) => (
-            <span key={name} title={name}>
-              <Icon of={icon} size={20} />
-            </span>
-          ))}
-        </p>
-      </Part>
     </>
   )
 }
@@ -105,9 +96,9 @@ function Buttons() {
         </button>
       </p>
       <p class="buttons">
-        <IconButton icon={icons.PencilIcon} label="Edit" onClick={nothing} />
+        <IconButton icon={PencilIcon} label="Edit" onClick={nothing} />
         <IconButton
-          icon={icons.MaximizeIcon}
+          icon={MaximizeIcon}
           label="Full screen"
           isPressed={isPressed.value}
           onClick={() => {
@@ -118,15 +109,15 @@ function Buttons() {
           label="Actions"
           head="Groups of items"
           groups={[
-            [{ label: 'A link', icon: icons.BoxIcon, href: './' }],
+            [{ label: 'A link', icon: BoxIcon, href: './' }],
             [
               { label: 'A choice', isChecked: true, onSelect: nothing },
               { label: 'Another choice', isChecked: false, onSelect: nothing },
             ],
-            [{ label: 'Delete', icon: icons.TrashIcon, isDanger: true, onSelect: nothing }],
+            [{ label: 'Delete', icon: TrashIcon, isDanger: true, onSelect: nothing }],
           ]}
         >
-          <Icon of={icons.EllipsisIcon} />
+          <Icon of={EllipsisIcon} />
         </Menu>
       </p>
       <SegmentedControl
@@ -249,7 +240,7 @@ const Messages = () => (
     <p class="banner">The connection to the coordinator is lost.</p>
     <Command text="box create fig --tier lite" />
     <Skeleton label="Loading the list." rows={3} />
-    <EmptyState icon={icons.BoxIcon} title="There is no box.">
+    <EmptyState icon={BoxIcon} title="There is no box.">
       <p>A box is a Linux machine on which you and coding agents work.</p>
       <p class="buttons">
         <button type="button" class="primary">

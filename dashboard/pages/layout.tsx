@@ -20,7 +20,6 @@ import { parseRoute } from '../data/routes.ts'
 import { BoxActionDialog, closeBoxDialog } from '../views/box-actions.tsx'
 import { focusHeading } from '../views/focus-heading.ts'
 import { keepFocus } from '../views/keep-focus.ts'
-import { lazy } from '../views/lazy.tsx'
 import { Problem } from '../views/problem.tsx'
 import { Sidebar } from '../views/sidebar.tsx'
 import { SignedOut } from '../views/signed-out.tsx'
@@ -28,8 +27,6 @@ import { TopBar } from '../views/top-bar.tsx'
 import { BoxPage } from './box.tsx'
 import { BoxesPage } from './boxes.tsx'
 import { WORKSPACE_PAGE_VIEWS } from './workspace-pages.ts'
-
-const DesignPage = lazy(async () => (await import('./design.tsx')).DesignPage)
 
 export function Layout() {
   const count = navigations.value
@@ -110,7 +107,6 @@ function Page() {
       </>
     )
   if (route.page === 'boxes') return <BoxesPage />
-  if (route.page === 'design') return <DesignPage />
   if (route.page === 'box') return <BoxPage name={route.name} tab={route.tab} />
   if (route.page === 'workspace') {
     if (session.value === null) return <p>Loading the session.</p>

@@ -60,7 +60,6 @@ function listSteps(current: string): { label: string; href: string }[] {
   const home = { label: 'Boxes', href: './' }
   if (route.page === 'workspace')
     return [{ label: WORKSPACE_PAGES[route.name], href: `workspace/${route.name}` }]
-  if (route.page === 'design') return [{ label: 'Design', href: 'design' }]
   if (route.page !== 'box') return [home]
   const box = { label: showHidden(route.name), href: formatBoxPath(route.name) }
   const tab = { label: BOX_TABS[route.tab], href: formatBoxPath(route.name, route.tab) }

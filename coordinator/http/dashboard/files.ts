@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { Logger } from 'pino'
 import type { BundleFile } from '../../base/bundle-cache.ts'
-import { buildDashboard, ENCODINGS } from './build.ts'
+import { buildDashboard, DESIGN_START, ENCODINGS } from './build.ts'
 
 /** The directory of the npm package with the files that `npm run package` has built. */
 export const PREBUILT_DIR = 'dashboard/prebuilt'
@@ -26,6 +26,8 @@ export type DashboardFiles = {
   /** The names of the files that the page loads. */
   script: string
   style: string
+  /** The script of the page of the components. Null: the npm package does not have it. */
+  design: string | null
   /** Of the text of the pages. */
   font: string
   /** Identifies the content of all files. */
@@ -110,5 +112,12 @@ function indexFiles(files: readonly BundleFile[]): DashboardFiles {
   }
   // The names contain hashes of the content.
   const buildId = createHash('sha256').update(names.join('\n')).digest('base64url').slice(0, 22)
-  return { byName, script: find('app-'), style: find('style-'), font: find('inter-'), buildId }
+  return {
+    byName,
+    script: find('app-'),
+    style: find('style-'),
+    design: names.find((name) => name.startsWith(DESIGN_START)) ?? null,
+    font: find('inter-'),
+    buildId,
+  }
 }

@@ -1,6 +1,5 @@
 // The pages of the dashboard at /, /boxes/* and /workspace/*, and their files in /dashboard/.
 import { randomBytes } from 'node:crypto'
-import { extname } from 'node:path'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../../shared/errors.ts'
@@ -26,11 +25,15 @@ const NONCE_BYTES = 16
 export const acceptsHtml = ({ headers }: FastifyRequest): boolean =>
   /\btext\/html\b/.test(headers.accept ?? '')
 
-/** Sends the document of the dashboard. Without its files, the response is a page with the reason. */
+/**
+ * Sends the document of the dashboard. Without its files, the response is a page with the reason.
+ * @param chooseScript returns the file that the document runs; null: there is no such page
+ */
 export async function sendDashboard(
   request: FastifyRequest,
   reply: FastifyReply,
   dashboard: Dashboard,
+  chooseScript: (files: DashboardFiles) => string | null = ({ script }) => script,
 ): Promise<unknown> {
   const base = getBase(getPath(request))
   if (base === null) throw new ApiError('not_found', UNKNOWN_ROUTE)
@@ -47,6 +50,8 @@ export async function sendDashboard(
       .type('text/html; charset=utf-8')
       .send(createFailurePage(base, error instanceof Error ? error.message : String(error)))
   }
+  const script = chooseScript(files)
+  if (script === null) throw new ApiError('not_found', UNKNOWN_ROUTE)
   // The nonce is not part of the ETag: a client that has the document also has the policy with its nonce.
   const etag = `W/"${files.buildId}"`
   reply.header('etag', etag)
@@ -55,7 +60,7 @@ export async function sendDashboard(
   return reply
     .header('content-security-policy', policy)
     .type('text/html; charset=utf-8')
-    .send(createShell({ files, base, nonce }))
+    .send(createShell({ files, script, base, nonce }))
 }
 
 /** Other clients get 404 as for any unknown path. */
@@ -76,16 +81,15 @@ const pageRoute = (path: string, dashboard: Dashboard): PublicRoute =>
 const redirectRoute = (path: string, target: string): PublicRoute =>
   browserRoute(path, async (_request, reply) => reply.redirect(target, 302))
 
-/** A package has JavaScript: only those who change the dashboard need the page of its components. */
-const IS_CHECKOUT = extname(import.meta.filename) === '.ts'
-
 export const dashboardRoutes = (dashboard: Dashboard): PublicRoute[] => [
-  ...(IS_CHECKOUT ? [pageRoute('/design', dashboard)] : []),
   redirectRoute('/boxes', './'),
   redirectRoute('/workspace', 'workspace/settings'),
   redirectRoute('/workspace/', 'settings'),
   pageRoute('/boxes/*', dashboard),
   pageRoute('/workspace/*', dashboard),
+  browserRoute('/design', (request, reply) =>
+    sendDashboard(request, reply, dashboard, ({ design }) => design),
+  ),
   {
     // A page compares this with its own build, to notice that the coordinator has a newer one.
     path: '/dashboard/build.json',

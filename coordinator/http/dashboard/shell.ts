@@ -33,9 +33,9 @@ export const formatPolicy = (nonce: string): string =>
     "trusted-types 'none'",
   ].join('; ')
 
-export type Shell = { files: DashboardFiles; base: string; nonce: string }
+export type Shell = { files: DashboardFiles; script: string; base: string; nonce: string }
 
-export const createShell = ({ files, base, nonce }: Shell): string => `<!doctype html>
+export const createShell = ({ files, script, base, nonce }: Shell): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -49,7 +49,7 @@ export const createShell = ({ files, base, nonce }: Shell): string => `<!doctype
 ${OPEN_REFUSED_URL.element}
 <link rel="preload" href="dashboard/${files.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="dashboard/${files.style}">
-<script type="module" src="dashboard/${files.script}"></script>
+<script type="module" src="dashboard/${script}"></script>
 </head>
 <body>
 <div id="app"><noscript><p>The dashboard needs JavaScript. Without it, use the <code>box</code> command: <a href="docs/guides/cli">the command line</a>.</p></noscript></div>

@@ -10,7 +10,6 @@ import type { Box } from '../../../shared/api/boxes.ts'
 
 t.test('paths', async (t) => {
   for (const path of ['', 'boxes/', 'boxes']) t.same(parseRoute(path), { page: 'boxes' }, path)
-  t.same(parseRoute('design'), { page: 'design' })
   t.same(parseRoute(formatBoxPath('a/b')), { page: 'box', name: 'a/b', tab: 'overview' })
   for (const path of ['docs', 'boxes/a/other', 'boxes/a/overview/b', 'boxes/%ff', 'sign-in'])
     t.same(parseRoute(path), { page: 'unknown' }, path)

@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { pino } from 'pino'
 import t from 'tap'
-import { buildDashboard } from '../../../../coordinator/http/dashboard/build.ts'
+import { buildDashboard, DESIGN_START } from '../../../../coordinator/http/dashboard/build.ts'
 import { createDashboard, PREBUILT_DIR } from '../../../../coordinator/http/dashboard/files.ts'
 import { dashboardRoutes } from '../../../../coordinator/http/dashboard/routes.ts'
 import { getBase } from '../../../../coordinator/http/dashboard/shell.ts'
@@ -144,6 +144,7 @@ t.test('the dashboard of a coordinator', async (t) => {
       '/boxes/fig',
       '/boxes/fig/files',
       '/workspace/keys',
+      '/design',
       '/sign-in',
       '/desktop',
       '/docs',
@@ -236,12 +237,13 @@ t.test('prebuilt files are served without the sources', async (t) => {
   const prebuilt = join(dir, PREBUILT_DIR)
   mkdirSync(prebuilt, { recursive: true })
   for (const { name, bytes } of await buildDashboard(PROJECT_DIR, []))
-    writeFileSync(join(prebuilt, name), bytes)
+    if (!name.startsWith(DESIGN_START)) writeFileSync(join(prebuilt, name), bytes)
   const get = serve(dir, '/dev/null/not-writable')
   const { statusCode, body } = await get('/boxes/fig')
   t.equal(statusCode, 200)
   const [, script = ''] = / src="(dashboard\/app-\w+\.js)"/.exec(body) ?? []
   t.equal((await get(`/${script}`)).statusCode, 200)
+  t.equal((await get('/design')).statusCode, 404, 'only a checkout has the page of the components')
   rmSync(prebuilt, { recursive: true })
   t.equal((await get(`/${script}`)).statusCode, 200, 'the files are in memory')
 })
