@@ -58,6 +58,11 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     if (area === null) throw new Error('the element is not visible')
     return area
   }
+  // The browser logs each moment without processes, after the response.
+  let momentsWithout = 0
+  page.on('response', (response) => {
+    if (response.status() === 404 && response.url().includes('/procs-at?')) momentsWithout += 1
+  })
   const getQuery = () => new URL(page.url()).searchParams
   const waitForQuery = (isExpected: (query: URLSearchParams) => boolean) =>
     waitUntil(`another URL than ${page.url()}`, async () => isExpected(getQuery()))
@@ -118,9 +123,6 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     await waitUntil('the page of the command', async () => getQuery().get('command') === failed.id)
     await page.goBack()
     await items.first().waitFor()
-    // The browser logs the response when the moment has no processes yet.
-    await selection.getByRole('status').waitFor({ state: 'detached' })
-    problems.splice(0)
     await selection.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('button', { name: 'Last hour' }).click()
     await waitForQuery((query) => query.get('last') === '3600' && !query.has('at'))
@@ -150,7 +152,6 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
       .getByRole('heading', { name: `Processes at ${formatLocalTime(earlier).slice(0, 16)}` })
       .waitFor()
     await page.getByText('No processes were recorded').waitFor()
-    problems.splice(0)
     t.ok(Date.parse(getQuery().get('from') ?? '') > Date.now() - 4 * HOUR, 'the moment is in the range')
     await surface.focus()
     await page.keyboard.press('Escape')
@@ -271,7 +272,9 @@ t.test('what happened in a box is on one time axis', { skip: NO_BROWSER }, async
     await page.unroute(`**/api/v1/boxes/${box.id}`)
     await page.unroute('**/v1/box/*/prompts')
   })
-  t.same(problems, [], 'no violation of the policy and no error')
+  const others = problems.filter((text) => !text.includes('status of 404'))
+  t.same(others, [], 'no violation of the policy and no error')
+  t.ok(problems.length - others.length <= momentsWithout, 'no other response is 404')
 })
 
 t.test('usage with gaps, and the processes of a moment', { skip: NO_BROWSER }, async (t) => {
