@@ -1,5 +1,5 @@
 // The subscribers of each database, and its other coordinators. notifications.ts is the interface for features.
-import type { QueryExecutorProvider } from 'kysely'
+import type { CompiledQuery, QueryExecutorProvider } from 'kysely'
 
 /** `here`: this coordinator has committed the change. */
 export type Origin = 'here' | 'elsewhere'
@@ -14,6 +14,8 @@ export type OtherCoordinators = {
   send(trx: QueryExecutorProvider, messages: readonly Message[]): Promise<void>
   /** Every notification of a transaction that committed before this time of performance.now() has arrived. */
   readonly receivedUntil: number
+  /** Runs a statement on the connection for notifications, for which no query waits. Rejects while it is lost. */
+  execute(statement: CompiledQuery): Promise<void>
   /** Closes the connections of all queries, which fail. */
   closeConnections(): void
 }

@@ -1,5 +1,6 @@
 // Notifies subscribers of what a transaction has changed, after its commit: those of this coordinator by a call, and those of the
 // other coordinators that share a Postgres database by one NOTIFY. A feature does not know whether there are others.
+import type { CompiledQuery } from 'kysely'
 import {
   getHub,
   type Message,
@@ -90,6 +91,15 @@ export function subscribe<T>(
  * connections through a broken network would wait for minutes. The next queries use new connections.
  */
 export const closeConnections = (db: Db): void => getHub(db).others?.closeConnections()
+
+/**
+ * Runs a statement that must not wait behind the queries of all others, as those of a thousand agents that connect at once. On a
+ * shared database it has the connection for notifications.
+ */
+export async function executeAtOnce(db: Db, statement: CompiledQuery): Promise<void> {
+  const { others } = getHub(db)
+  await (others === null ? db.executeQuery(statement) : others.execute(statement))
+}
 
 /**
  * Until when this coordinator has received the notifications of the others, as a time of performance.now(). Infinity: it shares

@@ -118,7 +118,6 @@ export async function registerSharedReplica(options: SharedReplicaOptions): Prom
 
   async function renew(): Promise<void> {
     const begunAt = performance.now()
-    // A later one uses another connection.
     await withTimeout(
       renewReplica(db, replica, leaseMs, fleet.getReport()),
       renewTimeoutMs,

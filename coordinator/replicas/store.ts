@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { databaseTime } from '../db/database-time.ts'
 import { isLeaseValid } from '../db/is-alive.ts'
+import { executeAtOnce } from '../db/notifications.ts'
 import type { Db } from '../db/open.ts'
 import { type Trx, transaction } from '../db/transaction.ts'
 
@@ -61,11 +62,12 @@ export async function renewReplica(
   report: ReplicaReport = { agent_builds: null, tunnels: null },
 ): Promise<void> {
   const lease_until = sql<number>`${databaseTime(db)} + ${sql.lit(leaseMs)}`
-  await db
+  const statement = db
     .insertInto('replicas')
     .values({ ...replica, ...report, lease_until, started_at: databaseTime(db) })
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ tunnels: report.tunnels, lease_until }))
-    .execute()
+    .compile()
+  await executeAtOnce(db, statement)
 }
 
 export async function storeAgentBuilds(db: Db, id: string, agent_builds: string | null): Promise<void> {

@@ -1,7 +1,7 @@
 // The connection with which a coordinator shares a Postgres database with others: it holds the lock in shared mode, and receives
 // their notifications. A lost connection is replaced in the background; queries use other connections meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type QueryExecutorProvider, sql } from 'kysely'
+import { type CompiledQuery, type QueryExecutorProvider, sql } from 'kysely'
 import type { Client, Notification } from 'pg'
 import { newUuid } from '../../../shared/ids.ts'
 import { withTimeout } from '../../base/timeout.ts'
@@ -43,6 +43,7 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
   /** A coordinator that uses the database alone has got the lock meanwhile. */
   #taken: LockTakenError | undefined
   #isClosed = false
+  #isLost = false
   /** Set with the pool for queries. */
   closeConnections: () => void = () => undefined
 
@@ -85,6 +86,12 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
     await sql`select pg_notify(${CHANNEL}, ${encodeMessages(this.#id, messages)})`.execute(trx)
   }
 
+  async execute({ sql: text, parameters }: CompiledQuery): Promise<void> {
+    if (this.#client === undefined || this.#isLost)
+      throw new Error('the connection for notifications of other coordinators is lost')
+    await this.#client.query(text, [...parameters])
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#probeTimer)
@@ -100,6 +107,7 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
     client.on('notification', (notification) => this.#onNotification(notification))
     await client.query(`listen ${CHANNEL}`)
     this.#client = client
+    this.#isLost = false
     this.#receivedUntil = startedAt
     client.once('end', () => this.#onDisconnect(client))
     this.#armProbe(client)
@@ -153,6 +161,7 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
   #onDisconnect(client: Client): void {
     if (this.#isClosed || client !== this.#client) return
     clearTimeout(this.#probeTimer)
+    this.#isLost = true
     this.#options.log.warn('lost the connection for notifications of other coordinators; will reconnect')
     this.#reconnecting = this.#reconnect()
   }
