@@ -90,8 +90,8 @@ export function listLimitWords(
   boxNames: readonly string[],
   isChange: boolean,
 ): string[] {
-  // Without a level, the form is not complete.
-  const levels = access === null ? (isChange ? 'all' : '') : formatAccess(access)
+  // Without a level, the form is not complete, and neither is the command.
+  const levels = access === null ? (isChange ? 'all' : '') : formatAccess(access) || 'AREA=LEVEL'
   return [
     ...(levels === '' ? [] : ['--access', levels]),
     ...boxNames.flatMap((name) => ['--box', name]),

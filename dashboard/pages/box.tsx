@@ -10,7 +10,7 @@ import { mayUseSecrets } from '../data/access.ts'
 import { groupEvents } from '../data/event-groups.ts'
 import { formatLabels, formatState } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
-import { query, replacePath } from '../data/navigation.ts'
+import { navigate, query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath, isBoxId } from '../data/routes.ts'
 import { describeLog } from '../data/state-problems.ts'
@@ -30,6 +30,7 @@ import { LocalTime } from '../views/local-time.tsx'
 import { OpenPorts } from '../views/open-ports.tsx'
 import { Problem } from '../views/problem.tsx'
 import { UsageCard } from '../views/usage-card.tsx'
+import { useAction } from '../views/use-action.ts'
 import { useViewer } from '../views/use-member-names.ts'
 import { BOX_TAB_PAGES } from './box-tabs.ts'
 import { DeletedBoxPage } from './deleted-box.tsx'
@@ -165,7 +166,12 @@ function Detail({ box }: { box: Box }) {
 
 /** What the pages of a box have beside its name: its state, its actions and its settings. */
 function BoxHead({ box }: { box: Box }) {
-  const { hostname, observedState, tier, region, image } = box
+  const { id, hostname, observedState, tier, region, image } = box
+  const terminal = useAction()
+  const openTerminal = async () => {
+    const { formatSessionPath, startSession } = await import('../data/terminal-sessions.ts')
+    navigate(formatSessionPath(hostname, (await startSession(id, {})).session))
+  }
   const settings = useBoxSettings(box)
   const isRunning = observedState === 'running'
   return (
@@ -184,14 +190,20 @@ function BoxHead({ box }: { box: Box }) {
             <a class="button" href={`desktop?box=${encodeURIComponent(hostname)}`}>
               Desktop
             </a>
-            <a class="button primary" href={formatBoxPath(hostname, 'terminals')}>
+            <button
+              type="button"
+              class="primary"
+              aria-busy={terminal.isBusy.value}
+              onClick={() => void terminal.run(openTerminal)}
+            >
               <Icon of={TerminalIcon} />
               Open terminal
-            </a>
+            </button>
           </>
         )}
       </div>
       <BoxActions box={box} settings={settings} />
+      {terminal.error.value !== null && <Problem error={terminal.error.value} />}
     </>
   )
 }

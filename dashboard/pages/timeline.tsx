@@ -38,7 +38,7 @@ export function TimelinePage({ box }: { box: Box }) {
   const select = (at: number) => change(selectMoment(view, at, now.value))
   const chosen = merged.find(({ id }) => id === openId.value) ?? null
   return (
-    <div class={view.at === null ? 'timeline' : 'timeline has-selection'}>
+    <div class="timeline">
       <Controls box={box} view={view} change={change} />
       <div>
         <Overview box={box} states={items.state} width={width} view={view} change={change} />
@@ -54,11 +54,14 @@ export function TimelinePage({ box }: { box: Box }) {
             select(at)
           }}
         />
-        <Hints />
         <Notes box={box} range={view.range} layout={layout} data={data} />
         {data.errors.map((error) => (
           <Problem key={error.code} error={error} />
         ))}
+      </div>
+      {/* The description of the charts for screen readers stays beside a selection. */}
+      <div class={view.at === null ? 'hints' : 'visually-hidden'}>
+        <Hints />
       </div>
       {view.at !== null && (
         <Selection

@@ -1,12 +1,16 @@
 // What to type after a box was created.
+import { boxes } from '../data/live.ts'
 import { formatBoxPath } from '../data/routes.ts'
 import { Command } from './command.tsx'
 
 export function NextSteps({ name }: { name: string }) {
+  const isRunning = [...(boxes.value?.values() ?? [])].some(
+    ({ hostname, observedState }) => hostname === name && observedState === 'running',
+  )
   return (
     <section class="next-steps" aria-label={`Next steps with ${name}`}>
       <p role="status">
-        The box <a href={formatBoxPath(name)}>{name}</a> is being created. In a{' '}
+        The box <a href={formatBoxPath(name)}>{name}</a> {isRunning ? 'is running' : 'is being created'}. In a{' '}
         <a href={formatBoxPath(name, 'terminals')}>terminal of this page</a>, or in one of yours:
       </p>
       <ul>

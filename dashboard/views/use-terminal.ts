@@ -48,6 +48,7 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
       element: element.current,
       fontSize: terminalFontSize.peek(),
       onInput(text) {
+        fit()
         current.write(hasCtrl.peek() ? addCtrl(text) : text)
         hasCtrl.value = false
       },
@@ -89,8 +90,9 @@ export function useTerminal({ box, session, onPaste, onLink, onLeave }: Terminal
       frame = requestAnimationFrame(fit)
     })
     observer.observe(element.current)
-    // Another viewer may have given the session its own size.
+    // Another viewer may have given the session its own size: it has that of the last viewer who used it.
     element.current.addEventListener('focusin', fit)
+    element.current.addEventListener('pointerdown', fit)
     const reconnect = () => current.reconnect()
     const leavePage = () => storeClientId(store, boxId, session, client)
     window.addEventListener('online', reconnect)

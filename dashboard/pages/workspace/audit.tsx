@@ -80,7 +80,7 @@ export function AuditPage() {
       {value === null && error === null && <Skeleton label="Loading the events." rows={12} />}
       {value !== null && value.events.length === 0 && (
         <EmptyState icon={HistoryIcon} title="No event is on this page.">
-          <p>The filter matches no event here. Older pages may have some.</p>
+          <p>The filter matches no event here.{value.nextBefore !== null && ' Older pages may have some.'}</p>
         </EmptyState>
       )}
       {value !== null && <Days events={value.events} names={{ users, boxes: named }} live={live} />}

@@ -108,7 +108,8 @@ export function MachinesPage() {
 function Join({ expected, addButton }: { expected: Expected | null; addButton: ComponentChildren }) {
   const joined = expected && boxes.value && findJoined(expected, boxes.value)
   const isExpired = expected !== null && !joined && now.value > Date.parse(expected.enrollment.expiresAt)
-  const current = joined ? 2 : expected !== null && !isExpired ? 1 : 0
+  // The command is shown in the first step until a machine has used it.
+  const current = joined ? 2 : 0
   return (
     <Card title="Join a machine">
       <p>

@@ -129,7 +129,7 @@ function Missing({ value: { unanswered, notRunning } }: { value: AllPrompts }) {
       ))}
       {notRunning.length > 0 && (
         <p>
-          <small>Not running, and so not asked: {notRunning.join(', ')}.</small>
+          <small>Without the boxes that do not run: {notRunning.join(', ')}.</small>
         </p>
       )}
     </>

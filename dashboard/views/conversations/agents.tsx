@@ -60,7 +60,8 @@ export function AgentCard({ box, name, readiness, reload }: AgentCardProps) {
   if (agent === undefined) return null
   const { label, installCommand } = agent
   const role = session.value?.user.role
-  const isInstalled = readiness === 'not_signed_in' || installCommand === null
+  const isInstalled = readiness === 'not_signed_in' || readiness === 'ready' || installCommand === null
+  const signInLabel = readiness === 'ready' ? 'Use another key' : 'Sign in'
   const signIn = () =>
     dialog.load(async () => {
       const { secrets } = await getWorkspaceClient().listSecrets(box.id)
@@ -81,17 +82,18 @@ export function AgentCard({ box, name, readiness, reload }: AgentCardProps) {
       {readiness === 'not_installed' && installCommand !== null && (
         <Install box={box} label={label} command={installCommand} reload={reload} />
       )}
-      {readiness !== undefined && readiness !== 'ready' && isInstalled && (
+      {readiness !== undefined && isInstalled && (
         <>
           <p class="buttons">
             {role !== undefined && mayUseSecrets(role) && (
               <button
                 type="button"
                 disabled={box.restricted}
-                aria-label={`Sign in: ${label}`}
+                class={readiness === 'ready' ? 'quiet' : ''}
+                aria-label={`${signInLabel}: ${label}`}
                 onClick={() => void signIn()}
               >
-                Sign in
+                {signInLabel}
               </button>
             )}
             <small role="status">

@@ -102,7 +102,9 @@ function createMountDialog(box: Box, secrets: readonly Secret[], reload: Reload)
   const isNew = ({ secretId }: Record<string, string>) => !secretId
   return {
     title: `Mount a secret on ${showHidden(hostname)}`,
-    children: <p>New commands get the variable. Its value is a placeholder, which the box cannot read.</p>,
+    children: (
+      <p>New commands get the variable with a placeholder. The box cannot read the value of the secret.</p>
+    ),
     fields: [
       {
         name: 'secretId',

@@ -41,6 +41,7 @@ const listGranteeFields = ({ boxes, members }: Grantees, isAdvanced: boolean): F
   {
     name: 'boxIds',
     label: 'Only these boxes',
+    hint: 'Without those that are restricted: they get no secrets.',
     choices: boxes.map(({ id, hostname }) => ({ value: id, label: showHidden(hostname) })),
     isAdvanced,
   },

@@ -68,6 +68,7 @@ const BOX_ACTIONS: readonly Action[] = [
   [/^Move$/, 'POST /boxes/{id}/region'],
   [/^Make a template$/, 'POST /boxes/{id}/template'],
   [/^Stop$/, 'POST /boxes/{id}/suspend'],
+  [/^Open terminal$/, 'POST /terminal/sessions'],
 ]
 
 const BOXES: View = {

@@ -162,7 +162,7 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await waitForExpression(page, "document.activeElement.tagName === 'H1'")
   })
 
-  await t.test('the keys of a phone', async (t) => {
+  await t.test('the keys of a phone, and the size of a session with two viewers', async (t) => {
     const context = await page
       .context()
       .browser()
@@ -178,6 +178,15 @@ t.test('the page of the terminals', { skip: NO_BROWSER }, async (t) => {
     await waitUntil('the keys arrive', async () =>
       (await readLines(phone)).some((line) => line.includes('^[^[[A')),
     )
+    const cells = async () => (await listSessions())?.[0]?.cols as number
+    const narrow = await cells()
+    await page.goto(`${url}${path}?session=phone`)
+    await waitUntil('the session has the size of the other viewer', async () => (await cells()) > narrow)
+    await phone.getByRole('button', { name: 'Escape', exact: true }).tap()
+    await waitUntil('the session is narrow again', async () => (await cells()) === narrow)
+    // The terminal has had the focus since it was opened.
+    await page.keyboard.type('a')
+    await waitUntil('typing gives it the size of the viewer', async () => (await cells()) > narrow)
     await phone.getByRole('button', { name: 'Ctrl', exact: true }).tap()
     await phone.keyboard.type('c')
     await phone.getByText('The session was killed by INT.').waitFor()
