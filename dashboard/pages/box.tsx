@@ -237,8 +237,8 @@ function Overview({ box, detail }: { box: Box; detail: BoxDetail }) {
 function Schedule({ detail: { box } }: { detail: BoxDetail }) {
   return (
     <dl>
-      <Term name="Automatic pause">
-        {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} idle minutes`}
+      <Term name="Suspend when idle">
+        {box.autoPauseMin === null ? 'never' : `after ${box.autoPauseMin} minutes`}
         {box.pauseAt !== null && (
           <>
             ; suspended at <LocalTime at={box.pauseAt} />
