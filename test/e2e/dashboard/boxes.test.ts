@@ -205,7 +205,7 @@ t.test('boxes', { skip: NO_BROWSER }, async (t) => {
     await dialog.getByLabel('Suspend when idle for').fill('120')
     await dialog.getByLabel('Snapshot every').fill('24')
     await submit('Set')
-    await page.getByText('after 120 idle minutes').waitFor()
+    await page.getByText('after 120 minutes').waitFor()
     t.match(await find('renamed'), { id: box.id, autoPauseMin: 120, autoSnapshotHours: 24 })
     await open('Resize', 'renamed')
     await dialog.getByLabel('Tier').selectOption('flow')

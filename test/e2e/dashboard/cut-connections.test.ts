@@ -80,7 +80,7 @@ t.test('a proxy that cuts connections', { skip: NO_BROWSER }, async (t) => {
     proxy.reset()
     const autoPauseMin = 100 + cut
     await api('PATCH', `/boxes/${box.id}`, { autoPauseMin })
-    await overview.getByText(`after ${autoPauseMin} idle minutes`).waitFor()
+    await overview.getByText(`after ${autoPauseMin} minutes`).waitFor()
     await waitForLines(cut * LINES_PER_CUT)
   }
   await want('end')
