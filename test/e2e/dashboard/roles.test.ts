@@ -151,7 +151,7 @@ const BOX_VIEWS: Record<keyof typeof BOX_TABS, View> = {
       [/^Send$/, 'POST /prompts'],
       [/^Install /, 'POST /exec'],
       // Disabled for a restricted box.
-      [/^Sign in: /, 'POST /boxes/{id}/secrets'],
+      [/^(Sign in|Use another key): /, 'POST /boxes/{id}/secrets'],
       [/^Default model$/, null],
     ],
     async use({ page }) {
