@@ -14,7 +14,7 @@ export type PaletteItem = {
 } & ({ target: string } | { action: 'wake' | 'suspend'; boxId: string } | { action: 'signOut' })
 
 /** What people call the pages, too. */
-const PAGE_WORDS: Partial<Record<WorkspacePage, string>> = {
+const PAGE_WORDS: Record<WorkspacePage, string> = {
   prompts: 'conversations agents chat',
   snapshots: 'backup restore template',
   environments: 'variables repositories setup',
@@ -44,7 +44,7 @@ export function* listPaletteItems(boxes: Boxes, session: PageUser): Generator<Pa
       label,
       hint: 'page of the workspace',
       target: `workspace/${page}`,
-      ...(PAGE_WORDS[page] && { words: PAGE_WORDS[page] }),
+      words: PAGE_WORDS[page],
     }
   const sorted = [...boxes.values()].sort((a, b) => (a.hostname < b.hostname ? -1 : 1))
   for (const box of sorted) {

@@ -1,5 +1,6 @@
 // The terminal sessions of a box over the API.
 import { createError } from '../../client/http/errors.ts'
+import type { Box } from '../../shared/api/boxes.ts'
 import type {
   TerminalKilled,
   TerminalList,
@@ -8,6 +9,7 @@ import type {
   TerminalStarted,
 } from '../../shared/api/terminal.ts'
 import { getBoxClient } from './box-clients.ts'
+import { navigate } from './navigation.ts'
 import { formatBoxPath } from './routes.ts'
 
 export const formatSessionPath = (boxName: string, session: string): string =>
@@ -17,9 +19,13 @@ export const formatSessionPath = (boxName: string, session: string): string =>
 export const listSessions = async (boxId: string): Promise<TerminalSession[]> =>
   (await getBoxClient(boxId).send<TerminalList>('GET', 'terminal/sessions')).sessions
 
-/** Wakes a suspended box. */
-export const startSession = (boxId: string, request: TerminalStart): Promise<TerminalStarted> =>
-  getBoxClient(boxId).send<TerminalStarted>('POST', 'terminal/sessions', { body: request })
+/** Starts a session, and opens its page. Wakes a suspended box. */
+export async function openNewSession({ id, hostname }: Box, request: TerminalStart): Promise<void> {
+  const { session } = await getBoxClient(id).send<TerminalStarted>('POST', 'terminal/sessions', {
+    body: request,
+  })
+  navigate(formatSessionPath(hostname, session))
+}
 
 export const endSession = (boxId: string, session: string): Promise<TerminalKilled> =>
   getBoxClient(boxId).send<TerminalKilled>('DELETE', `terminal/sessions/${encodeURIComponent(session)}`)

@@ -10,7 +10,7 @@ import { mayUseSecrets } from '../data/access.ts'
 import { groupEvents } from '../data/event-groups.ts'
 import { formatLabels, formatState } from '../data/items.ts'
 import { boxes, getClient, session } from '../data/live.ts'
-import { navigate, query, replacePath } from '../data/navigation.ts'
+import { query, replacePath } from '../data/navigation.ts'
 import { formatActor } from '../data/people.ts'
 import { BOX_TABS, type BoxTab, formatBoxPath, isBoxId } from '../data/routes.ts'
 import { describeLog } from '../data/state-problems.ts'
@@ -166,12 +166,9 @@ function Detail({ box }: { box: Box }) {
 
 /** What the pages of a box have beside its name: its state, its actions and its settings. */
 function BoxHead({ box }: { box: Box }) {
-  const { id, hostname, observedState, tier, region, image } = box
+  const { hostname, observedState, tier, region, image } = box
   const terminal = useAction()
-  const openTerminal = async () => {
-    const { formatSessionPath, startSession } = await import('../data/terminal-sessions.ts')
-    navigate(formatSessionPath(hostname, (await startSession(id, {})).session))
-  }
+  const openTerminal = async () => (await import('../data/terminal-sessions.ts')).openNewSession(box, {})
   const settings = useBoxSettings(box)
   const isRunning = observedState === 'running'
   return (

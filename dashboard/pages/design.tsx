@@ -1,6 +1,5 @@
 // The components of the design in their states, for those who change them. Only a coordinator that runs from a checkout has it.
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { createError } from '../../client/http/errors.ts'
 import type { ObservedState } from '../../shared/api/boxes.ts'
@@ -68,15 +67,11 @@ export function DesignPage() {
   )
 }
 
-const Part = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <Card title={title}>{children}</Card>
-)
-
 function Buttons() {
   const isPressed = useSignal(false)
   const segment = useSignal('all')
   return (
-    <Part title="Buttons and menus">
+    <Card title="Buttons and menus">
       <p class="buttons">
         <button type="button" class="primary">
           Primary
@@ -128,12 +123,12 @@ function Buttons() {
           segment.value = value
         }}
       />
-    </Part>
+    </Card>
   )
 }
 
 const States = () => (
-  <Part title="States and people">
+  <Card title="States and people">
     <p class="buttons">
       {STATES.map((state) => (
         <span key={state} class={`state ${state}`}>
@@ -155,11 +150,11 @@ const States = () => (
       <small>The second step</small>
       <small>The third step</small>
     </Steps>
-  </Part>
+  </Card>
 )
 
 const Values = () => (
-  <Part title="Values">
+  <Card title="Values">
     {[0, 40, 80, 95, null].map((value) => (
       <p key={value}>
         <Meter label={`Meter of ${value}`} value={value} />
@@ -178,13 +173,13 @@ const Values = () => (
         <dd>and its value</dd>
       </div>
     </dl>
-  </Part>
+  </Card>
 )
 
 function Fields() {
   const values = useSignal<Record<string, string>>({ card: 'lite' })
   return (
-    <Part title="Fields">
+    <Card title="Fields">
       <div class="fields">
         {FIELDS.map((field) => (
           <FormField
@@ -198,12 +193,12 @@ function Fields() {
           />
         ))}
       </div>
-    </Part>
+    </Card>
   )
 }
 
 const Lists = () => (
-  <Part title="Lists">
+  <Card title="Lists">
     <table>
       <thead>
         <tr>
@@ -231,11 +226,11 @@ const Lists = () => (
       </Setting>
       <Setting title="Another one" problem="It has no effect: the policy refuses it." value="off" />
     </Settings>
-  </Part>
+  </Card>
 )
 
 const Messages = () => (
-  <Part title="Messages">
+  <Card title="Messages">
     <Problem error={PROBLEM} />
     <p class="banner">The connection to the coordinator is lost.</p>
     <Command text="box create fig --tier lite" />
@@ -248,5 +243,5 @@ const Messages = () => (
         </button>
       </p>
     </EmptyState>
-  </Part>
+  </Card>
 )

@@ -5,12 +5,11 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 import { createRandomId } from '../../client/http/calls.ts'
-import type { BoxwoodError } from '../../client/http/errors.ts'
-import { toBoxwoodError } from '../api/errors.ts'
 import { Command } from './command.tsx'
 import { type Field, FormField } from './form-field.tsx'
 import { Problem } from './problem.tsx'
 import { SignedOut } from './signed-out.tsx'
+import { useAction } from './use-action.ts'
 import { useModal } from './use-modal.ts'
 
 export type FormValues = Record<string, string>
@@ -53,24 +52,17 @@ export function FormDialog(props: FormDialogProps) {
   const values = useSignal<FormValues>(
     Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
   )
-  const error = useSignal<BoxwoodError | null>(null)
-  const isBusy = useSignal(false)
+  const { error, run } = useAction()
 
-  async function send(event: Event) {
+  function send(event: Event) {
     event.preventDefault()
-    if (isBusy.value || accepts?.(values.value) === false) return
-    isBusy.value = true
-    error.value = null
-    key.current ||= createRandomId()
-    try {
+    if (accepts?.(values.value) === false) return
+    void run(async () => {
+      key.current ||= createRandomId()
       await submit(values.value, key.current)
       values.value = withoutSecrets(values.value, fields)
       if (dialog.current !== null) onClose()
-    } catch (reason) {
-      error.value = toBoxwoodError(reason)
-    } finally {
-      isBusy.value = false
-    }
+    })
   }
 
   const labelOptions = ({ options, ...field }: Field): Field => ({

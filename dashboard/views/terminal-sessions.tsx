@@ -9,7 +9,7 @@ import { toBoxwoodError } from '../api/errors.ts'
 import { formatAge } from '../data/age.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { getCoordinatorTime, losses, now } from '../data/live.ts'
-import { formatSessionPath, listSessions } from '../data/terminal-sessions.ts'
+import { formatSessionPath, listSessions, openNewSession } from '../data/terminal-sessions.ts'
 import { isVisible } from '../data/visibility.ts'
 import { showHidden } from '../data/visible-text.ts'
 import { EmptyState } from '../design/empty-state.tsx'
@@ -20,7 +20,7 @@ import { Commands } from './command.tsx'
 import { EndSession } from './end-session.tsx'
 import { focusHeading } from './focus-heading.ts'
 import { Problem } from './problem.tsx'
-import { useStartSession } from './use-start-session.ts'
+import { useAction } from './use-action.ts'
 
 const POLL_MS = 5_000
 
@@ -91,16 +91,18 @@ export function TerminalSessions({ box }: { box: Box }) {
 function StartForm({ box }: { box: Box }) {
   const name = useSignal('')
   const command = useSignal('')
-  const { isBusy, error, start } = useStartSession(box)
+  const { isBusy, error, run } = useAction()
   if (box.desiredState === 'terminated') return null
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        void start({
-          ...(name.value !== '' && { session: name.value }),
-          ...(command.value.trim() !== '' && { command: command.value }),
-        })
+        void run(() =>
+          openNewSession(box, {
+            ...(name.value !== '' && { session: name.value }),
+            ...(command.value.trim() !== '' && { command: command.value }),
+          }),
+        )
       }}
     >
       <p class="tools">

@@ -8,7 +8,7 @@ import type { TerminalState } from '../api/terminal-connection.ts'
 import { formatCommandLine } from '../data/command-line.ts'
 import { setTerminalFontSize, terminalFontSize } from '../data/preferences.ts'
 import { formatBoxPath } from '../data/routes.ts'
-import { formatSessionPath, listSessions } from '../data/terminal-sessions.ts'
+import { formatSessionPath, listSessions, openNewSession } from '../data/terminal-sessions.ts'
 import { countLines, formatExit, hasSeveralLines, isEnded, parseWebLink } from '../data/terminal-text.ts'
 import { showHidden, showHiddenInOutput } from '../data/visible-text.ts'
 import { Icon } from '../design/icon.tsx'
@@ -19,7 +19,7 @@ import { EndSession } from './end-session.tsx'
 import { useLoaded } from './loaded.tsx'
 import { Problem } from './problem.tsx'
 import { Question } from './question.tsx'
-import { useStartSession } from './use-start-session.ts'
+import { useAction } from './use-action.ts'
 import { type TerminalHook, useTerminal } from './use-terminal.ts'
 import type { ScreenKey } from './xterm.ts'
 
@@ -118,7 +118,7 @@ function SessionTabs({ box, current }: { box: Box; current: string }) {
     [id, current, isRunning],
     isRunning ? POLL_MS : undefined,
   )
-  const { error, start } = useStartSession(box)
+  const { error, run } = useAction()
   // The box lists those with the last output first: tabs that change their order are missed.
   const names = (value ?? [])
     .toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))
@@ -136,7 +136,11 @@ function SessionTabs({ box, current }: { box: Box; current: string }) {
             {showHidden(name)}
           </a>
         ))}
-        <IconButton icon={PlusIcon} label="Start another session" onClick={() => void start({})} />
+        <IconButton
+          icon={PlusIcon}
+          label="Start another session"
+          onClick={() => void run(() => openNewSession(box, {}))}
+        />
       </nav>
       <Problem error={error.value} />
     </>

@@ -21,9 +21,7 @@ import { StopButton } from '../../views/conversations/stop-button.tsx'
 import { ThreadLink } from '../../views/conversations/threads.tsx'
 import { Freshness, useLoaded } from '../../views/loaded.tsx'
 import { PageHead } from '../../views/page-head.tsx'
-import { Problem } from '../../views/problem.tsx'
 import { SearchField } from '../../views/search-field.tsx'
-import { useAction } from '../../views/use-action.ts'
 
 /** A box that does not respond by then is named. */
 const RESPONSE_MS = 10_000
@@ -52,7 +50,6 @@ export function PromptsPage() {
     POLL_MS,
   )
   const { value } = loaded
-  const stopping = useAction()
   const found = value === null ? [] : selectConversations(value.conversations, filter.value)
   const shown = found.filter(TABS[tab.value].matches)
   return (
@@ -99,7 +96,6 @@ export function PromptsPage() {
               <StopButton
                 provider={conversation.provider}
                 label={`Stop ${getAgentLabel(conversation.provider)} on ${conversation.boxName}`}
-                action={stopping}
                 stop={async () => {
                   await createPrompts(getBoxClient(conversation.boxId)).interrupt(
                     conversation.runningId ?? '',
@@ -111,7 +107,6 @@ export function PromptsPage() {
           </ThreadLink>
         ))}
       </ul>
-      <Problem error={stopping.error.value} />
       {value !== null && <Missing value={value} />}
       <Freshness loaded={loaded} />
     </>

@@ -60,7 +60,7 @@ export function AgentCard({ box, name, readiness, reload }: AgentCardProps) {
   if (agent === undefined) return null
   const { label, installCommand } = agent
   const role = session.value?.user.role
-  const isInstalled = readiness === 'not_signed_in' || readiness === 'ready' || installCommand === null
+  const isInstalled = readiness !== 'not_installed' || installCommand === null
   const signInLabel = readiness === 'ready' ? 'Use another key' : 'Sign in'
   const signIn = () =>
     dialog.load(async () => {

@@ -51,7 +51,6 @@ export function Compose(props: ComposeProps) {
   const options = useSignal(NO_OPTIONS)
   const isAuto = useSignal(false)
   const sending = useAction()
-  const stopping = useAction()
   const message = useSignal('')
   const provider = conversation?.provider ?? chosen.value ?? chooseAgent(agents)
   const waits = conversation !== null && (conversation.running || conversation.queued > 0)
@@ -101,7 +100,7 @@ export function Compose(props: ComposeProps) {
           field.current?.focus()
         }}
       />
-      <Problem error={sending.error.value ?? stopping.error.value} />
+      <Problem error={sending.error.value} />
       <div class="compose-box">
         <label class="visually-hidden" for={id}>
           Prompt
@@ -166,7 +165,6 @@ export function Compose(props: ComposeProps) {
             {running !== undefined && (
               <StopButton
                 provider={running.provider}
-                action={stopping}
                 stop={async () => {
                   await prompts.interrupt(running.id)
                   await feed.refresh()
