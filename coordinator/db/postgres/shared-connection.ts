@@ -43,7 +43,6 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
   /** A coordinator that uses the database alone has got the lock meanwhile. */
   #taken: LockTakenError | undefined
   #isClosed = false
-  #isLost = false
   /** Set with the pool for queries. */
   closeConnections: () => void = () => undefined
 
@@ -87,8 +86,8 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
   }
 
   async execute({ sql: text, parameters }: CompiledQuery): Promise<void> {
-    if (this.#client === undefined || this.#isLost)
-      throw new Error('the connection for notifications of other coordinators is lost')
+    if (this.#client === undefined) throw new Error('there is no connection for notifications yet')
+    // A lost client rejects, until another one replaces it.
     await this.#client.query(text, [...parameters])
   }
 
@@ -107,7 +106,6 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
     client.on('notification', (notification) => this.#onNotification(notification))
     await client.query(`listen ${CHANNEL}`)
     this.#client = client
-    this.#isLost = false
     this.#receivedUntil = startedAt
     client.once('end', () => this.#onDisconnect(client))
     this.#armProbe(client)
@@ -161,7 +159,6 @@ export class SharedConnection implements CoordinatorLock, OtherCoordinators {
   #onDisconnect(client: Client): void {
     if (this.#isClosed || client !== this.#client) return
     clearTimeout(this.#probeTimer)
-    this.#isLost = true
     this.#options.log.warn('lost the connection for notifications of other coordinators; will reconnect')
     this.#reconnecting = this.#reconnect()
   }

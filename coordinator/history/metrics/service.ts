@@ -30,7 +30,6 @@ export type MetricsService = {
 
 /** The part of the samples that an average needs. */
 const MIN_COVERAGE = 0.9
-const AVERAGE_RES = 300
 const HOUR_SECONDS = 3600
 
 type Buckets = Pick<TimeRange, 'res' | 'first' | 'end'>
@@ -89,11 +88,11 @@ export function createMetricsService(options: {
       }
     },
     async averageCpu(boxId, { from, to }) {
-      const first = Math.floor(from / 1000 / AVERAGE_RES) * AVERAGE_RES
-      const end = Math.floor(to / 1000 / AVERAGE_RES) * AVERAGE_RES
-      const { box } = await readRange(boxId, { res: AVERAGE_RES, first, end })
+      const first = Math.floor(from / 1000 / CPU_STEP_SECONDS) * CPU_STEP_SECONDS
+      const end = Math.floor(to / 1000 / CPU_STEP_SECONDS) * CPU_STEP_SECONDS
+      const { box } = await readRange(boxId, { res: CPU_STEP_SECONDS, first, end })
       const steps = box.get('')?.cpu_pct?.avg.filter((value) => value !== null) ?? []
-      if (steps.length < (MIN_COVERAGE * (end - first)) / AVERAGE_RES) return null
+      if (steps.length < (MIN_COVERAGE * (end - first)) / CPU_STEP_SECONDS) return null
       const toPercent = createConversion(BOX_SERIES.cpu_pct)
       return toPercent(steps.reduce((sum, value) => sum + value, 0) / steps.length)
     },

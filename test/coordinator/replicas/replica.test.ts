@@ -18,6 +18,8 @@ import { waitUntil } from '../../support/wait-until.ts'
 const SILENT = { warn() {}, error() {} }
 const URL = 'http://127.0.0.1:1'
 const HOUR_MS = 60 * 60_000
+/** Without the database. */
+const OPTIONS = { host: TEST_HOST, log: SILENT, url: URL, name: 'test', settings: {} }
 
 const isOwned = (db: Db, { id }: Pick<Replica, 'id'>) =>
   transaction(db, (trx) => hasOtherOwner(trx, id, 'own'))
@@ -39,21 +41,13 @@ await onEachDatabase(t, async (t, newDb) => {
   await t.test('one of several is alive while it renews its lease', async (t) => {
     const db = await newDb(t)
     const first = await registerSharedReplica({
+      ...OPTIONS,
       db,
-      host: TEST_HOST,
-      log: SILENT,
-      url: URL,
-      name: 'test',
-      settings: {},
       renewEveryMs: 10,
     })
     const second = await registerSharedReplica({
+      ...OPTIONS,
       db,
-      host: TEST_HOST,
-      log: SILENT,
-      url: URL,
-      name: 'test',
-      settings: {},
       renewEveryMs: 10,
     })
     t.same([first.isLeaseValid, second.isLeaseValid], [true, true])
@@ -76,12 +70,8 @@ await onEachDatabase(t, async (t, newDb) => {
     async (t) => {
       const db = await newDb(t)
       const options = {
+        ...OPTIONS,
         db,
-        host: TEST_HOST,
-        log: SILENT,
-        url: URL,
-        name: 'test',
-        settings: {},
         renewEveryMs: 10,
       }
       const first = await registerSharedReplica(options)
@@ -115,7 +105,7 @@ await onEachDatabase(t, async (t, newDb) => {
 
   await t.test('the others read at once that one accepts no agents any more', async (t) => {
     const db = await newDb(t)
-    const options = { db, host: TEST_HOST, log: SILENT, url: URL, name: 'test', settings: {} }
+    const options = { ...OPTIONS, db }
     const replica = await registerSharedReplica({ ...options, renewEveryMs: HOUR_MS })
     const read = async () => (await replica.fleet?.read())?.[0]?.tunnels
     // As after a renewal.
@@ -129,7 +119,7 @@ await onEachDatabase(t, async (t, newDb) => {
   await t.test('a killed one is found when its lease ends, before the next renewal', async (t) => {
     const db = await newDb(t)
     await addReplica(db, 'killed', 300)
-    const options = { db, host: TEST_HOST, log: SILENT, url: URL, name: 'test', settings: {} }
+    const options = { ...OPTIONS, db }
     const replica = await registerSharedReplica({ ...options, renewEveryMs: HOUR_MS })
     const stopped: string[] = []
     replica.events.on('stopped', (id) => stopped.push(id))
@@ -139,7 +129,7 @@ await onEachDatabase(t, async (t, newDb) => {
 
   await t.test('a slow read of the others does not delay the renewals', async (t) => {
     const db = await newDb(t)
-    const options = { db, host: TEST_HOST, log: SILENT, url: URL, name: 'test', settings: {} }
+    const options = { ...OPTIONS, db }
     const replica = await registerSharedReplica({ ...options, renewEveryMs: 10 })
     const { fleet } = replica
     if (fleet === null) throw new Error('it is not shared')
@@ -184,12 +174,8 @@ await onEachDatabase(t, async (t, newDb) => {
     const db = await newDb(t)
     const lease = { leaseMs: HOUR_MS, lostAfterMs: 50, renewEveryMs: 10 }
     const replica = await registerSharedReplica({
+      ...OPTIONS,
       db,
-      host: TEST_HOST,
-      log: SILENT,
-      url: URL,
-      name: 'test',
-      settings: {},
       ...lease,
     })
     const seen: string[] = []
